@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// Why txinbox refused or gave up. The name says what the caller must mend; new codes may be added.
+enum class ErrorCode {
+  invalid_key,           ///< A key, consumer name, message id or result breaks its limits.
+  invalid_argument,      ///< A URL, option or time-out makes no sense.
+  schema_missing,        ///< The tables are not there: apply the migrations.
+  schema_outdated,       ///< The tables are older than this library: apply the newer migrations.
+  schema_too_new,        ///< The tables no longer support this library: upgrade the library.
+  schema_mismatch,       ///< The tables differ from the migrations; the text lists every difference.
+  unsupported_database,  ///< Not SQLite, MariaDB, MySQL or PostgreSQL, or too old, or not compiled in.
+  unsafe_connection,     ///< The session's settings could lose or merge messages; the text says the mend.
+  transaction_open,      ///< The session is inside a transaction that is not ours.
+  transaction_lost,      ///< The handler ended our transaction; nothing is acknowledged.
+  rejected,              ///< Thrown by a handler: this message must not be delivered again.
+  acquire_timeout,       ///< No connection of the pool became free in time.
+  nested_consume,        ///< `consume` inside a handler of the same pool would wait for itself.
+  unknown_state,         ///< A row holds a state that this library does not know.
+  stopped,               ///< The stop token was set before the work began.
+};
+
+/// The code's name, as in the enumeration.
+std::string_view to_string(ErrorCode) noexcept;
+
+/// The one exception type of txinbox. Its text names the input and the mend, and never holds a value
+/// that was bound into SQL; the business key is left out as well, since keys can be personal data.
+///
+/// What is *not* an `Error`: a duplicate (it is a value, see result.hpp), a database error that
+/// outlived its retries (rethrown as the `soci::soci_error` that it was), and whatever a handler threw.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// What happened to a delivery. New types may be added.
+enum class EventType {
+  consumed,          ///< The transaction committed.
+  already_consumed,  ///< A duplicate.
+  in_progress,       ///< Another worker holds a lease.
+  parked,            ///< The row is parked or torn; the handler did not run.
+  retry,             ///< A transient error; the transaction runs again after `backoff`.
+  torn,              ///< The handler committed our transaction itself; the claim was marked, so that no
+                     ///< later delivery takes it for consumed.
+  failed,            ///< `consume` throws `error`.
+};
+
+std::string_view to_string(EventType) noexcept;
+
+/// One thing that happened, told to the observer after the fact. Valid only during the call.
+struct Event {
+  EventType type;
+  std::string_view consumer = {};
+  std::string_view business_key = {};            ///< Can be personal data: take care what you log.
+  int attempt = 1;                               ///< The run within this `consume` call.
+  std::chrono::nanoseconds duration{0};          ///< Since `consume` was called.
+  std::exception_ptr error = {};                 ///< For retry and failed. SOCI's text holds bound values.
+  std::chrono::milliseconds backoff{0};          ///< For retry.
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

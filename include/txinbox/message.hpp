@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// What identifies one message to the inbox. The payload is not part of it: the handler has that.
+///
+/// Limits: every field is valid UTF-8 without NUL, compared byte for byte and never truncated.
+///         What breaks a limit is refused with `invalid_key` before a statement is sent.
+struct Message {
+  /// The identity within the consumer, 1 to 255 bytes: an order number, a payment reference. Not the
+  /// broker's message id: a producer that resends does so under a new one.
+  std::string business_key;
+
+  /// The broker's id, 0 to 255 bytes. Recorded with the row for tracing, never compared.
+  std::string message_id = {};
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

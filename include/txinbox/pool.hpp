@@ -1,0 +1,127 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox::inline TXINBOX_ABI {
+
+namespace detail {
+class PoolState;
+struct PoolAccess;
+struct Slot;
+}  // namespace detail
+
+/// How a pool connects and what its sessions may wait for. Every time-out is at least 1 ms and at
+/// most 24 days: nothing waits forever. Servers count some of them in whole seconds; those are
+/// rounded up.
+struct PoolOptions {
+  /// The most connections that are open at once, at least 1. They are opened as they are needed.
+  std::size_t connections = 4;
+
+  /// How long `acquire` waits for a free connection.
+  std::chrono::milliseconds acquire_timeout{30'000};
+
+  /// How long one attempt to connect may take.
+  std::chrono::milliseconds connect_timeout{10'000};
+
+  /// How long a statement waits for a row lock, a table lock or (SQLite) the writer. It is also how
+  /// long a second delivery of a key waits for the first to end.
+  std::chrono::milliseconds lock_timeout{10'000};
+
+  /// How long one statement may run. MySQL limits only SELECT; the connection's read time-out, which
+  /// is a little longer, ends the rest. SQLite has none.
+  std::chrono::milliseconds statement_timeout{30'000};
+
+  /// How long the server keeps a transaction open whose client is silent: a consumer whose host has
+  /// vanished frees its keys after this. A handler that computes longer than this between two
+  /// statements loses its transaction. MySQL (not MariaDB) closes idle connections after it as well.
+  std::chrono::milliseconds idle_transaction_timeout{300'000};
+
+  /// Called on each new session, also after a reconnect, after the settings above were made. What it
+  /// sets is what a connection comes back to after each use. It must leave no transaction open.
+  std::function<void(soci::session&)> on_connect = {};
+};
+
+/// A connection lent by a pool; the destructor gives it back.
+///
+/// Threads: for one thread at a time. It may outlive the `Pool` object.
+class Connection {
+ public:
+  Connection(Connection&&) noexcept;
+  Connection& operator=(Connection&&) noexcept;
+
+  /// Returns the connection clean: rolled back, and with the schema, role, encoding, sql_mode,
+  /// autocommit and isolation that it had. One that cannot be cleaned is closed, so that it holds no
+  /// locks. Temporary tables and session-level advisory locks are the user's to drop.
+  ///
+  /// Blocking: one round trip.
+  ~Connection();
+
+  soci::session& session() const noexcept;
+  operator soci::session&() const noexcept { return session(); }  // NOLINT(google-explicit-constructor)
+
+ private:
+  friend struct detail::PoolAccess;
+  Connection(std::shared_ptr<detail::PoolState>, std::unique_ptr<detail::Slot>) noexcept;
+
+  std::shared_ptr<detail::PoolState> pool_;
+  std::unique_ptr<detail::Slot> slot_;
+};
+
+/// Owned and configured connections to one database.
+///
+/// Its sessions are safe for the inbox by construction: READ COMMITTED, strict mode, UTF-8, autocommit,
+/// the time-outs of `PoolOptions`, TCP keepalive; SQLite in WAL mode with foreign keys and full
+/// synchronization. What `on_connect` changes is checked again when a consumer first uses a session.
+///
+/// Threads: `acquire` may be called from any number; moving must not race with it.
+class Pool {
+ public:
+  Pool(Pool&&) noexcept;
+  Pool& operator=(Pool&&) noexcept;
+  ~Pool();  ///< Closes idle connections; those lent are closed when they come back.
+
+  /// A connection of one's own until the returned object dies.
+  ///
+  /// Blocking: up to `acquire_timeout` for a free one, and `connect_timeout` where it must be opened.
+  /// Errors:   `Error` acquire_timeout; `stopped` when `stop` was set meanwhile; what the database
+  ///           said when it could not be opened.
+  Connection acquire(std::stop_token stop = {});
+
+  const PoolOptions& options() const noexcept;
+
+ private:
+  friend struct detail::PoolAccess;
+  explicit Pool(std::shared_ptr<detail::PoolState>) noexcept;
+
+  std::shared_ptr<detail::PoolState> state_;
+};
+
+/// Opens a pool and its first connection.
+///
+/// `url` is `sqlite:orders.db`, `sqlite:///var/lib/orders.db`, `sqlite::memory:` (one connection
+/// only), `mysql://user@host:3306/db` or `mariadb://…`, `postgresql://user@host/db?sslmode=require`
+/// or `postgres://…`, or a connection string of SOCI's behind `soci:`, such as
+/// `soci:mysql://db=orders user=svc`. Special characters are percent-encoded. A password may stand in
+/// the URL (keep that out of command lines), in `~/.pgpass` or `PGPASSWORD`, or in the `[client]`
+/// group of `~/.my.cnf`. `unix_socket`, `sslca`, `sslcert`, `sslkey` and `charset` may follow a MySQL
+/// URL, every libpq parameter a PostgreSQL one.
+///
+/// Blocking: `connect_timeout`.
+/// Errors:   `Error` invalid_argument for a URL or an option; unsupported_database for a database
+///           that is unknown, too old or not compiled in; unsafe_connection for `reconnect=1` or an
+///           in-memory SQLite database with more than one connection; what the database said when
+///           it could not be reached. No text holds the password.
+Pool open_pool(const std::string& url, PoolOptions options = {});
+
+}  // namespace txinbox::inline TXINBOX_ABI

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// How one delivery ended. New outcomes may be added: let `action_for` decide, rather than a switch.
+enum class Outcome {
+  consumed,          ///< The handler ran and its transaction committed.
+  already_consumed,  ///< An earlier delivery did.
+  conflict,          ///< Same key, other content. No call of this version gives it.
+  in_progress,       ///< Another worker holds a lease on the key.
+  parked,            ///< Given up: the row is parked, or torn by a handler that committed it itself.
+  failed,            ///< This delivery failed; `error` says why. `consume` throws instead.
+  not_run,           ///< A batch stopped before it. No call of this version gives it.
+};
+
+std::string_view to_string(Outcome) noexcept;
+
+/// The outcome of a delivery and what belongs to it.
+struct [[nodiscard]] Result {
+  Outcome outcome;
+  std::exception_ptr error = {};                 ///< Set where outcome is failed.
+  std::optional<std::string> stored = {};        ///< What the handler stored, in this delivery or an earlier one.
+  std::chrono::milliseconds retry_after{0};      ///< in_progress: when to deliver again.
+};
+
+/// What the broker loop does next.
+enum class Action {
+  acknowledge,  ///< The effect is in the database: tell the broker so.
+  redeliver,    ///< Do not acknowledge; the broker delivers again.
+  dead_letter,  ///< Publish it to the dead-letter queue, then acknowledge.
+  stop,         ///< Stop consuming: no message can be handled until someone mends the set-up.
+};
+
+std::string_view to_string(Action) noexcept;
+
+/// What to do with a message whose `consume` returned.
+Action action_for(const Result&) noexcept;
+
+/// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
+/// `stop` for a schema or a connection that must be mended first, else `redeliver`. A null pointer
+/// gives `redeliver`.
+Action action_for(const std::exception_ptr&) noexcept;
+
+/// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock
+/// or statement time-out, a serialization failure, SQLITE_BUSY, a lost connection, a server that is
+/// read-only or shutting down, no free connection in the pool. Told by the database's code, never by
+/// its text. An exception of another kind is not transient, nor is a null pointer.
+bool is_transient(const std::exception_ptr&) noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// What a claim found.
+enum class Claim {
+  claimed,           ///< The key is ours if this transaction commits: run the business SQL.
+  already_consumed,  ///< An earlier delivery committed it.
+  conflict,          ///< Same key, other content. No call of this version gives it.
+  in_progress,       ///< Another worker holds a lease on the key.
+  parked,            ///< Given up: the row is parked or torn.
+};
+
+std::string_view to_string(Claim) noexcept;
+
+/// The guarded transaction, for those who own theirs. `TxConsumer` is built on the same parts.
+///
+/// A guarded transaction can tell whether it is still the one that was opened: a savepoint with an
+/// unguessable name is set when it begins, and released just before COMMIT. A handler that committed,
+/// rolled back, began again, swallowed a deadlock or ran DDL that commits has destroyed that
+/// savepoint, and the commit is refused.
+///
+/// Threads: for the session's thread only.
+class Transaction {
+ public:
+  /// Begins a transaction on the caller's session, after a check of the session and of the tables.
+  ///
+  /// Blocking: four or five short round trips for the check, and the begin. On SQLite it waits for
+  ///           the writer, as long as the session's `timeout` allows.
+  /// Errors:   `Error` transaction_open when the session is inside a transaction; unsafe_connection,
+  ///           unsupported_database or a schema code from the check; a database error as it was. No
+  ///           transaction is left open, and no setting is left changed.
+  explicit Transaction(soci::session& session);
+
+  /// Rolls back unless committed, then marks claims that the handler committed itself.
+  ~Transaction();
+
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  /// Inserts the claim for (consumer, key). What the caller runs on the session afterwards commits
+  /// with it or not at all. Several claims in one transaction are allowed, in a fixed order of keys,
+  /// or two such transactions can deadlock.
+  ///
+  /// Blocking: waits for another transaction that holds the same key, up to the session's lock
+  ///           time-out.
+  /// Errors:   `Error` invalid_key before a statement is sent; unknown_state; a database error as it
+  ///           was, after which only `rollback` is of use.
+  Claim claim(std::string_view consumer, const Message& message);
+
+  /// Proves that the transaction is still ours, then commits it.
+  ///
+  /// Errors: `Error` transaction_lost when it is not: what could be undone was rolled back, and a claim
+  ///         that was committed meanwhile was marked as torn, so that later deliveries get `parked`.
+  ///         A database error as it was; after a lost connection the commit may have taken effect, and
+  ///         running the whole transaction again tells.
+  void commit();
+
+  /// Rolls back and marks claims that the handler committed itself. Does nothing when ended already.
+  void rollback() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

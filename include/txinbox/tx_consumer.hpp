@@ -1,0 +1,89 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include <txinbox/delivery.hpp>
+#include <txinbox/event.hpp>
+#include <txinbox/message.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/retry_policy.hpp>
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox::inline TXINBOX_ABI {
+
+class Pool;
+
+/// The user's code: SQL on the session that it is given. It may run several times within one
+/// `consume`; only one run's SQL stays. It must not begin, commit or roll back, nor run DDL on
+/// MariaDB and MySQL; savepoints of its own are fine. What it does outside that session (an HTTP
+/// call, a file, another database) is not covered by the transaction.
+using Handler = std::function<void(soci::session&, Delivery&)>;
+
+struct TxConsumerOptions {
+  /// When and how often a transaction runs again after a transient error.
+  RetryPolicy retry = {};
+
+  /// Ends waits and retries; the transaction in hand finishes. A `consume` that begins after it was
+  /// set throws `stopped`.
+  std::stop_token stop = {};
+
+  /// Told of each event after the fact, on the consuming thread, with no transaction open. What it
+  /// throws is dropped.
+  std::function<void(const Event&)> observer = {};
+};
+
+/// Runs a handler's SQL exactly once in effect for each pair of consumer name and business key.
+///
+/// The claim (an insert into `txinbox_consumed_message`) and the handler's SQL commit in one
+/// transaction or not at all: the idempotent consumer, or transactional inbox (G. Hohpe, B. Woolf,
+/// "Enterprise Integration Patterns", Idempotent Receiver).
+class TxConsumer {
+ public:
+  /// On a pool's connections. The consumer keeps the pool's connections alive; the `Pool` object may
+  /// be moved or destroyed.
+  ///
+  /// Limits:  `consumer` is 1 to 64 bytes of valid UTF-8 without NUL. One name for each consumer
+  ///          group: two services with one name would take each other's messages for consumed.
+  /// Errors:  `Error` invalid_key, or invalid_argument for the options.
+  /// Threads: `consume` may be called from any number.
+  TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
+
+  /// On a session of the caller's, which must outlive the consumer. It never reconnects, and leaves
+  /// the session's settings as it found them. The session and the tables are checked at the first
+  /// `consume`, the session's settings at each.
+  ///
+  /// Threads: the session's only.
+  TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options = {});
+
+  TxConsumer(TxConsumer&&) noexcept;
+  TxConsumer& operator=(TxConsumer&&) noexcept;
+  ~TxConsumer();
+
+  /// Consumes one delivery: claims the key, runs the handler, commits.
+  ///
+  /// Transaction: its own. No transaction may be open on a session of the caller's.
+  /// Blocking:    at most `retry.max_elapsed` and one run more; one run is `acquire_timeout` +
+  ///              `connect_timeout` + `lock_timeout` (the claim) + the handler's own time, in which
+  ///              each statement takes at most `statement_timeout`, + `statement_timeout` (the
+  ///              commit). docs/blocking.md has the sum in full.
+  /// Errors:      what the handler threw, after the rollback; `Error` transaction_lost when the handler
+  ///              ended the transaction; other codes of error.hpp; a database error that outlived its
+  ///              retries, as the `soci::soci_error` that it was. Whatever is thrown: do not
+  ///              acknowledge; `action_for` says what to do instead.
+  /// Threads:     with a pool any number, but not from inside a handler on the same pool
+  ///              (`nested_consume`).
+  Result consume(const Message& message, const Handler& handler);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

@@ -1,0 +1,17 @@
+#pragma once
+
+/// Everything that a user of txinbox includes.
+
+#include <txinbox/delivery.hpp>
+#include <txinbox/error.hpp>
+#include <txinbox/event.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/message.hpp>
+#include <txinbox/pool.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/retention.hpp>
+#include <txinbox/retry_policy.hpp>
+#include <txinbox/schema.hpp>
+#include <txinbox/transaction.hpp>
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>

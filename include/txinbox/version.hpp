@@ -1,0 +1,20 @@
+#pragma once
+
+/// The version of these headers. CMake reads it from here; nothing else repeats it.
+#define TXINBOX_VERSION_MAJOR 0
+#define TXINBOX_VERSION_MINOR 1
+#define TXINBOX_VERSION_PATCH 0
+
+/// The inline namespace of this ABI: 0.MINOR before 1.0, so that two versions cannot be linked into
+/// one program by mistake.
+#define TXINBOX_ABI v0_1
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// The version of the library that is linked, as "0.1.0". Differs from the macros when a program
+/// runs with another shared library than it was compiled against.
+///
+/// Threads: any.
+const char* version() noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI

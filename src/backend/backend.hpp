@@ -1,0 +1,266 @@
+#pragma once
+
+// The one seam where databases differ. A new database is a `Database` with its `Session` and its
+// `Catalog`, and one line in registry.cpp.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/error.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/pool.hpp>
+#include <txinbox/schema.hpp>
+
+#include "token.hpp"
+
+namespace soci {
+class session;
+class soci_error;
+}  // namespace soci
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+struct Url;
+}
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+using detail::Token;
+
+/// What an error of the database means to us; told by its code.
+enum class ErrorClass {
+  duplicate_key,
+  deadlock,
+  lock_timeout,
+  serialization_failure,
+  statement_timeout,
+  connection_lost,  ///< The session is of no more use.
+  read_only,        ///< The server became a replica: the session is of no more use, another may be.
+  other,
+};
+
+constexpr bool is_transient(ErrorClass c) noexcept {
+  return c != ErrorClass::duplicate_key && c != ErrorClass::other;
+}
+
+/// Whether a session that saw this error must be closed.
+constexpr bool is_fatal_to_session(ErrorClass c) noexcept {
+  return c == ErrorClass::connection_lost || c == ErrorClass::read_only;
+}
+
+/// The row that a claim inserts. The strings must outlive it.
+struct ClaimRow {
+  std::string_view consumer;
+  std::string_view business_key;
+  std::string_view message_id;
+  const Token* token;
+};
+
+/// What a claim met instead, when the key was there.
+struct ExistingRow {
+  std::string state;
+  std::string token_hex;
+  std::optional<std::string> result;
+  std::chrono::milliseconds lease_remaining{0};
+};
+
+enum class ClaimStatus {
+  inserted,
+  exists,    ///< `ClaimReply::row` is set.
+  vanished,  ///< There was a duplicate, and then no row: somebody removed it. Claim again.
+};
+
+struct ClaimReply {
+  ClaimStatus status;
+  ExistingRow row = {};
+};
+
+/// What is written into a claimed row at the end.
+struct StoredResult {
+  std::string_view consumer;
+  std::string_view business_key;
+  std::string_view result;
+};
+
+enum class CommitStatus {
+  committed,
+  not_ours,  ///< The guard is gone: nothing was committed by us. Roll back.
+};
+
+enum class RollbackStatus {
+  ours,      ///< The guard was still there: nothing of the transaction is left.
+  not_ours,  ///< The guard was gone: a claim may have been committed.
+  failed,    ///< The connection is of no more use, so nothing is known.
+};
+
+/// Who owns the session: it decides what may be left changed, and what may be relied on.
+enum class Ownership { pool, caller };
+
+/// One connection, as the inbox uses it. Every call may throw the `soci::soci_error` kind of its
+/// database unless it says otherwise; own texts hold no bound values.
+class Session {
+ public:
+  virtual ~Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // --- A session's life
+
+  /// Makes the settings of a pool's session. Pool only, once per connection.
+  virtual void configure(const PoolOptions&) = 0;
+
+  /// Notes the settings that `clean` comes back to. Pool only, after `on_connect`.
+  virtual void remember_settings() = 0;
+
+  /// Where the tables are, as found by the catalog at verification; all statements name it.
+  virtual void use_schema(const std::string& schema) = 0;
+
+  /// Refuses a session whose settings could lose or merge messages, with `unsafe_connection`. Cheap:
+  /// in caller mode it runs before each transaction.
+  virtual void check_settings() = 0;
+
+  /// Rolls back and restores the remembered settings. False: close the connection.
+  virtual bool clean() noexcept = 0;
+
+  /// Whether this is still the connection that was configured, and alive as far as is known. No I/O.
+  virtual bool intact() noexcept = 0;
+
+  // --- A guarded transaction
+
+  virtual bool in_transaction() = 0;
+
+  /// Opens the transaction and sets the guard.
+  virtual void begin(const Token& guard) = 0;
+
+  /// Inserts a claim into the open transaction.
+  virtual ClaimReply claim(const ClaimRow&) = 0;
+
+  /// Both, in one round trip where the protocol allows.
+  virtual ClaimReply begin_and_claim(const Token& guard, const ClaimRow& row) {
+    begin(guard);
+    return claim(row);
+  }
+
+  /// Proves the guard, writes the results, commits. Leaves a pool's session clean when it succeeds.
+  /// When it throws, the guard was proven, and the commit failed or its reply was lost.
+  virtual CommitStatus commit(const Token& guard, const std::vector<StoredResult>& results) = 0;
+
+  /// Ends whatever transaction is open, and says whether it was still ours.
+  virtual RollbackStatus roll_back(const Token& guard) noexcept = 0;
+
+  /// Marks a claim of this token as torn, in a transaction of its own. False: there is none.
+  virtual bool mark_torn(const ClaimRow&) = 0;
+
+ protected:
+  Session() = default;
+};
+
+/// Something that `verify` refuses or `doctor` reports.
+struct Problem {
+  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
+  Finding finding;
+};
+
+/// What the schema, the server and the tables look like on one connection: for migrate, verify,
+/// doctor, status, show and forget. Not on the path of a message.
+class Catalog {
+ public:
+  virtual ~Catalog() = default;
+  Catalog(const Catalog&) = delete;
+  Catalog& operator=(const Catalog&) = delete;
+
+  /// The schema (MySQL: database) in which `table` is found, empty when it is not.
+  virtual std::string find_schema(std::string_view table) = 0;
+
+  /// `table` in `schema`, quoted.
+  virtual std::string qualified(const std::string& schema, std::string_view table) = 0;
+
+  /// An SQL literal that is exactly these bytes, whatever the session's settings.
+  virtual std::string literal(std::string_view text) = 0;
+
+  /// An SQL expression: the time in `column` as UTC text, "YYYY-MM-DD HH:MM:SS.ffffff".
+  virtual std::string utc_text(std::string_view column) = 0;
+
+  /// An SQL expression: the bytes in `column` as hexadecimal digits.
+  virtual std::string hex_text(std::string_view column) = 0;
+
+  /// Settings of the session that could lose or merge messages: all of severity error.
+  virtual std::vector<Problem> check_session() = 0;
+
+  /// Differences between the tables in `schema` and the migrations: all of severity error, except
+  /// for a missing retention index, which is a warning.
+  virtual std::vector<Problem> check_tables(const std::string& schema) = 0;
+
+  /// What is not durable or can hold keys for long: notes and warnings.
+  virtual std::vector<Finding> check_server() = 0;
+
+  virtual std::string server_version() = 0;
+
+  /// The size of the consumed-message table with its indexes, 0 where it cannot be told.
+  virtual std::int64_t table_bytes(const std::string& schema) = 0;
+
+  /// Keeps other `migrate` calls out, and opens a transaction where DDL has one.
+  virtual void begin_migrations() = 0;
+
+  /// Runs one migration.
+  virtual void apply(const Migration&) = 0;
+
+  /// Commits what was applied and lets others in.
+  virtual void end_migrations() = 0;
+
+  /// Undoes what was applied, where DDL has a transaction, and lets others in.
+  virtual void abandon_migrations() noexcept = 0;
+
+ protected:
+  Catalog() = default;
+};
+
+/// A kind of database.
+class Database {
+ public:
+  virtual ~Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  /// As SOCI calls it, and as the folder of its migrations is called.
+  virtual std::string_view name() const noexcept = 0;
+
+  /// The connection string for SOCI, with the options' time-outs in it. May ask the client library
+  /// for a password that its own files hold.
+  virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
+
+  /// Opens a session; the string is SOCI's, as above or as the user gave it behind `soci:`.
+  virtual std::unique_ptr<soci::session> open(const std::string& connection_string) const = 0;
+
+  /// None for an error of another database.
+  virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;
+
+  virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
+  virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
+
+ protected:
+  Database() = default;
+};
+
+/// How long the client waits for an answer before it takes the connection for dead: a little longer
+/// than the server may work on one statement, so that the server's own time-outs come first.
+inline std::chrono::milliseconds longest_statement(const PoolOptions& options) {
+  return std::max(options.statement_timeout, options.lock_timeout) + std::chrono::seconds(5);
+}
+
+// --- registry.cpp: the databases that this build knows.
+
+/// Errors: `Error` unsupported_database.
+const Database& database_named(std::string_view name);
+const Database& database_of(soci::session&);
+
+/// `other` for what no database knows. SOCI's own errors carry no code; a connection that could not
+/// be opened is told by `Database::open`, which throws the database's kind.
+ErrorClass classify(const soci::soci_error&) noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,147 @@
+#include "backend/mysql.hpp"
+
+#include <errmsg.h>
+#include <mysqld_error.h>
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "backend/mysql_catalog.hpp"
+#include "backend/mysql_session.hpp"
+#include "url.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+// Numbers that one of the two client libraries does not name.
+constexpr unsigned er_client_interaction_timeout = 4031;  // MySQL: closed after wait_timeout
+constexpr unsigned er_connection_killed = 1927;           // MariaDB
+constexpr unsigned er_wsrep_not_ready = 1047;             // Galera: the node is not primary
+constexpr unsigned er_statement_timeout_mariadb = 1969;
+constexpr unsigned er_query_timeout_mysql = 3024;
+constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
+constexpr unsigned er_read_only_mode = 1836;
+
+void append(std::string& string, std::string_view name, std::string_view value) {
+  string += fmt::format("{}{}='", string.empty() ? "" : " ", name);
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') string += '\\';
+    string += c;
+  }
+  string += '\'';
+}
+
+/// The password that the [client] group of the client library's option files holds for this account.
+/// The library reads them only while it connects, and SOCI does not ask it to, so a connection of its
+/// own is made for that. Empty when there is none, or when it cannot connect: SOCI then says why.
+std::string password_from_option_files(const detail::Url& url, const std::string& socket, unsigned timeout) {
+  const std::unique_ptr<MYSQL, decltype(&mysql_close)> scratch(mysql_init(nullptr), &mysql_close);
+  if (!scratch) return {};
+  mysql_options(scratch.get(), MYSQL_READ_DEFAULT_GROUP, "client");
+  mysql_options(scratch.get(), MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
+  const auto or_null = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
+  if (mysql_real_connect(scratch.get(), or_null(url.host), or_null(url.user), nullptr, nullptr,
+                         url.port.empty() ? 0 : static_cast<unsigned>(std::stoul(url.port)), or_null(socket),
+                         0) == nullptr) {
+    return {};
+  }
+  return scratch->passwd == nullptr ? "" : scratch->passwd;
+}
+
+class MysqlDatabase final : public Database {
+ public:
+  std::string_view name() const noexcept override { return "mysql"; }
+
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    using std::chrono::ceil;
+    using std::chrono::seconds;
+    std::string string = url.scheme == "soci" ? url.path : std::string();
+    const auto connect_timeout = ceil<seconds>(options.connect_timeout).count();
+    if (url.scheme != "soci") add_url(string, url, static_cast<unsigned>(connect_timeout));
+    const auto add_default = [&](std::string_view name, auto value) {
+      if (string.find(std::string(name) + "=") == std::string::npos) append(string, name, std::to_string(value));
+    };
+    const auto silence = ceil<seconds>(longest_statement(options)).count();
+    add_default("connect_timeout", connect_timeout);
+    add_default("read_timeout", silence);
+    add_default("write_timeout", silence);
+    return string;
+  }
+
+  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
+    return std::make_unique<soci::session>(soci::mysql, connection_string);
+  }
+
+  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
+    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    switch (e->err_num_) {
+      case ER_DUP_ENTRY: return ErrorClass::duplicate_key;
+      case ER_LOCK_DEADLOCK: return ErrorClass::deadlock;
+      case ER_LOCK_WAIT_TIMEOUT: return ErrorClass::lock_timeout;
+      case er_record_changed: return ErrorClass::serialization_failure;
+      case ER_QUERY_INTERRUPTED:
+      case er_statement_timeout_mariadb:
+      case er_query_timeout_mysql: return ErrorClass::statement_timeout;
+      case ER_OPTION_PREVENTS_STATEMENT:
+      case er_read_only_mode:
+      case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: return ErrorClass::read_only;
+      case CR_CONNECTION_ERROR:
+      case CR_CONN_HOST_ERROR:
+      case CR_SERVER_GONE_ERROR:
+      case CR_SERVER_LOST:
+      case ER_SERVER_SHUTDOWN:
+      case ER_CON_COUNT_ERROR:
+      case ER_TOO_MANY_USER_CONNECTIONS:
+      case er_connection_killed:
+      case er_client_interaction_timeout:
+      case er_wsrep_not_ready: return ErrorClass::connection_lost;
+      default: return ErrorClass::other;
+    }
+  }
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
+    return std::make_unique<MysqlSession>(sql, ownership);
+  }
+
+  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }
+
+ private:
+  static void add_url(std::string& string, const detail::Url& url, unsigned connect_timeout) {
+    std::string socket;
+    for (const auto& [name, value] : url.parameters) {
+      if (name == "unix_socket") {
+        socket = value;
+      } else if (name != "sslca" && name != "sslcert" && name != "sslkey" && name != "charset") {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the parameter '{}' of the MySQL URL is not known; unix_socket, sslca, sslcert, "
+                                "sslkey and charset are",
+                                name));
+      }
+    }
+    if (url.path.empty()) {
+      throw Error(ErrorCode::invalid_argument, "the MySQL URL names no database; write mysql://user@host:3306/db");
+    }
+    std::string password = url.password;
+    if (password.empty()) password = password_from_option_files(url, socket, connect_timeout);
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) append(string, name, value);
+    };
+    add("host", url.host);
+    add("port", url.port);
+    add("user", url.user);
+    add("password", password);
+    add("db", url.path);
+    for (const auto& [name, value] : url.parameters) add(name, value);
+  }
+};
+
+}  // namespace
+
+const Database& mysql_database() noexcept {
+  static const MysqlDatabase database;
+  return database;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,122 @@
+#include "backend/mysql_catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "backend/mysql_native.hpp"
+#include "backend/query.hpp"
+#include "backend/script.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
+
+/// Locks are the server's, names are shared by all of its databases.
+constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
+
+class MysqlCatalog final : public Catalog {
+ public:
+  explicit MysqlCatalog(soci::session& sql) : sql_(sql) {}
+
+  std::string find_schema(std::string_view table) override {
+    return query_text(sql_, fmt::format("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
+                                        "DATABASE() AND TABLE_NAME = '{}'",
+                                        table));
+  }
+
+  std::string qualified(const std::string& schema, std::string_view table) override {
+    std::string name = "`";
+    for (const char c : schema) name.append(c == '`' ? 2 : 1, c);
+    return fmt::format("{}`.`{}`", name, table);
+  }
+
+  std::string literal(std::string_view text) override { return hex_literal(text); }
+
+  std::string utc_text(std::string_view column) override {
+    return fmt::format("DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')", column);
+  }
+
+  std::string hex_text(std::string_view column) override { return fmt::format("HEX({})", column); }
+
+  std::vector<Problem> check_session() override {
+    std::vector<Problem> problems;
+    const auto refuse = [&](std::string subject, std::string found, std::string mend) {
+      problems.push_back({ErrorCode::unsafe_connection,
+                          {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
+    };
+    if (!is_strict(query_text(sql_, "SELECT @@SESSION.sql_mode"))) {
+      refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
+             "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");
+    }
+    if (reconnects_silently(sql_)) {
+      refuse("reconnect", "after a silent reconnect the rest of a transaction would run by itself",
+             "remove reconnect=1 from the connection string");
+    }
+    return problems;
+  }
+
+  std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
+  std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
+
+  std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
+
+  std::int64_t table_bytes(const std::string& schema) override {
+    return number_in(query_text(sql_, fmt::format("SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
+                                                  "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",
+                                                  hex_literal(schema), consumed_message_table)));
+  }
+
+  void begin_migrations() override {
+    using namespace std::chrono_literals;
+    // Without a database there is nothing to lock, and the first statement says so with the server's code.
+    if (query_text(sql_, "SELECT DATABASE()").empty()) return;
+    // In short steps: statement and read time-outs count the wait as a statement's time.
+    const auto give_up = std::chrono::steady_clock::now() + 1min;
+    while (query_text(sql_, fmt::format("SELECT GET_LOCK({}, 1)", lock_name)) != "1") {
+      if (std::chrono::steady_clock::now() > give_up) {
+        throw soci::mysql_soci_error("another process has been migrating this database for a minute",
+                                     static_cast<int>(lock_wait_timeout));
+      }
+    }
+  }
+
+  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+
+  void end_migrations() override {
+    sql_.commit();  // for a session whose autocommit is off
+    release();
+  }
+
+  void abandon_migrations() noexcept override {
+    try {
+      sql_.rollback();
+      release();
+    } catch (const std::exception&) {
+      // The lock ends with the connection at the latest.
+    }
+  }
+
+ private:
+  void release() { query_text(sql_, fmt::format("SELECT RELEASE_LOCK({})", lock_name)); }
+
+  soci::session& sql_;
+};
+
+}  // namespace
+
+bool is_strict(std::string_view sql_mode) {
+  return sql_mode.find("STRICT_TRANS_TABLES") != std::string_view::npos ||
+         sql_mode.find("STRICT_ALL_TABLES") != std::string_view::npos;
+}
+
+bool reconnects_silently(soci::session& sql) {
+  char reconnect = 0;
+  return mysql_get_option(mysql_native(sql), MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0;
+}
+
+std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql) { return std::make_unique<MysqlCatalog>(sql); }
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,74 @@
+#include "backend/mysql_native.hpp"
+
+#include <memory>
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+struct FreeResult {
+  void operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
+};
+using MysqlResult = std::unique_ptr<MYSQL_RES, FreeResult>;
+
+}  // namespace
+
+unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
+  if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
+    return mysql_errno(connection);
+  }
+  for (int more = 0; more == 0; more = mysql_next_result(connection)) {
+    const MysqlResult dropped(mysql_store_result(connection));
+    if (!dropped && mysql_field_count(connection) != 0) break;
+  }
+  return mysql_errno(connection);
+}
+
+void exec(MYSQL* connection, std::string_view sql) {
+  if (try_exec(connection, sql) != 0) throw_mysql_error(connection);
+}
+
+std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
+  if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
+    throw_mysql_error(connection);
+  }
+  const MysqlResult result(mysql_store_result(connection));
+  if (!result) throw_mysql_error(connection);
+  MYSQL_ROW fields = mysql_fetch_row(result.get());
+  if (fields == nullptr) return std::nullopt;
+  const unsigned long* lengths = mysql_fetch_lengths(result.get());
+  MysqlRow row(mysql_num_fields(result.get()));
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (fields[i] != nullptr) row[i].emplace(fields[i], lengths[i]);
+  }
+  return row;
+}
+
+void throw_mysql_error(MYSQL* connection) {
+  throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_error(connection),
+                               static_cast<int>(mysql_errno(connection)));
+}
+
+std::string hex_literal(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string literal = "x'";
+  literal.reserve(3 + 2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    literal += digits[byte >> 4U];
+    literal += digits[byte & 0x0FU];
+  }
+  literal += '\'';
+  return literal;
+}
+
+std::string quoted(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') literal += c;
+    literal += c;
+  }
+  literal += '\'';
+  return literal;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,44 @@
+#pragma once
+
+// The MariaDB or MySQL client library, as SOCI lets it be reached.
+
+#include <soci/soci.h>
+#include <soci/mysql/soci-mysql.h>
+
+#include <mysql.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// The connection of a SOCI session, null when it is closed.
+inline MYSQL* mysql_native(soci::session& sql) noexcept {
+  auto* backend = static_cast<soci::mysql_session_backend*>(sql.get_backend());
+  return backend == nullptr ? nullptr : backend->conn_;
+}
+
+using MysqlRow = std::vector<std::optional<std::string>>;
+
+/// Runs one statement and drops its rows. Returns the error's number, 0 for none.
+unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept;
+
+/// The same, and throws an error as SOCI's kind of exception.
+void exec(MYSQL* connection, std::string_view sql);
+
+/// The first row of a query, if there is one.
+std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
+
+[[noreturn]] void throw_mysql_error(MYSQL* connection);
+
+/// A literal x'…': these very bytes, whatever character set and sql_mode the session has.
+std::string hex_literal(std::string_view bytes);
+
+/// 'text' with its quotes and backslashes escaped: for names and values that the server itself gave.
+std::string quoted(std::string_view text);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,114 @@
+#include "backend/postgresql.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "backend/postgresql_catalog.hpp"
+#include "backend/postgresql_session.hpp"
+#include "url.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+/// SQLSTATEs, and classes where all of a class means the same; the first that fits counts.
+struct Meaning {
+  std::string_view prefix;
+  ErrorClass error_class;
+};
+constexpr std::array meanings = {
+    Meaning{"23505", ErrorClass::duplicate_key},
+    Meaning{"40P01", ErrorClass::deadlock},
+    Meaning{"40001", ErrorClass::serialization_failure},
+    Meaning{"55P03", ErrorClass::lock_timeout},
+    Meaning{"57014", ErrorClass::statement_timeout},
+    Meaning{"25006", ErrorClass::read_only},
+    Meaning{"08", ErrorClass::connection_lost},
+    Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
+    Meaning{"57P02", ErrorClass::connection_lost},  // crash_shutdown
+    Meaning{"57P03", ErrorClass::connection_lost},  // cannot_connect_now
+    Meaning{"57P05", ErrorClass::connection_lost},  // idle_session_timeout
+    Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
+    Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
+};
+
+void append(std::string& conninfo, std::string_view name, std::string_view value) {
+  conninfo += fmt::format("{}{}='", conninfo.empty() ? "" : " ", name);
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') conninfo += '\\';
+    conninfo += c;
+  }
+  conninfo += '\'';
+}
+
+class PostgresqlDatabase final : public Database {
+ public:
+  std::string_view name() const noexcept override { return "postgresql"; }
+
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    std::string conninfo = url.scheme == "soci" ? url.path : std::string();
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) append(conninfo, name, value);
+    };
+    add("host", url.host);
+    add("port", url.port);
+    add("user", url.user);
+    add("password", url.password);
+    if (url.scheme != "soci") add("dbname", url.path);
+    for (const auto& [name, value] : url.parameters) add(name, value);
+
+    const auto given = [&](std::string_view name) {
+      return conninfo.find(std::string(name) + "=") != std::string::npos ||
+             conninfo.find(std::string(name) + " =") != std::string::npos;
+    };
+    const auto add_default = [&](std::string_view name, const std::string& value) {
+      if (!given(name)) append(conninfo, name, value);
+    };
+    using std::chrono::ceil;
+    using std::chrono::seconds;
+    add_default("connect_timeout", std::to_string(ceil<seconds>(options.connect_timeout).count()));
+    add_default("keepalives", "1");
+    add_default("keepalives_idle", "60");
+    add_default("keepalives_interval", "10");
+    add_default("keepalives_count", "6");
+    // Data that the server's host does not confirm: a little longer than any statement may take.
+    add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
+    add_default("application_name", "txinbox");
+    return conninfo;
+  }
+
+  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
+    try {
+      return std::make_unique<soci::session>(soci::postgresql, connection_string);
+    } catch (const soci::postgresql_soci_error&) {
+      throw;
+    } catch (const soci::soci_error& e) {  // libpq tells no code when it cannot connect
+      throw soci::postgresql_soci_error(e.what(), "08001");
+    }
+  }
+
+  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::string state = e->sqlstate();
+    const auto* found = std::find_if(meanings.begin(), meanings.end(),
+                                     [&](const Meaning& m) { return state.starts_with(m.prefix); });
+    return found == meanings.end() ? ErrorClass::other : found->error_class;
+  }
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
+    return std::make_unique<PostgresqlSession>(sql, ownership);
+  }
+
+  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
+};
+
+}  // namespace
+
+const Database& postgresql_database() noexcept {
+  static const PostgresqlDatabase database;
+  return database;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

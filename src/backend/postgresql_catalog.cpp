@@ -1,0 +1,99 @@
+#include "backend/postgresql_catalog.hpp"
+
+#include <fmt/format.h>
+
+#include "backend/postgresql_native.hpp"
+#include "backend/query.hpp"
+#include "backend/script.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+/// Of the advisory lock: "txinbox" in ASCII. Such locks are the database's own.
+constexpr long long lock_number = 0x747869'6e626f78;
+
+class PostgresqlCatalog final : public Catalog {
+ public:
+  explicit PostgresqlCatalog(soci::session& sql) : sql_(sql) {}
+
+  std::string find_schema(std::string_view table) override {
+    return query_text(sql_, fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+                                        "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
+                                        table));
+  }
+
+  std::string qualified(const std::string& schema, std::string_view table) override {
+    return quote_identifier(postgresql_native(sql_), schema) + "." + quote_identifier(postgresql_native(sql_), table);
+  }
+
+  std::string literal(std::string_view text) override { return quote_literal(postgresql_native(sql_), text); }
+
+  std::string utc_text(std::string_view column) override {
+    return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
+  }
+
+  std::string hex_text(std::string_view column) override { return fmt::format("encode({}, 'hex')", column); }
+
+  std::vector<Problem> check_session() override {
+    std::vector<Problem> problems;
+    for (const auto& [name, mend] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
+                                     std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
+      const char* encoding = PQparameterStatus(postgresql_native(sql_), name);
+      if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
+      problems.push_back({ErrorCode::unsafe_connection,
+                          {Severity::error, name,
+                           fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding),
+                           mend}});
+    }
+    return problems;
+  }
+
+  std::vector<Problem> check_tables(const std::string& schema) override {
+    return check_postgresql_tables(sql_, schema);
+  }
+  std::vector<Finding> check_server() override { return check_postgresql_server(sql_); }
+
+  std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
+
+  std::int64_t table_bytes(const std::string& schema) override {
+    return number_in(query_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
+                                                  literal(qualified(schema, consumed_message_table)))));
+  }
+
+  void begin_migrations() override {
+    // READ COMMITTED, so that what others migrated while we waited is seen.
+    sql_ << "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+    sql_ << "SET LOCAL lock_timeout = '60s'";
+    sql_ << "SET LOCAL statement_timeout = 0";
+    sql_ << "SET LOCAL client_min_messages = warning";
+    query_text(sql_, fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
+    // Tables that are there already are migrated where they are.
+    const auto schema = find_schema(consumed_message_table);
+    if (!schema.empty()) {
+      query_text(sql_, fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
+                                   literal(quote_identifier(postgresql_native(sql_), schema))));
+    }
+  }
+
+  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+
+  void end_migrations() override { sql_.commit(); }
+
+  void abandon_migrations() noexcept override {
+    try {
+      sql_.rollback();
+    } catch (const std::exception&) {
+      // A lost connection, which has rolled back.
+    }
+  }
+
+ private:
+  soci::session& sql_;
+};
+
+}  // namespace
+
+std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) { return std::make_unique<PostgresqlCatalog>(sql); }
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

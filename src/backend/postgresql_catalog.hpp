@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql);
+
+// Its parts: postgresql_tables.cpp, postgresql_server.cpp.
+std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema);
+std::vector<Finding> check_postgresql_server(soci::session& sql);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "backend/postgresql_catalog.hpp"
+#include "backend/postgresql_native.hpp"
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+constexpr std::string_view exact_text = "text COLLATE \"C\"";
+
+constexpr std::array consumed_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"content_hash", "bytea"},
+    ExpectedColumn{"state", "text", false},
+    ExpectedColumn{"attempt_token", "uuid", false},
+    ExpectedColumn{"lease_owner", "text"},
+    ExpectedColumn{"lease_fence", "bigint"},
+    ExpectedColumn{"lease_expires_at", "timestamp with time zone"},
+    ExpectedColumn{"attempts", "integer"},
+    ExpectedColumn{"result", "bytea"},
+    ExpectedColumn{"consumed_at", "timestamp with time zone", false, true},
+};
+constexpr std::array schema_columns = {
+    ExpectedColumn{"version", "integer", false},
+    ExpectedColumn{"name", "text", false},
+    ExpectedColumn{"oldest_library", "text", false},
+    ExpectedColumn{"applied_at", "timestamp with time zone", false, true},
+};
+constexpr std::array tables = {
+    ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
+    ExpectedTable{schema_table, schema_columns, "version", ""},
+};
+
+/// The same type, or one that holds more. The collation counts for keys alone.
+bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
+  const std::string_view type = found.type;
+  const auto bare = type.substr(0, type.find(" COLLATE "));
+  const bool is_text = bare == "text" || bare == "character varying";
+  if (wanted.type == exact_text) return is_text && (type.ends_with(" COLLATE \"C\"") || type.ends_with(" COLLATE \"POSIX\""));
+  if (wanted.type == "text") return is_text;
+  if (wanted.type == "integer") return bare == "integer" || bare == "bigint";
+  return bare == wanted.type;
+}
+
+std::string change_column(std::string_view table, const ExpectedColumn& column) {
+  return fmt::format("ALTER TABLE {0} ALTER COLUMN {1} TYPE {2}, ALTER COLUMN {1} {3} NOT NULL{4}", table, column.name,
+                     column.type, column.nullable ? "DROP" : "SET",
+                     column.has_default ? fmt::format(", ALTER COLUMN {} SET DEFAULT clock_timestamp()", column.name) : "");
+}
+
+constexpr TableDialect dialect = {
+    .accepts = accepts,
+    .add_column =
+        [](std::string_view table, const ExpectedColumn& column) {
+          return fmt::format("ALTER TABLE {} ADD COLUMN {} {}{}", table, column.name, definition_of(column),
+                             column.has_default ? " DEFAULT clock_timestamp()" : "");
+        },
+    .change_column = change_column,
+    .set_primary_key =
+        [](std::string_view table, std::string_view columns) {
+          return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
+        },
+    .drop_index = [](std::string_view, std::string_view index) {
+      return fmt::format("drop the index {} or the constraint of that name", index);
+    },
+};
+
+struct Found {
+  std::string kind, persistence;
+  bool hides_rows = false;
+  FoundTable table;
+};
+
+std::map<std::string, Found> read(soci::session& sql, const std::string& schema) {
+  const auto where = fmt::format("WHERE n.nspname = {} AND t.relname IN ('{}', '{}')",
+                                 quote_literal(postgresql_native(sql), schema), consumed_message_table, schema_table);
+  std::map<std::string, Found> found;
+  // A view has columns, an index has them too: the kind is judged by the caller.
+  for (const Row& row :
+       query(sql,
+             fmt::format("SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
+                         "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
+                         "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
+                         "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
+                         "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                         "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
+                         "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
+                         where),
+             10)) {
+    Found& table = found[row[0].value_or("")];
+    table.kind = row[1].value_or("");
+    table.persistence = row[2].value_or("");
+    table.hides_rows = row[3] == "t";
+    FoundColumn column{.name = row[4].value_or(""),
+                       .type = row[5].value_or(""),
+                       .nullable = row[8] == "f",
+                       .has_default = row[9] == "t"};
+    // quote_ident leaves a plain lower-case name as it is; the built-in ones are upper-case.
+    if (row[6]) column.type += " COLLATE " + *row[6] + (row[7] == "f" ? " (not deterministic)" : "");
+    table.table.columns.push_back(std::move(column));
+  }
+  for (const Row& row :
+       query(sql,
+             fmt::format("SELECT t.relname, i.relname, x.indisprimary, x.indisunique, x.indpred IS NOT NULL, "
+                         "ARRAY_TO_STRING(ARRAY(SELECT pg_catalog.pg_get_indexdef(x.indexrelid, k, true) "
+                         "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate "
+                         "FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid "
+                         "JOIN pg_catalog.pg_class t ON t.oid = x.indrelid "
+                         "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace {} AND x.indisvalid",
+                         where),
+             7)) {
+    const bool deferrable = row[6] == "f";
+    found[row[0].value_or("")].table.indexes.push_back({.name = row[1].value_or(""),
+                                                        .columns = row[5].value_or("") + (deferrable ? " DEFERRABLE" : ""),
+                                                        .primary = row[2] == "t",
+                                                        .unique = row[3] == "t",
+                                                        .partial = row[4] == "t"});
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema) {
+  std::vector<Problem> problems;
+  const auto found = read(sql, schema);
+  for (const ExpectedTable& expected : tables) {
+    const std::string name(expected.name);
+    const auto at = found.find(name);
+    if (at == found.end()) {
+      problems.push_back(missing_table(name));
+      continue;
+    }
+    const Found& table = at->second;
+    if (table.kind != "r" && table.kind != "p") {
+      problems.push_back(mismatch(name, "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`"));
+      continue;
+    }
+    if (table.persistence == "u") {
+      problems.push_back(mismatch(name, "it is UNLOGGED: a crash empties it, and every message would run again",
+                                  fmt::format("ALTER TABLE {} SET LOGGED", name)));
+    } else if (table.persistence == "t") {
+      problems.push_back(mismatch(name, "it is a temporary table, which other sessions do not see",
+                                  fmt::format("DROP TABLE pg_temp.{}", name)));
+    }
+    if (table.hides_rows) {
+      problems.push_back(mismatch(name, "row security can hide rows of it from this user",
+                                  fmt::format("ALTER TABLE {} DISABLE ROW LEVEL SECURITY, or grant BYPASSRLS", name)));
+    }
+    std::ranges::move(compare(dialect, expected, table.table), std::back_inserter(problems));
+  }
+  return problems;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

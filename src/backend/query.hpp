@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// One row as text; none for NULL.
+using Row = std::vector<std::optional<std::string>>;
+
+/// Runs one query and fetches everything as text. For small results off the path of messages.
+std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t columns);
+
+/// The only field of the first row; empty for NULL or no row.
+std::string query_text(soci::session& sql, const std::string& text);
+
+/// A result of two columns as names and values. NULL becomes empty.
+using Settings = std::map<std::string, std::string, std::less<>>;
+Settings query_settings(soci::session& sql, const std::string& text);
+
+/// The value of a setting; empty when the server has none of that name.
+std::string_view value_of(const Settings& settings, std::string_view name);
+
+/// The leading digits of `text`; `otherwise` when there are none.
+long long number_in(std::string_view text, long long otherwise = 0);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <txinbox/inspect.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// Collects what `doctor` prints.
+class Report {
+ public:
+  void note(std::string subject, std::string found, std::string mend) {
+    add(Severity::note, std::move(subject), std::move(found), std::move(mend));
+  }
+  void warn(std::string subject, std::string found, std::string mend) {
+    add(Severity::warning, std::move(subject), std::move(found), std::move(mend));
+  }
+  void fail(std::string subject, std::string found, std::string mend) {
+    add(Severity::error, std::move(subject), std::move(found), std::move(mend));
+  }
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  void add(Severity severity, std::string subject, std::string found, std::string mend) {
+    findings_.push_back({severity, std::move(subject), std::move(found), std::move(mend)});
+  }
+
+  std::vector<Finding> findings_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,94 @@
+#include "backend/sqlite3.hpp"
+
+#include <soci/soci.h>
+
+#include "backend/sqlite3_catalog.hpp"
+#include "backend/sqlite3_session.hpp"
+#include "url.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+bool is_in_memory(std::string_view file) {
+  return file.empty() || file.find(":memory:") != std::string_view::npos ||
+         file.find("mode=memory") != std::string_view::npos;
+}
+
+/// The file's name out of a connection string of SOCI's.
+std::string_view file_of(std::string_view connection_string) {
+  for (const std::string_view key : {"dbname=", "db="}) {
+    if (const auto at = connection_string.find(key); at != std::string_view::npos) {
+      connection_string.remove_prefix(at + key.size());
+      if (connection_string.starts_with('"')) {
+        connection_string.remove_prefix(1);
+        return connection_string.substr(0, connection_string.find('"'));
+      }
+      return connection_string.substr(0, connection_string.find(' '));
+    }
+  }
+  return connection_string;
+}
+
+class Sqlite3Database final : public Database {
+ public:
+  std::string_view name() const noexcept override { return "sqlite3"; }
+
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    const auto refuse = [](const std::string& why) {
+      throw Error(ErrorCode::invalid_argument, "the SQLite URL " + why + "; write it as sqlite:file.db");
+    };
+    std::string string = url.path;
+    if (url.scheme != "soci") {
+      if (url.has_authority && !(url.host.empty() && url.user.empty() && url.port.empty())) {
+        refuse("names a host (three slashes begin an absolute path: sqlite:///var/lib/orders.db)");
+      }
+      if (!url.parameters.empty()) refuse("has parameters, of which there are none");
+      const std::string file = url.has_authority ? "/" + url.path : url.path;
+      if (file.empty() || file == "/") refuse("names no file");
+      if (file.find('"') != std::string::npos) refuse("has a '\"' in the file's name, which SOCI cannot pass on");
+      string = "dbname=\"" + file + "\"";
+    }
+    if (options.connections > 1 && is_in_memory(file_of(string))) {
+      throw Error(ErrorCode::unsafe_connection,
+                  "each connection to an in-memory SQLite database would be a database of its own; set "
+                  "PoolOptions::connections to 1, or use a file");
+    }
+    return string;
+  }
+
+  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
+    return std::make_unique<soci::session>(soci::sqlite3, connection_string);
+  }
+
+  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
+    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    switch (e->result() & 0xFF) {
+      case SQLITE_BUSY:
+      case SQLITE_LOCKED:
+      case SQLITE_PROTOCOL: return ErrorClass::lock_timeout;
+      case SQLITE_CONSTRAINT:
+        return e->result() == SQLITE_CONSTRAINT_PRIMARYKEY || e->result() == SQLITE_CONSTRAINT_UNIQUE
+                   ? ErrorClass::duplicate_key
+                   : ErrorClass::other;
+      case SQLITE_INTERRUPT: return ErrorClass::statement_timeout;
+      case SQLITE_CANTOPEN: return ErrorClass::connection_lost;
+      default: return ErrorClass::other;
+    }
+  }
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
+    return std::make_unique<Sqlite3Session>(sql, ownership);
+  }
+
+  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
+};
+
+}  // namespace
+
+const Database& sqlite3_database() noexcept {
+  static const Sqlite3Database database;
+  return database;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

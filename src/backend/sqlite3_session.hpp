@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "backend/backend.hpp"
+#include "backend/sqlite3_statement.hpp"
+#include "backend/writer_queue.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// The inbox on one SQLite connection.
+///
+/// The guard, on a pool's connection: a commit hook that vetoes every commit but our own, and a
+/// rollback hook that notes every rollback. Hooks cannot be chained, so a connection of the caller's
+/// keeps its own and gets a savepoint instead.
+class Sqlite3Session final : public Session {
+ public:
+  Sqlite3Session(soci::session&, Ownership);
+  ~Sqlite3Session() override;
+
+  void configure(const PoolOptions&) override;
+  void remember_settings() override;
+  void use_schema(const std::string&) override;
+  void check_settings() override {}  // no setting of SQLite's can merge or lose keys
+  bool clean() noexcept override;
+  bool intact() noexcept override;
+
+  bool in_transaction() override;
+  void begin(const Token& guard) override;
+  ClaimReply claim(const ClaimRow&) override;
+  CommitStatus commit(const Token& guard, const std::vector<StoredResult>&) override;
+  RollbackStatus roll_back(const Token& guard) noexcept override;
+  bool mark_torn(const ClaimRow&) override;
+
+ private:
+  /// What the hooks see; at an address of its own that they can be told apart by.
+  struct Hooks {
+    bool guarding = false;    ///< Between our begin and our end.
+    bool committing = false;  ///< Our own COMMIT runs.
+    bool lost = false;        ///< Something else ended the transaction.
+  };
+  static int on_commit(void*);
+  static void on_rollback(void*);
+
+  ::sqlite3* connection();
+  Sqlite3Statement& statement(Sqlite3Statement& slot, const char* sql);
+  void release_statements() noexcept;
+  bool hooks_in_place(::sqlite3*) noexcept;
+  void enter_queue(::sqlite3*);
+  void restore() noexcept;
+  std::chrono::milliseconds busy_timeout(::sqlite3*);
+
+  soci::session& sql_;
+  const bool pooled_;
+  ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
+  std::chrono::milliseconds lock_timeout_{0};
+  bool foreign_keys_ = true;
+  std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
+  std::optional<WriterTurn> turn_;
+  Sqlite3Statement begin_, insert_, select_, store_, commit_, mark_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

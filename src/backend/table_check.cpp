@@ -1,0 +1,138 @@
+#include "backend/table_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "backend/query.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+bool lists(std::string_view columns, std::string_view name) {
+  while (!columns.empty()) {
+    const auto comma = columns.find(", ");
+    if (columns.substr(0, comma) == name) return true;
+    if (comma == std::string_view::npos) break;
+    columns.remove_prefix(comma + 2);
+  }
+  return false;
+}
+
+/// Whether what is unique by `key` is unique by `columns` too.
+bool covers(std::string_view columns, std::string_view key) {
+  while (!key.empty()) {
+    const auto comma = key.find(", ");
+    if (!lists(columns, key.substr(0, comma))) return false;
+    key.remove_prefix(comma == std::string_view::npos ? key.size() : comma + 2);
+  }
+  return true;
+}
+
+std::string describe(const FoundColumn& column) {
+  return fmt::format("{}{}", column.type.empty() ? "no type" : column.type, column.nullable ? "" : " NOT NULL");
+}
+
+void compare_columns(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found,
+                     std::vector<Problem>& problems) {
+  for (const ExpectedColumn& wanted : expected.columns) {
+    const auto subject = fmt::format("{}.{}", expected.name, wanted.name);
+    const auto at = std::ranges::find(found.columns, wanted.name, &FoundColumn::name);
+    if (at == found.columns.end()) {
+      problems.push_back(mismatch(subject, "the column is missing", dialect.add_column(expected.name, wanted)));
+      continue;
+    }
+    const bool is_key = lists(expected.primary_key, wanted.name);
+    const bool type_fits = dialect.accepts(wanted, *at);
+    if (!type_fits || at->nullable != wanted.nullable) {
+      const auto* why = !is_key     ? ""
+                        : type_fits ? ": keys may be NULL, and then are never equal"
+                                    : ": keys are not compared byte for byte, or are cut";
+      problems.push_back(mismatch(subject,
+                                  fmt::format("it is {} instead of {}{}", describe(*at), definition_of(wanted), why),
+                                  dialect.change_column(expected.name, wanted)));
+    } else if (wanted.has_default && !at->has_default) {
+      problems.push_back(mismatch(subject, "it has no default", dialect.change_column(expected.name, wanted)));
+    }
+  }
+  for (const FoundColumn& column : found.columns) {
+    const bool ours = std::ranges::find(expected.columns, column.name, &ExpectedColumn::name) != expected.columns.end();
+    if (ours || column.nullable || column.has_default) continue;
+    problems.push_back(mismatch(fmt::format("{}.{}", expected.name, column.name),
+                                "a column that is not ours is NOT NULL and has no default, so no claim can be inserted",
+                                "make it nullable, give it a default, or remove it"));
+  }
+}
+
+void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found,
+                     std::vector<Problem>& problems) {
+  const auto subject = std::string(expected.name);
+  const auto primary = std::ranges::find_if(found.indexes, &FoundIndex::primary);
+  if (primary == found.indexes.end()) {
+    problems.push_back(mismatch(subject, fmt::format("the primary key ({}) is missing", expected.primary_key),
+                                dialect.set_primary_key(expected.name, expected.primary_key)));
+  } else if (primary->columns != expected.primary_key) {
+    problems.push_back(mismatch(
+        subject, fmt::format("the primary key is ({}) instead of ({})", primary->columns, expected.primary_key),
+        "after dropping that key: " + dialect.set_primary_key(expected.name, expected.primary_key)));
+  }
+  for (const FoundIndex& index : found.indexes) {
+    if (!index.unique || index.primary || covers(index.columns, expected.primary_key)) continue;
+    problems.push_back(mismatch(
+        subject, fmt::format("the unique index {} on ({}) refuses keys that are new", index.name, index.columns),
+        dialect.drop_index(expected.name, index.name)));
+  }
+  if (expected.retention_column.empty()) return;
+  const bool indexed = std::ranges::any_of(found.indexes, [&](const FoundIndex& index) {
+    return !index.partial && index.columns.substr(0, index.columns.find(", ")) == expected.retention_column;
+  });
+  const bool has_column =
+      std::ranges::find(found.columns, expected.retention_column, &FoundColumn::name) != found.columns.end();
+  if (!indexed && has_column) {
+    problems.push_back({ErrorCode::schema_mismatch,
+                        {Severity::warning, subject,
+                         fmt::format("there is no index on {}: each purge reads the whole table",
+                                     expected.retention_column),
+                         fmt::format("CREATE INDEX {0}_{1} ON {0} ({1})", expected.name, expected.retention_column)}});
+  }
+}
+
+}  // namespace
+
+Problem mismatch(std::string subject, std::string found, std::string mend) {
+  return {ErrorCode::schema_mismatch, {Severity::error, std::move(subject), std::move(found), std::move(mend)}};
+}
+
+Problem missing_table(std::string_view table) {
+  return {ErrorCode::schema_missing,
+          {Severity::error, std::string(table), "the table is missing, or this user may not see it",
+           "run `txinbox migrate`, or apply V1__consumed_message.sql; grant the service what docs/migrations.md "
+           "lists"}};
+}
+
+std::vector<Problem> compare(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found) {
+  std::vector<Problem> problems;
+  compare_columns(dialect, expected, found, problems);
+  compare_indexes(dialect, expected, found, problems);
+  return problems;
+}
+
+bool concerns(const Problem& problem, std::string_view table) {
+  const std::string_view subject = problem.finding.subject;
+  return subject.starts_with(table) && (subject.size() == table.size() || subject[table.size()] == '.');
+}
+
+std::string definition_of(const ExpectedColumn& column) {
+  return fmt::format("{}{}", column.type, column.nullable ? "" : " NOT NULL");
+}
+
+TypeParts parts_of(std::string_view type) {
+  TypeParts parts;
+  const auto end = type.find_first_of("( ");
+  for (const char c : type.substr(0, end)) parts.base += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (end != std::string_view::npos && type[end] == '(') parts.size = number_in(type.substr(end + 1));
+  return parts;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,82 @@
+#pragma once
+
+// What `verify` compares: the tables that the migrations make with those that are there.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+inline constexpr std::string_view consumed_message_table = "txinbox_consumed_message";
+inline constexpr std::string_view schema_table = "txinbox_schema";
+
+struct ExpectedColumn {
+  std::string_view name;
+  std::string_view type;  ///< As the migration writes it.
+  bool nullable = true;
+  bool has_default = false;
+};
+
+struct ExpectedTable {
+  std::string_view name;
+  std::span<const ExpectedColumn> columns;
+  std::string_view primary_key;       ///< "a, b"
+  std::string_view retention_column;  ///< That an index must begin with; empty for none.
+};
+
+struct FoundColumn {
+  std::string name;
+  std::string type;  ///< With its collation, where that matters.
+  bool nullable = true;
+  bool has_default = false;  ///< Or generated: an insert may leave it out.
+};
+
+struct FoundIndex {
+  std::string name;
+  std::string columns;  ///< "a, b"; the length of a prefix in parentheses: "a(10)".
+  bool primary = false;
+  bool unique = false;
+  bool partial = false;
+};
+
+struct FoundTable {
+  std::vector<FoundColumn> columns;
+  std::vector<FoundIndex> indexes;
+};
+
+/// How a database judges types, and how its SQL mends a table.
+struct TableDialect {
+  bool (*accepts)(const ExpectedColumn&, const FoundColumn&);
+  std::string (*add_column)(std::string_view table, const ExpectedColumn&);
+  std::string (*change_column)(std::string_view table, const ExpectedColumn&);
+  std::string (*set_primary_key)(std::string_view table, std::string_view columns);
+  std::string (*drop_index)(std::string_view table, std::string_view index);
+};
+
+Problem mismatch(std::string subject, std::string found, std::string mend);
+Problem missing_table(std::string_view table);
+
+/// Every difference that could lose or merge keys or make a statement of ours fail; a missing
+/// retention index as a warning. Wider columns, further nullable ones and further plain indexes are
+/// left alone: a newer schema may have them.
+std::vector<Problem> compare(const TableDialect&, const ExpectedTable&, const FoundTable&);
+
+/// Whether `problem` is about `table` or a part of it.
+bool concerns(const Problem& problem, std::string_view table);
+
+/// "NOT NULL" and a default's absence spelled out after the type.
+std::string definition_of(const ExpectedColumn& column);
+
+/// "varbinary(255)" taken apart, in lower case: the word before the parenthesis, and the number in it.
+struct TypeParts {
+  std::string base;
+  std::optional<long long> size;
+};
+TypeParts parts_of(std::string_view type);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

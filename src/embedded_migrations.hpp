@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// A file `migrations/<database>/V<version>__<name>.sql`, as the build compiled it in.
+struct EmbeddedMigration {
+  std::string_view database;
+  int version;
+  std::string_view name;
+  std::string_view sql;
+};
+
+/// Those of every database that was built in; for one database in the order of their versions.
+std::span<const EmbeddedMigration> embedded_migrations() noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

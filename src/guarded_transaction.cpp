@@ -1,0 +1,75 @@
+#include "guarded_transaction.hpp"
+
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+using backend::ClaimStatus;
+
+int mark_torn(backend::Session& session, const std::vector<OwnClaim>& claims) {
+  int marked = 0;
+  for (const OwnClaim& claim : claims) marked += session.mark_torn(claim.row()) ? 1 : 0;
+  return marked;
+}
+
+void GuardedTransaction::begin() {
+  session_.begin(token_);
+  state_ = State::open;
+}
+
+backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Message& message) {
+  const backend::ClaimRow row{consumer, message.business_key, message.message_id, &token_};
+  // A row can be removed between the refused insert and the read; who does that all the time is not
+  // waited for.
+  constexpr int tries = 5;
+  for (int i = 0; i < tries; ++i) {
+    const bool begun = state_ == State::open;
+    state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
+    auto reply = begun ? session_.claim(row) : session_.begin_and_claim(token_, row);
+    if (reply.status == ClaimStatus::inserted) {
+      claims_.push_back({std::string(consumer), message.business_key, token_});
+      return nullptr;
+    }
+    if (reply.status == ClaimStatus::exists) {
+      existing_ = std::move(reply.row);
+      return &existing_;
+    }
+  }
+  throw Error(ErrorCode::unknown_state,
+              "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+}
+
+void GuardedTransaction::commit(const std::optional<std::string>& result) {
+  std::vector<backend::StoredResult> results;
+  if (result) {
+    for (const OwnClaim& each : claims_) results.push_back({each.consumer, each.business_key, *result});
+  }
+  backend::CommitStatus status = backend::CommitStatus::not_ours;
+  try {
+    status = session_.commit(token_, results);
+  } catch (...) {
+    session_usable_ = session_.roll_back(token_) != backend::RollbackStatus::failed;
+    state_ = State::in_doubt;
+    throw;
+  }
+  if (status == backend::CommitStatus::committed) {
+    state_ = State::committed;
+    return;
+  }
+  roll_back();
+  throw Error(ErrorCode::transaction_lost,
+              "the handler ended the transaction that txinbox had opened (by COMMIT, ROLLBACK or BEGIN, by DDL, or by "
+              "an error that it caught and went on after); nothing is acknowledged, and what could be undone was");
+}
+
+void GuardedTransaction::roll_back() noexcept {
+  if (state_ != State::open) return;
+  state_ = State::rolled_back;
+  const backend::RollbackStatus status = session_.roll_back(token_);
+  session_usable_ = status != backend::RollbackStatus::failed;
+  if (status != backend::RollbackStatus::ours) unproven_ = std::move(claims_);
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

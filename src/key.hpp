@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+// The limits of what identifies a message. Each check throws `Error` invalid_key (the result:
+// invalid_argument) with a text that names the limit and not the value.
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+void check_consumer(std::string_view consumer);
+void check_business_key(std::string_view key);
+void check_message(const Message& message);
+void check_result(std::string_view result);
+
+/// Well-formed UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
+bool is_utf8(std::string_view text) noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,43 @@
+#include <utility>
+
+#include <txinbox/pool.hpp>
+
+#include "pool_state.hpp"
+
+namespace txinbox::inline TXINBOX_ABI {
+
+Connection::Connection(std::shared_ptr<detail::PoolState> pool, std::unique_ptr<detail::Slot> slot) noexcept
+    : pool_(std::move(pool)), slot_(std::move(slot)) {}
+
+Connection::Connection(Connection&&) noexcept = default;
+
+Connection& Connection::operator=(Connection&& other) noexcept {
+  std::swap(pool_, other.pool_);  // what was held goes back when `other` dies
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+Connection::~Connection() {
+  if (slot_) pool_->give_back(std::move(slot_));
+}
+
+soci::session& Connection::session() const noexcept { return *slot_->session; }
+
+Pool::Pool(std::shared_ptr<detail::PoolState> state) noexcept : state_(std::move(state)) {}
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&&) noexcept = default;
+Pool::~Pool() = default;
+
+Connection Pool::acquire(std::stop_token stop) {
+  auto slot = state_->acquire(stop);
+  slot->clean = false;  // what its user does is not ours to know
+  return detail::PoolAccess::lend(state_, std::move(slot));
+}
+
+const PoolOptions& Pool::options() const noexcept { return state_->options(); }
+
+Pool open_pool(const std::string& url, PoolOptions options) {
+  return detail::PoolAccess::make(std::make_shared<detail::PoolState>(url, std::move(options)));
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI

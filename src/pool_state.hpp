@@ -1,0 +1,64 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <txinbox/pool.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// One connection with everything that is cached for it. A reconnect is a new slot, so nothing cached
+/// can outlive the connection that it belongs to.
+struct Slot {
+  std::unique_ptr<soci::session> session;
+  std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
+  bool verified = false;                      ///< The tables and the settings were checked.
+  bool clean = true;                          ///< Nothing was done on it that `clean()` must undo.
+
+  ~Slot();
+};
+
+/// The connections of a pool. The pool, its lent connections and its consumers share it.
+class PoolState {
+ public:
+  PoolState(const std::string& url, PoolOptions options);
+  ~PoolState();
+
+  const PoolOptions& options() const noexcept { return options_; }
+
+  /// As `Pool::acquire`.
+  std::unique_ptr<Slot> acquire(const std::stop_token& stop);
+
+  /// Cleans the connection where that is needed, and closes it where it cannot be cleaned.
+  void give_back(std::unique_ptr<Slot>) noexcept;
+
+ private:
+  std::unique_ptr<Slot> connect() const;
+  void forget_one() noexcept;
+
+  const PoolOptions options_;
+  const backend::Database* database_;
+  std::string connection_string_;  ///< May hold a password: never part of a text.
+
+  std::mutex mutex_;
+  std::condition_variable_any freed_;
+  std::vector<std::unique_ptr<Slot>> idle_;  ///< The last one used is taken first: it is warm.
+  std::size_t open_ = 0;
+};
+
+/// Lets the library's own classes into `Pool` and `Connection`.
+struct PoolAccess {
+  static const std::shared_ptr<PoolState>& state(const Pool& pool) noexcept { return pool.state_; }
+  static Pool make(std::shared_ptr<PoolState> state) noexcept { return Pool(std::move(state)); }
+  static Connection lend(std::shared_ptr<PoolState> state, std::unique_ptr<Slot> slot) noexcept {
+    return {std::move(state), std::move(slot)};
+  }
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,34 @@
+#include <txinbox/retention.hpp>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "backend/backend.hpp"
+#include "backend/table_check.hpp"
+#include "key.hpp"
+#include "verification.hpp"
+
+namespace txinbox::inline TXINBOX_ABI {
+
+bool forget(soci::session& sql, std::string_view consumer, std::string_view business_key) {
+  detail::check_consumer(consumer);
+  detail::check_business_key(business_key);
+  const detail::OutsideTransaction outside(sql);  // rolls back what fails
+  const auto catalog = backend::database_of(sql).catalog(sql);
+  const auto schema = detail::schema_of_tables(*catalog);
+
+  sql.begin();
+  soci::statement remove(sql);
+  remove.alloc();
+  remove.prepare(fmt::format("DELETE FROM {} WHERE consumer = {} AND business_key = {}",
+                             catalog->qualified(schema, backend::consumed_message_table), catalog->literal(consumer),
+                             catalog->literal(business_key)),
+                 soci::details::st_one_time_query);
+  remove.define_and_bind();
+  remove.execute(true);
+  const bool existed = remove.get_affected_rows() > 0;
+  sql.commit();
+  return existed;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI

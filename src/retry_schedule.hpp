@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+
+#include <txinbox/retry_policy.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Errors: `Error` invalid_argument, which names the field.
+void check(const RetryPolicy&);
+
+/// The runs of one `consume` call: counts them, and waits between them.
+class RetrySchedule {
+ public:
+  explicit RetrySchedule(const RetryPolicy& policy) : policy_(policy), bound_(policy.initial_backoff) {}
+
+  /// Which run this is, from 1.
+  int attempt() const noexcept { return attempt_; }
+
+  std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
+
+  /// Whether the policy allows another run.
+  bool may_retry() const noexcept {
+    return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed;
+  }
+
+  /// The next wait: random between zero and the bound, which then doubles.
+  std::chrono::milliseconds next_backoff();
+
+  /// Waits, then counts the next run. False, without counting, if the token was set meanwhile.
+  bool wait(std::chrono::milliseconds backoff, const std::stop_token& stop);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  RetryPolicy policy_;
+  std::chrono::milliseconds bound_;
+  Clock::time_point start_ = Clock::now();
+  int attempt_ = 1;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

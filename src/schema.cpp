@@ -1,0 +1,87 @@
+#include <txinbox/schema.hpp>
+
+#include <soci/soci.h>
+
+#include <algorithm>
+
+#include "backend/backend.hpp"
+#include "backend/table_check.hpp"
+#include "embedded_migrations.hpp"
+#include "verification.hpp"
+
+namespace txinbox::inline TXINBOX_ABI {
+namespace {
+
+using backend::Problem;
+using detail::Examination;
+
+/// Between others' `migrate` calls; undoes what it can unless it was finished.
+class MigrationScope {
+ public:
+  explicit MigrationScope(backend::Catalog& catalog) : catalog_(catalog) {
+    try {
+      catalog_.begin_migrations();
+    } catch (...) {
+      catalog_.abandon_migrations();
+      throw;
+    }
+  }
+  ~MigrationScope() {
+    if (!finished_) catalog_.abandon_migrations();
+  }
+  MigrationScope(const MigrationScope&) = delete;
+  MigrationScope& operator=(const MigrationScope&) = delete;
+
+  void finish() {
+    catalog_.end_migrations();
+    finished_ = true;
+  }
+
+ private:
+  backend::Catalog& catalog_;
+  bool finished_ = false;
+};
+
+/// Tables of our names that no migration made would only break one in the middle.
+void refuse_foreign_tables(const Examination& before) {
+  std::vector<Problem> foreign;
+  std::ranges::copy_if(before.problems, std::back_inserter(foreign), [&](const Problem& p) {
+    const bool about_version = backend::concerns(p, backend::schema_table);
+    return p.code == ErrorCode::schema_mismatch && (about_version || before.version == 0);
+  });
+  detail::refuse(foreign);
+}
+
+}  // namespace
+
+std::vector<Migration> migrations(const std::string& database) {
+  backend::database_named(database);
+  std::vector<Migration> found;
+  for (const auto& m : detail::embedded_migrations()) {
+    if (m.database == database) found.push_back({m.version, std::string(m.name), std::string(m.sql)});
+  }
+  std::ranges::sort(found, {}, &Migration::version);
+  return found;
+}
+
+void migrate(soci::session& sql) {
+  const auto& database = backend::database_of(sql);
+  const detail::OutsideTransaction outside(sql);
+  const auto catalog = database.catalog(sql);
+  MigrationScope scope(*catalog);
+  const auto before = detail::examine(sql, *catalog, database.name());
+  refuse_foreign_tables(before);
+  for (const Migration& migration : migrations(std::string(database.name()))) {
+    if (migration.version > before.version) catalog->apply(migration);
+  }
+  // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
+  detail::refuse(detail::examine(sql, *catalog, database.name()).problems);
+  scope.finish();
+}
+
+void verify(soci::session& sql) {
+  const detail::OutsideTransaction outside(sql);
+  detail::verify_for_consuming(sql);
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI

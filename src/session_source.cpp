@@ -1,0 +1,60 @@
+#include "session_source.hpp"
+
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "pool_state.hpp"
+#include "verification.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+BorrowedSession::BorrowedSession(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept
+    : sql_(slot->session.get()), backend_(slot->backend.get()), pool_(std::move(pool)), slot_(std::move(slot)) {
+  slot_->clean = false;
+}
+
+BorrowedSession::BorrowedSession(BorrowedSession&&) noexcept = default;
+
+BorrowedSession::~BorrowedSession() {
+  if (slot_) pool_->give_back(std::move(slot_));
+}
+
+void BorrowedSession::is_clean() noexcept {
+  if (slot_) slot_->clean = true;
+}
+
+SessionSource::SessionSource(std::shared_ptr<PoolState> pool) : pool_(std::move(pool)) {}
+
+SessionSource::SessionSource(soci::session& sql)
+    : sql_(&sql), session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)) {}
+
+SessionSource::~SessionSource() = default;
+
+const void* SessionSource::identity() const noexcept {
+  return pool_ ? static_cast<const void*>(pool_.get()) : static_cast<const void*>(sql_);
+}
+
+BorrowedSession SessionSource::borrow(const std::stop_token& stop) {
+  if (pool_) {
+    BorrowedSession borrowed(pool_, pool_->acquire(stop));
+    borrowed.verify_once();
+    return borrowed;
+  }
+  session_->check_settings();
+  if (session_->in_transaction()) {
+    throw Error(ErrorCode::transaction_open,
+                "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");
+  }
+  if (!verified_) session_->use_schema(verify_for_consuming(*sql_));
+  verified_ = true;
+  return {*sql_, *session_};
+}
+
+void BorrowedSession::verify_once() {
+  if (slot_->verified) return;
+  backend_->use_schema(verify_for_consuming(*sql_));
+  slot_->verified = true;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

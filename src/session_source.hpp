@@ -1,0 +1,66 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI {
+class Pool;
+}
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+class PoolState;
+struct Slot;
+
+/// A session that is ready to consume on: checked, and with the tables found.
+class BorrowedSession {
+ public:
+  BorrowedSession(soci::session& sql, backend::Session& backend) noexcept : sql_(&sql), backend_(&backend) {}
+  BorrowedSession(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
+  BorrowedSession(BorrowedSession&&) noexcept;
+  BorrowedSession& operator=(BorrowedSession&&) = delete;
+  ~BorrowedSession();  ///< Gives a pool's session back.
+
+  soci::session& sql() const noexcept { return *sql_; }
+  backend::Session& backend() const noexcept { return *backend_; }
+
+  /// Says that what was done on it has been undone or committed, so that the pool need not clean it.
+  void is_clean() noexcept;
+
+ private:
+  friend class SessionSource;
+  void verify_once();
+
+  soci::session* sql_;
+  backend::Session* backend_;
+  std::shared_ptr<PoolState> pool_;
+  std::unique_ptr<Slot> slot_;
+};
+
+/// Where a consumer's sessions come from: a pool, or the one session of the caller's.
+class SessionSource {
+ public:
+  explicit SessionSource(std::shared_ptr<PoolState> pool);
+  explicit SessionSource(soci::session& sql);
+  ~SessionSource();
+
+  /// Errors: those of `Pool::acquire`; of `verify`, at the first use of a session; `transaction_open`
+  ///         on a caller's session.
+  BorrowedSession borrow(const std::stop_token& stop);
+
+  /// Whether a lost session is replaced by the next `borrow`.
+  bool reconnects() const noexcept { return pool_ != nullptr; }
+
+  /// What tells this source from others, for the check against nesting.
+  const void* identity() const noexcept;
+
+ private:
+  std::shared_ptr<PoolState> pool_;
+  soci::session* sql_ = nullptr;
+  std::unique_ptr<backend::Session> session_;
+  bool verified_ = false;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

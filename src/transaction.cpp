@@ -1,0 +1,85 @@
+#include <txinbox/transaction.hpp>
+
+#include <memory>
+
+#include <txinbox/error.hpp>
+
+#include "guarded_transaction.hpp"
+#include "key.hpp"
+#include "row_state.hpp"
+#include "verification.hpp"
+
+namespace txinbox::inline TXINBOX_ABI {
+
+std::string_view to_string(Claim claim) noexcept {
+  switch (claim) {
+    case Claim::claimed: return "claimed";
+    case Claim::already_consumed: return "already_consumed";
+    case Claim::conflict: return "conflict";
+    case Claim::in_progress: return "in_progress";
+    case Claim::parked: return "parked";
+  }
+  return "unknown";
+}
+
+class Transaction::Impl {
+ public:
+  explicit Impl(soci::session& sql)
+      : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
+    session_->check_settings();
+    if (session_->in_transaction()) {
+      throw Error(ErrorCode::transaction_open,
+                  "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");
+    }
+    session_->use_schema(detail::verify_for_consuming(sql));
+    guarded_.begin();
+  }
+
+  ~Impl() { roll_back(); }
+
+  Claim claim(std::string_view consumer, const Message& message) {
+    detail::check_consumer(consumer);
+    detail::check_message(message);
+    const backend::ExistingRow* existing = guarded_.claim(consumer, message);
+    return existing == nullptr ? Claim::claimed : detail::claim_for_state(existing->state);
+  }
+
+  void commit() {
+    try {
+      guarded_.commit(std::nullopt);
+    } catch (...) {
+      mark_unproven();
+      throw;
+    }
+  }
+
+  void roll_back() noexcept {
+    guarded_.roll_back();
+    mark_unproven();
+  }
+
+ private:
+  /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
+  void mark_unproven() noexcept {
+    const auto unproven = guarded_.take_unproven();
+    if (!guarded_.session_usable()) return;
+    try {
+      detail::mark_torn(*session_, unproven);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the error on the way is the one that counts
+    }
+  }
+
+  std::unique_ptr<backend::Session> session_;
+  detail::GuardedTransaction guarded_;
+};
+
+Transaction::Transaction(soci::session& session) : impl_(std::make_unique<Impl>(session)) {}
+Transaction::~Transaction() = default;
+
+Claim Transaction::claim(std::string_view consumer, const Message& message) { return impl_->claim(consumer, message); }
+
+void Transaction::commit() { impl_->commit(); }
+
+void Transaction::rollback() noexcept { impl_->roll_back(); }
+
+}  // namespace txinbox::inline TXINBOX_ABI
