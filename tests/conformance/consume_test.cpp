@@ -1,0 +1,263 @@
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message order{.business_key = "order123", .message_id = "m-1"};
+
+TEST_CASE("a message is consumed once, its duplicates never") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+
+  const Result first = consumer.consume(order, add_effect);
+  CHECK(first.outcome == Outcome::consumed);
+  CHECK(action_for(first) == Action::acknowledge);
+  for (int i = 0; i < 3; ++i) {
+    const Result again = consumer.consume({.business_key = "order123", .message_id = "resent"}, add_effect);
+    CHECK(again.outcome == Outcome::already_consumed);
+    CHECK(action_for(again) == Action::acknowledge);
+  }
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a caller's session consumes too, and its settings are left as they were") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  const std::string before = db.settings_of(*sql);
+  {
+    TxConsumer consumer(*sql, "order-service");
+    CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+    CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
+    CHECK_THROWS_AS((void)consumer.consume({.business_key = "other"},
+                                           [](soci::session&, Delivery&) { throw std::runtime_error("no"); }),
+                    std::runtime_error);
+    CHECK(db.settings_of(*sql) == before);
+  }
+  CHECK(db.settings_of(*sql) == before);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a caller's session keeps the autocommit that it had") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  const auto sql = db.session();
+  *sql << "set autocommit = 0";
+  TxConsumer consumer(*sql, "order-service");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
+  long long autocommit = 1;
+  *sql << "select @@autocommit", soci::into(autocommit);
+  CHECK(autocommit == 0);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("consumers of different names do not share keys") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer orders(pool, "order-service");
+  TxConsumer mails(pool, "mail-service");
+  CHECK(orders.consume(order, add_effect).outcome == Outcome::consumed);
+  CHECK(mails.consume(order, add_effect).outcome == Outcome::consumed);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("what the handler throws is thrown as it was, and leaves nothing behind") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+
+  struct Custom {
+    int value;
+  };
+  int value = 0;
+  try {
+    (void)consumer.consume(order, [](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      throw Custom{42};
+    });
+  } catch (const Custom& c) {
+    value = c.value;
+  }
+  CHECK(value == 42);
+  CHECK(db.effects() == 0);
+  CHECK(db.claims() == 0);
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a duplicate key in the handler's own SQL is the handler's error") {
+  EffectDatabase db;
+  db.run("create table t_order (no varchar(40) not null primary key)");
+  db.run("insert into t_order values ('order123')");
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+
+  int runs = 0;
+  const auto insert = [&](soci::session& sql, Delivery& d) {
+    ++runs;
+    sql << "insert into t_order values (:no)", soci::use(d.message().business_key);
+  };
+  CHECK_THROWS_AS((void)consumer.consume(order, insert), soci::soci_error);
+  CHECK(runs == 1);  // and it is not transient
+  CHECK(db.claims() == 0);
+}
+
+TEST_CASE("what the handler stores is handed to later duplicates, byte for byte") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  std::string every_byte;
+  for (int i = 0; i < 256; ++i) every_byte += static_cast<char>(i);
+
+  for (const std::string& result : {std::string("receipt 7"), std::string(), every_byte, std::string(65'535, 'x')}) {
+    const Message message{.business_key = "k" + std::to_string(result.size())};
+    const Result first = consumer.consume(message, [&](soci::session&, Delivery& d) {
+      d.store("overwritten");
+      d.store(result);
+    });
+    CHECK(first.stored == result);
+    CHECK(consumer.consume(message, add_effect).stored == result);
+  }
+  CHECK(consumer.consume({.business_key = "without"}, add_effect).stored == std::nullopt);
+  CHECK(consumer.consume({.business_key = "without"}, add_effect).stored == std::nullopt);
+}
+
+TEST_CASE("a result that is too long is refused, and the message can be consumed later") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  CHECK_THROWS_AS((void)consumer.consume(
+                      order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); }),
+                  Error);
+  CHECK(db.claims() == 0);
+}
+
+TEST_CASE("consume inside a handler of the same pool is refused instead of hanging") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer outer(pool, "outer");
+  TxConsumer inner(pool, "inner");
+  ErrorCode code{};
+  CHECK(outer.consume(order, [&](soci::session& sql, Delivery& d) {
+          add_effect(sql, d);
+          try {
+            (void)inner.consume(order, add_effect);
+          } catch (const Error& e) {
+            code = e.code();
+          }
+        }).outcome == Outcome::consumed);
+  CHECK(code == ErrorCode::nested_consume);
+  CHECK(db.effects() == 1);
+  CHECK(inner.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("consume on a session that is inside a transaction is refused, and leaves that transaction alone") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "order-service");
+  CHECK(consumer.consume({.business_key = "first"}, add_effect).outcome == Outcome::consumed);
+  sql->begin();
+  *sql << "insert into effect values ('mine')";
+  ErrorCode code{};
+  try {
+    (void)consumer.consume(order, add_effect);
+  } catch (const Error& e) {
+    code = e.code();
+  }
+  CHECK(code == ErrorCode::transaction_open);
+  sql->commit();
+  CHECK(db.effects() == 2);
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("the observer hears of each delivery, and what it throws is dropped") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  std::vector<std::string> heard;
+  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& event) {
+                        CHECK(event.consumer == "order-service");
+                        CHECK(event.business_key == "order123");
+                        CHECK(event.duration.count() > 0);
+                        heard.emplace_back(to_string(event.type));
+                        throw std::runtime_error("an observer that fails");
+                      }});
+  CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
+  (void)consumer.consume(order, add_effect);
+  (void)consumer.consume(order, add_effect);
+  CHECK(heard == std::vector<std::string>{"failed", "consumed", "already_consumed"});
+}
+
+TEST_CASE("a consumer survives the move and the end of its pool object") {
+  EffectDatabase db;
+  auto first = std::make_unique<Pool>(db.pool());
+  TxConsumer consumer(*first, "order-service");
+  Pool moved = std::move(*first);
+  first.reset();
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+  TxConsumer other = std::move(consumer);
+  CHECK(other.consume(order, add_effect).outcome == Outcome::already_consumed);
+}
+
+TEST_CASE("a handler that rejects its message has it dead-lettered") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  try {
+    (void)consumer.consume(order, [](soci::session&, Delivery&) { throw Error(ErrorCode::rejected, "not for us"); });
+    FAIL("nothing was thrown");
+  } catch (...) {
+    CHECK(action_for(std::current_exception()) == Action::dead_letter);
+  }
+  CHECK(db.claims() == 0);
+}
+
+TEST_CASE("each state of a row is told as what it is, and an unknown one is delivered again") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  (void)consumer.consume(order, add_effect);
+  const auto with_state = [&](const std::string& state) {
+    db.run("update txinbox_consumed_message set state = '" + state + "'");
+    return consumer.consume(order, add_effect);
+  };
+  CHECK(with_state("parked").outcome == Outcome::parked);
+  CHECK(with_state("torn").outcome == Outcome::parked);
+  const Result leased = with_state("consuming");
+  CHECK(leased.outcome == Outcome::in_progress);
+  CHECK(action_for(leased) == Action::redeliver);
+  try {
+    (void)with_state("surprise");
+    FAIL("nothing was thrown");
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::unknown_state);
+    CHECK(action_for(std::current_exception()) == Action::redeliver);
+  }
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a lease's remaining time comes back as the time to deliver again") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  (void)consumer.consume(order, add_effect);
+  const std::string in_a_minute = on_sqlite3()  ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '+60 seconds')"
+                                  : on_mysql() ? "utc_timestamp(6) + interval 60 second"
+                                               : "clock_timestamp() + interval '60 seconds'";
+  db.run("update txinbox_consumed_message set state = 'consuming', lease_expires_at = " + in_a_minute);
+  const Result leased = consumer.consume(order, add_effect);
+  CHECK(leased.outcome == Outcome::in_progress);
+  CHECK(leased.retry_after > std::chrono::seconds(50));
+  CHECK(leased.retry_after <= std::chrono::seconds(60));
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Runs a test program on one database. For ctest, which cannot pass on a URL that is known only when
+# the tests run.
+#
+# Usage: on_database.sh DATABASE URL_VARIABLE PROGRAM
+#   DATABASE      sqlite3, mysql or postgresql; none for a program that needs no database
+#   URL_VARIABLE  the environment variable that names the server; empty where there is no server
+#
+# TXINBOX_TEST_CASE, when set, is doctest's filter. Status 77 means skipped.
+set -eu
+
+database=$1 url_variable=$2 program=$3
+
+url=
+if [ -n "$url_variable" ]; then
+  eval "url=\${$url_variable:-}"
+  if [ -z "$url" ]; then
+    echo "skipped: $url_variable is not set (tests/run.sh starts the servers)"
+    exit 77
+  fi
+fi
+
+TXINBOX_TEST_DATABASE=$database TXINBOX_TEST_URL=$url
+export TXINBOX_TEST_DATABASE TXINBOX_TEST_URL
+if [ -n "${TXINBOX_TEST_CASE:-}" ]; then
+  exec "$program" "--test-case=$TXINBOX_TEST_CASE"
+fi
+exec "$program"

@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Runs a command with private MariaDB and PostgreSQL servers, and ends them with it.
+#
+# Usage: tests/servers.sh [--mariadb] [--postgresql] [--] [COMMAND [ARGUMENT]...]
+#   Without a choice of servers both are started. Without a command it prints what to set, and waits
+#   for Ctrl-C.
+#
+# The command finds in its environment:
+#   TXINBOX_TEST_MARIADB_URL     mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
+#   TXINBOX_TEST_POSTGRESQL_URL  postgresql://txinbox:PASSWORD@127.0.0.1:PORT/postgres
+# The users may do everything, create users and databases included.
+#
+# The data lives in a temporary folder. The servers listen on the loopback, with a password that is
+# new each time, and are as durable as in production: a test of a commit must meet a real one.
+set -euo pipefail
+
+mariadb= postgresql=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --mariadb) mariadb=1 ;;
+    --postgresql) postgresql=1 ;;
+    --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    --) shift; break ;;
+    -*) echo "servers.sh: unknown option $1 (try --help)" >&2; exit 2 ;;
+    *) break ;;
+  esac
+  shift
+done
+if [ -z "$mariadb$postgresql" ]; then mariadb=1 postgresql=1; fi
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-servers.XXXXXX")
+password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+mariadb_pid= postgresql_pid=
+
+# Both servers refuse to run as root.
+as_user=()
+if [ "$(id -u)" = 0 ]; then
+  account=nobody
+  group=$(id -gn "$account")
+  as_user=(setpriv --reuid="$account" --regid="$group" --clear-groups)
+  chown "$account:$group" "$folder"
+fi
+
+say() { echo "servers: $*" >&2; }
+
+stop() {
+  status=$?
+  trap - EXIT
+  # PostgreSQL's INT is a fast shutdown; MariaDB's TERM a clean one.
+  if [ -n "$postgresql_pid" ]; then kill -INT "$postgresql_pid" 2>/dev/null || true; fi
+  if [ -n "$mariadb_pid" ]; then kill -TERM "$mariadb_pid" 2>/dev/null || true; fi
+  if [ -n "$postgresql_pid" ]; then wait "$postgresql_pid" 2>/dev/null || true; fi
+  if [ -n "$mariadb_pid" ]; then wait "$mariadb_pid" 2>/dev/null || true; fi
+  rm -rf "$folder"
+  exit "$status"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+free_port() {
+  local port
+  while port=$((20000 + RANDOM % 12000)); do
+    if ! listens "$port"; then echo "$port"; return; fi
+  done
+}
+
+# wait_until_ready NAME PID LOG COMMAND...: until COMMAND succeeds, at most a minute.
+wait_until_ready() {
+  local name=$1 pid=$2 log=$3 i
+  shift 3
+  for ((i = 0; i < 600; i++)); do
+    if ! kill -0 "$pid" 2>/dev/null; then break; fi
+    if "$@"; then return; fi
+    sleep 0.1
+  done
+  say "$name did not start; its log ends:"
+  tail -n 20 "$log" >&2
+  return 1
+}
+
+start_mariadb() {
+  local port data=$folder/mariadb init=$folder/mariadb.sql
+  port=$(free_port)
+  printf '%s\n' "CREATE USER txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
+    "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
+  "${as_user[@]}" mkdir "$data"
+  if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --skip-test-db \
+      --auth-root-authentication-method=normal >"$folder/mariadb-install.log" 2>&1; then
+    cat "$folder/mariadb-install.log" >&2
+    return 1
+  fi
+  # The binary log is on as it is in production, and makes a commit a two-phase one.
+  "${as_user[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
+    --pid-file="$folder/mariadb.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
+    --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --binlog-format=ROW --sync-binlog=1 \
+    --server-id=1 --max-connections=300 >"$folder/mariadb.log" 2>&1 &
+  mariadb_pid=$!
+  wait_until_ready MariaDB "$mariadb_pid" "$folder/mariadb.log" listens "$port"
+  export TXINBOX_TEST_MARIADB_URL="mysql://txinbox:$password@127.0.0.1:$port/mysql"
+  say "MariaDB on port $port"
+}
+
+postgresql_program() {
+  if command -v "$1" >/dev/null; then
+    command -v "$1"
+  else
+    # Debian keeps the server's programs off the path, one folder a version.
+    find /usr/lib/postgresql -path "*/bin/$1" 2>/dev/null | sort -V | tail -n 1
+  fi
+}
+
+postgresql_answers() { PGPASSWORD=$password PGCONNECT_TIMEOUT=2 psql -X -q -h 127.0.0.1 -p "$1" -U txinbox -c "" postgres 2>/dev/null; }
+
+start_postgresql() {
+  local port data=$folder/postgresql initdb postgres
+  initdb=$(postgresql_program initdb)
+  postgres=$(postgresql_program postgres)
+  port=$(free_port)
+  printf '%s\n' "$password" >"$folder/password"
+  chmod 644 "$folder/password"
+  if ! "${as_user[@]}" "$initdb" --pgdata="$data" --username=txinbox --pwfile="$folder/password" --auth=scram-sha-256 \
+      --encoding=UTF8 --locale=C >"$folder/initdb.log" 2>&1; then
+    cat "$folder/initdb.log" >&2
+    return 1
+  fi
+  rm "$folder/password"
+  "${as_user[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+    -c max_connections=300 >"$folder/postgresql.log" 2>&1 &
+  postgresql_pid=$!
+  wait_until_ready PostgreSQL "$postgresql_pid" "$folder/postgresql.log" postgresql_answers "$port"
+  export TXINBOX_TEST_POSTGRESQL_URL="postgresql://txinbox:$password@127.0.0.1:$port/postgres"
+  say "PostgreSQL on port $port"
+}
+
+# Programs in /usr/sbin are not on every user's path.
+PATH=$PATH:/usr/sbin:/sbin
+cd /
+if [ -n "$mariadb" ]; then start_mariadb; fi
+if [ -n "$postgresql" ]; then start_postgresql; fi
+cd - >/dev/null
+
+if [ $# -gt 0 ]; then
+  "$@"
+else
+  env | grep '^TXINBOX_TEST_.*_URL=' | sed 's/^/export /'
+  say "running until Ctrl-C"
+  while sleep 3600; do :; done
+fi

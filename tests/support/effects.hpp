@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include <soci/soci.h>
+#include <txinbox/delivery.hpp>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// A migrated database with a table of effects: one row for each time that a handler took effect.
+class EffectDatabase : public TestDatabase {
+ public:
+  /// On MySQL bytes: a column of text takes only what its character set has.
+  EffectDatabase() { run(on_mysql() ? "create table effect (id varbinary(255))" : "create table effect (id varchar(255))"); }
+
+  long long effects() const { return number("select count(*) from effect"); }
+  long long effects_of(const std::string& id) const {
+    return number("select count(*) from effect where id = '" + id + "'");
+  }
+  long long claims() const { return number("select count(*) from txinbox_consumed_message"); }
+
+  /// What a consumer must leave as it found it.
+  std::string settings_of(soci::session&) const;
+};
+
+/// The handler that leaves one row.
+inline void add_effect(soci::session& sql, Delivery& delivery) {
+  sql << "insert into effect values (:id)", soci::use(delivery.message().business_key);
+}
+
+}  // namespace txinbox::test

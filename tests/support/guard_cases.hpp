@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <soci/soci.h>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// How a delivery ended and what it left.
+struct Ending {
+  std::string how;      ///< consumed, an error code's name, or "handler's error"
+  std::string claim;    ///< the row's state, or "none"
+  long long before = 0; ///< rows that the handler wrote before it misbehaved
+  long long after = 0;  ///< rows that it wrote afterwards
+
+  friend bool operator==(const Ending&, const Ending&) = default;
+};
+
+struct HandlersOwnError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// One way to misbehave, and its ending on the database under test; none where it does not apply.
+struct GuardCase {
+  std::string name;
+  std::function<void(soci::session&, TestDatabase&)> misbehave;
+  std::optional<Ending> in_pool;
+  std::optional<Ending> in_session;
+};
+
+std::vector<GuardCase> guard_cases();
+
+/// The tables and procedures that the cases need.
+void prepare_guard_case(TestDatabase&);
+
+/// Swallows whatever is thrown, as a careless handler does.
+template <class F>
+void quietly(F&& f) {
+  try {
+    f();
+  } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch)
+  }
+}
+
+/// Ends the server's side of a session, from another one.
+void kill_connection(soci::session&, TestDatabase&);
+
+}  // namespace txinbox::test

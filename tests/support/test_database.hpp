@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <soci/soci.h>
+
+#include <txinbox/pool.hpp>
+
+namespace txinbox::test {
+
+/// The database that this run of the suite is on: "sqlite3", "mysql" (MariaDB and MySQL) or
+/// "postgresql", from the environment variable TXINBOX_TEST_DATABASE; "sqlite3" when it is not set.
+const std::string& database();
+inline bool on_sqlite3() { return database() == "sqlite3"; }
+inline bool on_mysql() { return database() == "mysql"; }
+inline bool on_postgresql() { return database() == "postgresql"; }
+
+/// An empty database of its own for one test: a file, a MySQL database, a PostgreSQL schema on the
+/// server that TXINBOX_TEST_URL names. Removed at the end, also when others are still connected.
+class TestDatabase {
+ public:
+  enum class Tables { migrated, none };
+
+  explicit TestDatabase(Tables = Tables::migrated);
+  ~TestDatabase();
+  TestDatabase(const TestDatabase&) = delete;
+  TestDatabase& operator=(const TestDatabase&) = delete;
+
+  /// For open_pool.
+  const std::string& url() const { return url_; }
+
+  Pool pool(std::size_t connections = 4) const;
+  Pool pool(PoolOptions) const;
+
+  /// A plain session of SOCI's, as a service that owns its sessions would open it: nothing configured
+  /// but SQLite's busy time-out. `more` is added to SOCI's connection string.
+  std::unique_ptr<soci::session> session(const std::string& more = "") const;
+
+  /// Runs one statement, or fetches one number, on a session kept for that: what others committed.
+  void run(const std::string& sql) const;
+  long long number(const std::string& sql) const;
+  std::string text(const std::string& sql) const;
+
+ private:
+  std::string name_;
+  std::string url_;
+  std::string soci_;
+  mutable std::unique_ptr<soci::session> own_;
+};
+
+}  // namespace txinbox::test
