@@ -16,9 +16,11 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
     return mysql_errno(connection);
   }
-  for (int more = 0; more == 0; more = mysql_next_result(connection)) {
+  // Asked for more than there is, the client forgets how many rows were affected.
+  for (;;) {
     const MysqlResult dropped(mysql_store_result(connection));
     if (!dropped && mysql_field_count(connection) != 0) break;
+    if (!mysql_more_results(connection) || mysql_next_result(connection) != 0) break;
   }
   return mysql_errno(connection);
 }

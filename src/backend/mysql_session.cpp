@@ -234,7 +234,7 @@ bool MysqlSession::mark_torn(const ClaimRow& row) {
   exec(db, fmt::format("UPDATE {} SET state = 'torn' WHERE consumer = {} AND business_key = {} "
                        "AND attempt_token = x'{}' AND state = 'consumed'",
                        table_, hex_literal(row.consumer), hex_literal(row.business_key), row.token->hex()));
-  const bool marked = mysql_affected_rows(db) > 0;
+  const bool marked = mysql_affected_rows(db) == 1;
   exec(db, "COMMIT");
   return marked;
 }

@@ -233,7 +233,7 @@ bool PostgresqlSession::mark_torn(const ClaimRow& row) {
                                                      "AND state = 'consumed'",
                                                      table_, key_condition(row.consumer, row.business_key),
                                                      row.token->hex()));
-  return std::string_view(PQcmdTuples(marked.get())) != "0";
+  return std::string_view(PQcmdTuples(marked.get())) == "1";
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend
