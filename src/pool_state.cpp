@@ -124,7 +124,8 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
 }
 
 void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
-  const bool keep = (slot->clean && slot->backend->intact()) || slot->backend->clean();
+  const bool keep =
+      slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
   if (!keep) {
     slot.reset();  // closed at once: it may hold locks
     forget_one();

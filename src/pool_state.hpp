@@ -20,6 +20,7 @@ struct Slot {
   std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
   bool verified = false;                      ///< The tables and the settings were checked.
   bool clean = true;                          ///< Nothing was done on it that `clean()` must undo.
+  bool usable = true;                         ///< Not told to be closed.
 
   ~Slot();
 };

@@ -24,6 +24,10 @@ void BorrowedSession::is_clean() noexcept {
   if (slot_) slot_->clean = true;
 }
 
+void BorrowedSession::discard() noexcept {
+  if (slot_) slot_->usable = false;
+}
+
 SessionSource::SessionSource(std::shared_ptr<PoolState> pool) : pool_(std::move(pool)) {}
 
 SessionSource::SessionSource(soci::session& sql)

@@ -29,6 +29,9 @@ class BorrowedSession {
   /// Says that what was done on it has been undone or committed, so that the pool need not clean it.
   void is_clean() noexcept;
 
+  /// Says that it is of no more use: the pool closes it instead of cleaning it.
+  void discard() noexcept;
+
  private:
   friend class SessionSource;
   void verify_once();

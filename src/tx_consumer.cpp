@@ -65,7 +65,7 @@ EventType event_for(Outcome outcome) {
   return EventType::failed;
 }
 
-bool is_lost_connection(const std::exception_ptr& error) noexcept {
+bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const soci::soci_error& e) {
@@ -129,7 +129,7 @@ Result TxConsumer::Impl::consume(const Message& message, const Handler& handler)
       error = std::current_exception();
     }
     const bool again = is_transient(error) && !call.torn && call.schedule.may_retry() &&
-                       (source_.reconnects() || !is_lost_connection(error));
+                       (source_.reconnects() || !is_fatal_to_session(error));
     if (again) {
       const auto backoff = call.schedule.next_backoff();
       tell(call, {.type = EventType::retry, .error = error, .backoff = backoff});
@@ -163,7 +163,9 @@ Result TxConsumer::Impl::run(Call& call) const {
     transaction.roll_back();
     if (transaction.commit_in_doubt()) call.in_doubt.push_back(transaction.token().hex());
     call.unproven = transaction.take_unproven();
-    if (transaction.session_usable()) {
+    if (!transaction.session_usable() || is_fatal_to_session(std::current_exception())) {
+      session.discard();
+    } else {
       session.is_clean();
       try {
         mark(session.backend(), call);

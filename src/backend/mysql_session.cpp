@@ -11,12 +11,11 @@
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
-/// What a handler can leave behind on a session and the next one would meet. The isolation level has
-/// a name for each server.
-constexpr std::array settings = {"sql_mode",           "character_set_client", "character_set_connection",
-                                 "collation_connection", "character_set_results", "time_zone",
-                                 "foreign_key_checks", "unique_checks",        "innodb_lock_wait_timeout",
-                                 "lock_wait_timeout"};
+/// What a handler can leave behind on a session and the next one would meet, besides the isolation
+/// level, whose name differs by server, and sql_mode, which a compound statement cannot set.
+constexpr std::array settings = {"character_set_client",  "character_set_connection", "collation_connection",
+                                 "character_set_results", "time_zone",                "foreign_key_checks",
+                                 "unique_checks",         "innodb_lock_wait_timeout", "lock_wait_timeout"};
 
 std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
@@ -62,16 +61,21 @@ void MysqlSession::remember_settings() {
   const char* isolation = is_mariadb_ ? "tx_isolation" : "transaction_isolation";
   std::string query = fmt::format("SELECT @@{}", isolation);
   for (const char* name : settings) query += fmt::format(", @@{}", name);
-  query += ", DATABASE(), CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
+  query += ", @@sql_mode, DATABASE(), CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   const MysqlRow row = query_row(db, query).value();
 
-  restore_ = fmt::format("SET autocommit = 1, {} = {}", isolation, quoted(row[0].value()));
+  restore_in_compound_ = fmt::format("SET autocommit = 1, {} = {}", isolation, quoted(row[0].value()));
   std::size_t column = 1;
   for (const char* name : settings) {
     const std::string& value = row[column++].value();
     const bool number = value.find_first_not_of("0123456789") == std::string::npos && !value.empty();
-    restore_ += fmt::format(", {} = {}", name, number ? value : quoted(value));
+    restore_in_compound_ += fmt::format(", {} = {}", name, number ? value : quoted(value));
   }
+  const std::string sql_mode = quoted(row[column++].value());
+  restore_ = restore_in_compound_ + ", sql_mode = " + sql_mode;
+  // A compound statement ends with the sql_mode that it began with, so it can only tell that the mode
+  // was changed: by a warning, which is counted in its reply.
+  restore_in_compound_ += fmt::format("; IF @@sql_mode <> {} THEN SIGNAL SQLSTATE '01000'; END IF", sql_mode);
   database_ = row[column++].value_or("");
   const std::string role = row[column++].value_or("NONE");
   const bool has_roles = row[column].value() != "0";
@@ -118,6 +122,10 @@ bool MysqlSession::restore_rest(MYSQL* db) noexcept {
   if (!restore_role_.empty() && try_exec(db, restore_role_) != 0) return false;
   if (database_.empty() || (db->db != nullptr && database_ == db->db)) return true;
   return mysql_select_db(db, database_.c_str()) == 0;
+}
+
+bool MysqlSession::restore_after_compound(MYSQL* db) noexcept {
+  return mysql_warning_count(db) == 0 ? restore_rest(db) : restore(db);
 }
 
 bool MysqlSession::restore(MYSQL* db) noexcept { return try_exec(db, restore_) == 0 && restore_rest(db); }
@@ -191,11 +199,11 @@ CommitStatus MysqlSession::commit(const Token& guard, const std::vector<StoredRe
   if (in_one_statement()) {
     std::string script = release;
     for (const StoredResult& each : results) script += "; " + store_sql(each);
-    script += "; COMMIT; " + restore_;
+    script += "; COMMIT; " + restore_in_compound_;
     const unsigned error = try_exec(db, compound(script));
     if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
     if (error != 0) throw_mysql_error(db);
-    if (!restore_rest(db)) thread_id_ = 0;
+    if (!restore_after_compound(db)) thread_id_ = 0;
     return CommitStatus::committed;
   }
   const unsigned error = try_exec(db, release);
@@ -216,8 +224,8 @@ RollbackStatus MysqlSession::roll_back(const Token& guard) noexcept {
   if (db == nullptr || (pooled_ && mysql_thread_id(db) != thread_id_)) return RollbackStatus::failed;
   const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_name(guard);
   if (in_one_statement()) {
-    if (try_exec(db, compound(to_guard + "; ROLLBACK; " + restore_)) == 0) {
-      return restore_rest(db) ? RollbackStatus::ours : RollbackStatus::failed;
+    if (try_exec(db, compound(to_guard + "; ROLLBACK; " + restore_in_compound_)) == 0) {
+      return restore_after_compound(db) ? RollbackStatus::ours : RollbackStatus::failed;
     }
     return clean() ? RollbackStatus::not_ours : RollbackStatus::failed;
   }

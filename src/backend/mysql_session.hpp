@@ -39,6 +39,7 @@ class MysqlSession final : public Session {
   ClaimReply reply_to(unsigned error, const ClaimRow&);
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;
+  bool restore_after_compound(MYSQL*) noexcept;
 
   soci::session& sql_;
   const bool pooled_;
@@ -47,6 +48,7 @@ class MysqlSession final : public Session {
   bool autocommit_ = true;       ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
+  std::string restore_in_compound_ = restore_;  ///< The same, as far as a compound statement can.
   std::string restore_role_;                    ///< Empty where the user has no roles.
   std::string database_;                        ///< Pool: the session's default database.
 };

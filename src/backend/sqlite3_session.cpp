@@ -31,11 +31,11 @@ Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
     : sql_(sql), pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
-  release_statements();
-  if (pooled_ && configured_ != nullptr && sqlite3_native(sql_) == configured_) {
+  if (configured_ != nullptr && intact()) {
     sqlite3_commit_hook(configured_, nullptr, nullptr);
     sqlite3_rollback_hook(configured_, nullptr, nullptr);
   }
+  release_statements();
 }
 
 int Sqlite3Session::on_commit(void* hooks) {
@@ -224,7 +224,7 @@ RollbackStatus Sqlite3Session::roll_back(const Token& guard) noexcept {
   } end_turn{turn_};
 
   ::sqlite3* db = sqlite3_native(sql_);
-  if (db == nullptr || (pooled_ && !intact())) return RollbackStatus::failed;
+  if (!intact()) return RollbackStatus::failed;
   const bool open = sqlite3_get_autocommit(db) == 0;
   const bool ours = open && (pooled_ ? hooks_in_place(db) && !hooks_->lost
                                      : try_exec(db, "ROLLBACK TO " + guard_name(guard)));

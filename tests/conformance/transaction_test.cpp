@@ -1,0 +1,146 @@
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message order{.business_key = "order123"};
+
+TEST_CASE("a rolled-back claim can be claimed again") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  {
+    Transaction transaction(*sql);
+    CHECK(transaction.claim("svc", order) == Claim::claimed);
+    *sql << "insert into effect values ('x')";
+    transaction.rollback();
+  }
+  {
+    Transaction abandoned(*sql);
+    CHECK(abandoned.claim("svc", order) == Claim::claimed);
+  }
+  CHECK(db.effects() == 0);
+  Transaction transaction(*sql);
+  CHECK(transaction.claim("svc", order) == Claim::claimed);
+  *sql << "insert into effect values ('x')";
+  transaction.commit();
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a committed claim is already consumed for everybody") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  {
+    Transaction transaction(*sql);
+    CHECK(transaction.claim("svc", order) == Claim::claimed);
+    transaction.commit();
+  }
+  Transaction again(*sql);
+  CHECK(again.claim("svc", order) == Claim::already_consumed);
+  again.rollback();
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("several claims commit together, and a duplicate among them spoils nothing") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  {
+    Transaction transaction(*sql);
+    CHECK(transaction.claim("svc", {.business_key = "a"}) == Claim::claimed);
+    CHECK(transaction.claim("svc", {.business_key = "a"}) == Claim::already_consumed);
+    CHECK(transaction.claim("svc", {.business_key = "b"}) == Claim::claimed);
+    CHECK(transaction.claim("other", {.business_key = "b"}) == Claim::claimed);
+    *sql << "insert into effect values ('x')";
+    transaction.commit();
+  }
+  CHECK(db.claims() == 3);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a transaction that was ended before its first claim is not committed") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  Transaction transaction(*sql);
+  *sql << "insert into effect values ('lost')";
+  *sql << "rollback";
+  *sql << (on_mysql() ? "start transaction" : "begin");
+  CHECK(transaction.claim("svc", order) == Claim::claimed);
+  try {
+    transaction.commit();
+    FAIL("nothing was thrown");
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::transaction_lost);
+  }
+  CHECK(db.claims() == 0);
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("a transaction on a session inside a transaction is refused") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  sql->begin();
+  *sql << "insert into effect values ('mine')";
+  try {
+    Transaction transaction(*sql);
+    FAIL("nothing was thrown");
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::transaction_open);
+  }
+  sql->commit();
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a claim in a REPEATABLE READ snapshot finds what was committed after it") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  const auto sql = db.session();
+  *sql << "set session transaction isolation level repeatable read";
+  Transaction transaction(*sql);
+  long long rows = 0;
+  *sql << "select count(*) from txinbox_consumed_message", soci::into(rows);  // takes the snapshot
+  {
+    Pool pool = db.pool(1);
+    TxConsumer consumer(pool, "svc");
+    CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+  }
+  CHECK(transaction.claim("svc", order) == Claim::already_consumed);
+}
+
+TEST_CASE("a transaction on a pool's connection works and leaves it clean") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  {
+    auto connection = pool.acquire();
+    Transaction transaction(connection);
+    CHECK(transaction.claim("svc", order) == Claim::claimed);
+    connection.session() << "insert into effect values ('x')";
+    transaction.commit();
+  }
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
+  CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == Outcome::consumed);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a claim with a key outside the limits is refused, and the transaction goes on") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  Transaction transaction(*sql);
+  CHECK_THROWS_AS(transaction.claim("svc", {.business_key = ""}), Error);
+  CHECK_THROWS_AS(transaction.claim("", order), Error);
+  CHECK(transaction.claim("svc", order) == Claim::claimed);
+  transaction.commit();
+  CHECK(db.claims() == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
