@@ -4,13 +4,20 @@ namespace txinbox::inline TXINBOX_ABI {
 
 std::string_view to_string(EventType type) noexcept {
   switch (type) {
-    case EventType::consumed: return "consumed";
-    case EventType::already_consumed: return "already_consumed";
-    case EventType::in_progress: return "in_progress";
-    case EventType::parked: return "parked";
-    case EventType::retry: return "retry";
-    case EventType::torn: return "torn";
-    case EventType::failed: return "failed";
+    case EventType::consumed:
+      return "consumed";
+    case EventType::already_consumed:
+      return "already_consumed";
+    case EventType::in_progress:
+      return "in_progress";
+    case EventType::parked:
+      return "parked";
+    case EventType::retry:
+      return "retry";
+    case EventType::torn:
+      return "torn";
+    case EventType::failed:
+      return "failed";
   }
   return "unknown";
 }

@@ -37,8 +37,9 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
       return &existing_;
     }
   }
-  throw Error(ErrorCode::unknown_state,
-              "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+  throw Error(
+      ErrorCode::unknown_state,
+      "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
 }
 
 void GuardedTransaction::commit(const std::optional<std::string>& result) {

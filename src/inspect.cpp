@@ -40,9 +40,12 @@ void add(ConsumerStatus& status, const std::string& state, std::int64_t rows, co
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
-    case Severity::note: return "note";
-    case Severity::warning: return "warning";
-    case Severity::error: return "error";
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
   }
   return "unknown";
 }
@@ -92,13 +95,13 @@ std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consume
   detail::check_business_key(business_key);
   const auto catalog = backend::database_of(sql).catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
-  const auto rows = backend::query(
-      sql,
-      fmt::format("SELECT message_id, state, {}, {} FROM {} WHERE consumer = {} AND business_key = {}",
-                  catalog->utc_text("consumed_at"), catalog->hex_text("result"),
-                  catalog->qualified(schema, backend::consumed_message_table), catalog->literal(consumer),
-                  catalog->literal(business_key)),
-      4);
+  const auto rows =
+      backend::query(sql,
+                     fmt::format("SELECT message_id, state, {}, {} FROM {} WHERE consumer = {} AND business_key = {}",
+                                 catalog->utc_text("consumed_at"), catalog->hex_text("result"),
+                                 catalog->qualified(schema, backend::consumed_message_table),
+                                 catalog->literal(consumer), catalog->literal(business_key)),
+                     4);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows.front();
   ConsumedMessage found{.consumer = std::string(consumer),

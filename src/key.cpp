@@ -19,9 +19,9 @@ void check_text(std::string_view what, std::string_view text, std::size_t min, s
     throw Error(ErrorCode::invalid_key, fmt::format("{} is empty; it must have 1 to {} bytes", what, max));
   }
   if (text.size() > max) {
-    throw Error(ErrorCode::invalid_key,
-                fmt::format("{} has {} bytes; at most {} are allowed (use a digest of a longer one)", what,
-                            text.size(), max));
+    throw Error(
+        ErrorCode::invalid_key,
+        fmt::format("{} has {} bytes; at most {} are allowed (use a digest of a longer one)", what, text.size(), max));
   }
   if (text.find('\0') != std::string_view::npos) {
     throw Error(ErrorCode::invalid_key, fmt::format("{} holds a NUL byte", what));

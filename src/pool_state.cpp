@@ -29,9 +29,10 @@ const backend::Database& database_for(Url& url) {
   for (const auto& [scheme, name] : schemes) {
     if (url.scheme == scheme) return backend::database_named(name);
   }
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("the database URL's scheme '{}' is not known; sqlite, mysql, mariadb, postgresql and soci are",
-                          url.scheme));
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("the database URL's scheme '{}' is not known; sqlite, mysql, mariadb, postgresql and soci are",
+                  url.scheme));
 }
 
 void check(const PoolOptions& options) {
@@ -39,11 +40,10 @@ void check(const PoolOptions& options) {
     throw Error(ErrorCode::invalid_argument, "PoolOptions::connections must be at least 1");
   }
   using std::chrono::milliseconds;
-  const std::array timeouts = {std::pair{"acquire_timeout", options.acquire_timeout},
-                               std::pair{"connect_timeout", options.connect_timeout},
-                               std::pair{"lock_timeout", options.lock_timeout},
-                               std::pair{"statement_timeout", options.statement_timeout},
-                               std::pair{"idle_transaction_timeout", options.idle_transaction_timeout}};
+  const std::array timeouts = {
+      std::pair{"acquire_timeout", options.acquire_timeout}, std::pair{"connect_timeout", options.connect_timeout},
+      std::pair{"lock_timeout", options.lock_timeout}, std::pair{"statement_timeout", options.statement_timeout},
+      std::pair{"idle_transaction_timeout", options.idle_transaction_timeout}};
   for (const auto& [name, value] : timeouts) {
     if (value < milliseconds(1) || value > std::chrono::days(24)) {
       throw Error(ErrorCode::invalid_argument,
@@ -124,8 +124,7 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
 }
 
 void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
-  const bool keep =
-      slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
+  const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
   if (!keep) {
     slot.reset();  // closed at once: it may hold locks
     forget_one();

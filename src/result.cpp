@@ -8,23 +8,34 @@ namespace txinbox::inline TXINBOX_ABI {
 
 std::string_view to_string(Outcome outcome) noexcept {
   switch (outcome) {
-    case Outcome::consumed: return "consumed";
-    case Outcome::already_consumed: return "already_consumed";
-    case Outcome::conflict: return "conflict";
-    case Outcome::in_progress: return "in_progress";
-    case Outcome::parked: return "parked";
-    case Outcome::failed: return "failed";
-    case Outcome::not_run: return "not_run";
+    case Outcome::consumed:
+      return "consumed";
+    case Outcome::already_consumed:
+      return "already_consumed";
+    case Outcome::conflict:
+      return "conflict";
+    case Outcome::in_progress:
+      return "in_progress";
+    case Outcome::parked:
+      return "parked";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::not_run:
+      return "not_run";
   }
   return "unknown";
 }
 
 std::string_view to_string(Action action) noexcept {
   switch (action) {
-    case Action::acknowledge: return "acknowledge";
-    case Action::redeliver: return "redeliver";
-    case Action::dead_letter: return "dead_letter";
-    case Action::stop: return "stop";
+    case Action::acknowledge:
+      return "acknowledge";
+    case Action::redeliver:
+      return "redeliver";
+    case Action::dead_letter:
+      return "dead_letter";
+    case Action::stop:
+      return "stop";
   }
   return "unknown";
 }
@@ -32,12 +43,16 @@ std::string_view to_string(Action action) noexcept {
 Action action_for(const Result& result) noexcept {
   switch (result.outcome) {
     case Outcome::consumed:
-    case Outcome::already_consumed: return Action::acknowledge;
+    case Outcome::already_consumed:
+      return Action::acknowledge;
     case Outcome::conflict:
-    case Outcome::parked: return Action::dead_letter;
-    case Outcome::failed: return action_for(result.error);
+    case Outcome::parked:
+      return Action::dead_letter;
+    case Outcome::failed:
+      return action_for(result.error);
     case Outcome::in_progress:
-    case Outcome::not_run: return Action::redeliver;
+    case Outcome::not_run:
+      return Action::redeliver;
   }
   return Action::redeliver;
 }
@@ -47,7 +62,8 @@ namespace {
 Action action_for(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_key:
-    case ErrorCode::rejected: return Action::dead_letter;
+    case ErrorCode::rejected:
+      return Action::dead_letter;
     case ErrorCode::invalid_argument:
     case ErrorCode::schema_missing:
     case ErrorCode::schema_outdated:
@@ -55,12 +71,14 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::schema_mismatch:
     case ErrorCode::unsupported_database:
     case ErrorCode::unsafe_connection:
-    case ErrorCode::nested_consume: return Action::stop;
+    case ErrorCode::nested_consume:
+      return Action::stop;
     case ErrorCode::transaction_open:
     case ErrorCode::transaction_lost:
     case ErrorCode::acquire_timeout:
     case ErrorCode::unknown_state:
-    case ErrorCode::stopped: return Action::redeliver;
+    case ErrorCode::stopped:
+      return Action::redeliver;
   }
   return Action::redeliver;
 }

@@ -22,9 +22,7 @@ class RetrySchedule {
   std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
 
   /// Whether the policy allows another run.
-  bool may_retry() const noexcept {
-    return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed;
-  }
+  bool may_retry() const noexcept { return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed; }
 
   /// The next wait: random between zero and the bound, which then doubles.
   std::chrono::milliseconds next_backoff();

@@ -13,11 +13,16 @@ namespace txinbox::inline TXINBOX_ABI {
 
 std::string_view to_string(Claim claim) noexcept {
   switch (claim) {
-    case Claim::claimed: return "claimed";
-    case Claim::already_consumed: return "already_consumed";
-    case Claim::conflict: return "conflict";
-    case Claim::in_progress: return "in_progress";
-    case Claim::parked: return "parked";
+    case Claim::claimed:
+      return "claimed";
+    case Claim::already_consumed:
+      return "already_consumed";
+    case Claim::conflict:
+      return "conflict";
+    case Claim::in_progress:
+      return "in_progress";
+    case Claim::parked:
+      return "parked";
   }
   return "unknown";
 }

@@ -43,24 +43,34 @@ thread_local std::vector<const void*> NestingCheck::active;
 
 Outcome outcome_for(Claim claim) {
   switch (claim) {
-    case Claim::claimed: return Outcome::consumed;
-    case Claim::already_consumed: return Outcome::already_consumed;
-    case Claim::conflict: return Outcome::conflict;
-    case Claim::in_progress: return Outcome::in_progress;
-    case Claim::parked: return Outcome::parked;
+    case Claim::claimed:
+      return Outcome::consumed;
+    case Claim::already_consumed:
+      return Outcome::already_consumed;
+    case Claim::conflict:
+      return Outcome::conflict;
+    case Claim::in_progress:
+      return Outcome::in_progress;
+    case Claim::parked:
+      return Outcome::parked;
   }
   return Outcome::in_progress;
 }
 
 EventType event_for(Outcome outcome) {
   switch (outcome) {
-    case Outcome::consumed: return EventType::consumed;
-    case Outcome::already_consumed: return EventType::already_consumed;
-    case Outcome::in_progress: return EventType::in_progress;
+    case Outcome::consumed:
+      return EventType::consumed;
+    case Outcome::already_consumed:
+      return EventType::already_consumed;
+    case Outcome::in_progress:
+      return EventType::in_progress;
     case Outcome::conflict:
-    case Outcome::parked: return EventType::parked;
+    case Outcome::parked:
+      return EventType::parked;
     case Outcome::failed:
-    case Outcome::not_run: return EventType::failed;
+    case Outcome::not_run:
+      return EventType::failed;
   }
   return EventType::failed;
 }

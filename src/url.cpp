@@ -90,7 +90,8 @@ void parse_authority(std::string_view authority, Url& url) {
   }
   if (colon != std::string_view::npos) url.port = std::string(authority.substr(colon + 1));
   const bool digits = std::all_of(url.port.begin(), url.port.end(), [](unsigned char c) { return std::isdigit(c); });
-  if (!digits || url.port.size() > 5 || (!url.port.empty() && (std::stoi(url.port) < 1 || std::stoi(url.port) > 65535))) {
+  if (!digits || url.port.size() > 5 ||
+      (!url.port.empty() && (std::stoi(url.port) < 1 || std::stoi(url.port) > 65535))) {
     refuse("has a port that is not a number from 1 to 65535");
   }
 }

@@ -11,12 +11,12 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// A database URL, taken apart and percent-decoded (RFC 3986). The scheme decides what the parts mean.
 struct Url {
-  std::string scheme;    ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
+  std::string scheme;  ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
   std::string user;
   std::string password;
-  std::string host;      ///< Without the brackets of an IPv6 address.
-  std::string port;      ///< Digits, or empty.
-  std::string path;      ///< After the host and its slash; without "//", all that follows the scheme.
+  std::string host;            ///< Without the brackets of an IPv6 address.
+  std::string port;            ///< Digits, or empty.
+  std::string path;            ///< After the host and its slash; without "//", all that follows the scheme.
   bool has_authority = false;  ///< Whether "//" follows the scheme.
   std::vector<std::pair<std::string, std::string>> parameters;
 };

@@ -53,17 +53,17 @@ void examine_version(soci::session& sql, backend::Catalog& catalog, std::string_
   const std::string oldest_library = rows.empty() ? "" : rows[0][1].value_or("");
   const int newest = newest_version(database);
   if (result.version < newest) {
-    result.problems.push_back({ErrorCode::schema_outdated,
-                               {Severity::error, subject,
-                                fmt::format("the tables are of version {}, this library needs {}", result.version, newest),
-                                fmt::format("run `txinbox migrate`, or apply {}", files_after(database, result.version))}});
-  } else if (result.version > newest && !supports(oldest_library)) {
     result.problems.push_back(
-        {ErrorCode::schema_too_new,
+        {ErrorCode::schema_outdated,
          {Severity::error, subject,
-          fmt::format("the tables are of version {}, which needs txinbox {} or later; this is {}", result.version,
-                      oldest_library, version()),
-          "upgrade txinbox"}});
+          fmt::format("the tables are of version {}, this library needs {}", result.version, newest),
+          fmt::format("run `txinbox migrate`, or apply {}", files_after(database, result.version))}});
+  } else if (result.version > newest && !supports(oldest_library)) {
+    result.problems.push_back({ErrorCode::schema_too_new,
+                               {Severity::error, subject,
+                                fmt::format("the tables are of version {}, which needs txinbox {} or later; this is {}",
+                                            result.version, oldest_library, version()),
+                                "upgrade txinbox"}});
   }
 }
 

@@ -26,11 +26,11 @@ std::string_view to_string(EventType) noexcept;
 struct Event {
   EventType type;
   std::string_view consumer = {};
-  std::string_view business_key = {};            ///< Can be personal data: take care what you log.
-  int attempt = 1;                               ///< The run within this `consume` call.
-  std::chrono::nanoseconds duration{0};          ///< Since `consume` was called.
-  std::exception_ptr error = {};                 ///< For retry and failed. SOCI's text holds bound values.
-  std::chrono::milliseconds backoff{0};          ///< For retry.
+  std::string_view business_key = {};    ///< Can be personal data: take care what you log.
+  int attempt = 1;                       ///< The run within this `consume` call.
+  std::chrono::nanoseconds duration{0};  ///< Since `consume` was called.
+  std::exception_ptr error = {};         ///< For retry and failed. SOCI's text holds bound values.
+  std::chrono::milliseconds backoff{0};  ///< For retry.
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI

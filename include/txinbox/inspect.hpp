@@ -53,7 +53,7 @@ struct Status {
   std::string server_version;  ///< As the server gives it.
   int schema_version = 0;
   std::int64_t rows = 0;
-  std::int64_t bytes = 0;  ///< Table and indexes, as the database estimates; 0 where it cannot tell.
+  std::int64_t bytes = 0;                 ///< Table and indexes, as the database estimates; 0 where it cannot tell.
   std::vector<ConsumerStatus> consumers;  ///< By name.
 };
 

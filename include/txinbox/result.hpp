@@ -26,9 +26,9 @@ std::string_view to_string(Outcome) noexcept;
 /// The outcome of a delivery and what belongs to it.
 struct [[nodiscard]] Result {
   Outcome outcome;
-  std::exception_ptr error = {};                 ///< Set where outcome is failed.
-  std::optional<std::string> stored = {};        ///< What the handler stored, in this delivery or an earlier one.
-  std::chrono::milliseconds retry_after{0};      ///< in_progress: when to deliver again.
+  std::exception_ptr error = {};             ///< Set where outcome is failed.
+  std::optional<std::string> stored = {};    ///< What the handler stored, in this delivery or an earlier one.
+  std::chrono::milliseconds retry_after{0};  ///< in_progress: when to deliver again.
 };
 
 /// What the broker loop does next.

@@ -33,4 +33,4 @@ CREATE TABLE IF NOT EXISTS txinbox_schema (
 
 INSERT INTO txinbox_schema (version, name, oldest_library, applied_at)
 VALUES (1, 'consumed_message', '0.1.0', UTC_TIMESTAMP(6))
-ON DUPLICATE KEY UPDATE version = VALUES(version);
+ON DUPLICATE KEY UPDATE version = version;

@@ -44,9 +44,7 @@ enum class ErrorClass {
   other,
 };
 
-constexpr bool is_transient(ErrorClass c) noexcept {
-  return c != ErrorClass::duplicate_key && c != ErrorClass::other;
-}
+constexpr bool is_transient(ErrorClass c) noexcept { return c != ErrorClass::duplicate_key && c != ErrorClass::other; }
 
 /// Whether a session that saw this error must be closed.
 constexpr bool is_fatal_to_session(ErrorClass c) noexcept {

@@ -77,16 +77,22 @@ class MysqlDatabase final : public Database {
     const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
     switch (e->err_num_) {
-      case ER_DUP_ENTRY: return ErrorClass::duplicate_key;
-      case ER_LOCK_DEADLOCK: return ErrorClass::deadlock;
-      case ER_LOCK_WAIT_TIMEOUT: return ErrorClass::lock_timeout;
-      case er_record_changed: return ErrorClass::serialization_failure;
+      case ER_DUP_ENTRY:
+        return ErrorClass::duplicate_key;
+      case ER_LOCK_DEADLOCK:
+        return ErrorClass::deadlock;
+      case ER_LOCK_WAIT_TIMEOUT:
+        return ErrorClass::lock_timeout;
+      case er_record_changed:
+        return ErrorClass::serialization_failure;
       case ER_QUERY_INTERRUPTED:
       case er_statement_timeout_mariadb:
-      case er_query_timeout_mysql: return ErrorClass::statement_timeout;
+      case er_query_timeout_mysql:
+        return ErrorClass::statement_timeout;
       case ER_OPTION_PREVENTS_STATEMENT:
       case er_read_only_mode:
-      case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION: return ErrorClass::read_only;
+      case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION:
+        return ErrorClass::read_only;
       case CR_CONNECTION_ERROR:
       case CR_CONN_HOST_ERROR:
       case CR_SERVER_GONE_ERROR:
@@ -96,8 +102,10 @@ class MysqlDatabase final : public Database {
       case ER_TOO_MANY_USER_CONNECTIONS:
       case er_connection_killed:
       case er_client_interaction_timeout:
-      case er_wsrep_not_ready: return ErrorClass::connection_lost;
-      default: return ErrorClass::other;
+      case er_wsrep_not_ready:
+        return ErrorClass::connection_lost;
+      default:
+        return ErrorClass::other;
     }
   }
 

@@ -44,8 +44,8 @@ class MysqlCatalog final : public Catalog {
   std::vector<Problem> check_session() override {
     std::vector<Problem> problems;
     const auto refuse = [&](std::string subject, std::string found, std::string mend) {
-      problems.push_back({ErrorCode::unsafe_connection,
-                          {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
+      problems.push_back(
+          {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
     };
     if (!is_strict(query_text(sql_, "SELECT @@SESSION.sql_mode"))) {
       refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",

@@ -2,8 +2,8 @@
 
 // The MariaDB or MySQL client library, as SOCI lets it be reached.
 
-#include <soci/soci.h>
 #include <soci/mysql/soci-mysql.h>
+#include <soci/soci.h>
 
 #include <mysql.h>
 

@@ -94,8 +94,8 @@ void check_modes(const Settings& global, const Settings& session, Report& report
 }
 
 void check_replication(soci::session& sql, const Settings& global, Report& report) {
-  const auto status = query_settings(
-      sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
+  const auto status =
+      query_settings(sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
   const bool semi_sync = value_of(global, "rpl_semi_sync_master_enabled") == "ON" ||
                          value_of(global, "rpl_semi_sync_source_enabled") == "ON";
   if (number_in(value_of(status, "Slaves_connected")) > 0 && !semi_sync) {

@@ -13,9 +13,15 @@ namespace {
 
 /// What a handler can leave behind on a session and the next one would meet, besides the isolation
 /// level, whose name differs by server, and sql_mode, which a compound statement cannot set.
-constexpr std::array settings = {"character_set_client",  "character_set_connection", "collation_connection",
-                                 "character_set_results", "time_zone",                "foreign_key_checks",
-                                 "unique_checks",         "innodb_lock_wait_timeout", "lock_wait_timeout"};
+constexpr std::array settings = {"character_set_client",
+                                 "character_set_connection",
+                                 "collation_connection",
+                                 "character_set_results",
+                                 "time_zone",
+                                 "foreign_key_checks",
+                                 "unique_checks",
+                                 "innodb_lock_wait_timeout",
+                                 "lock_wait_timeout"};
 
 std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
@@ -49,8 +55,8 @@ void MysqlSession::configure(const PoolOptions& options) {
                        "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'), "
                        "innodb_lock_wait_timeout = {}, lock_wait_timeout = {}",
                        is_mariadb_ ? "tx_isolation" : "transaction_isolation", lock, lock));
-  exec(db, is_mariadb_ ? fmt::format("SET max_statement_time = {}.{:03}, idle_transaction_timeout = {}", statement / 1000,
-                                     statement % 1000, idle)
+  exec(db, is_mariadb_ ? fmt::format("SET max_statement_time = {}.{:03}, idle_transaction_timeout = {}",
+                                     statement / 1000, statement % 1000, idle)
                        : fmt::format("SET max_execution_time = {}, wait_timeout = {}", statement, idle));
   // The default database is then known without asking.
   exec(db, "SET session_track_schema = 1");
@@ -162,8 +168,7 @@ ClaimReply MysqlSession::claim(const ClaimRow& row) { return reply_to(try_exec(c
 
 ClaimReply MysqlSession::begin_and_claim(const Token& guard, const ClaimRow& row) {
   if (!in_one_statement()) return Session::begin_and_claim(guard, row);
-  const std::string script =
-      compound("SET autocommit = 0; SAVEPOINT " + guard_name(guard) + "; " + insert_sql(row));
+  const std::string script = compound("SET autocommit = 0; SAVEPOINT " + guard_name(guard) + "; " + insert_sql(row));
   return reply_to(try_exec(connection(), script), row);
 }
 
@@ -175,10 +180,11 @@ ClaimReply MysqlSession::reply_to(unsigned error, const ClaimRow& row) {
   // A share lock: in a caller's REPEATABLE READ snapshot a plain read may not see the row, and FOR
   // UPDATE deadlocks redeliveries of one key with each other.
   const auto found = query_row(
-      db, fmt::format("SELECT state, LOWER(HEX(attempt_token)), result, "
-                      "GREATEST(0, COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000, 0)) "
-                      "FROM {} WHERE consumer = {} AND business_key = {} LOCK IN SHARE MODE",
-                      table_, hex_literal(row.consumer), hex_literal(row.business_key)));
+      db,
+      fmt::format("SELECT state, LOWER(HEX(attempt_token)), result, "
+                  "GREATEST(0, COALESCE(TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000, 0)) "
+                  "FROM {} WHERE consumer = {} AND business_key = {} LOCK IN SHARE MODE",
+                  table_, hex_literal(row.consumer), hex_literal(row.business_key)));
   if (!found) return {ClaimStatus::vanished};
   return {ClaimStatus::exists,
           {.state = (*found)[0].value_or(""),

@@ -59,8 +59,10 @@ constexpr TableDialect dialect = {
         [](std::string_view table, std::string_view columns) {
           return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
         },
-    .drop_index = [](std::string_view table,
-                     std::string_view index) { return fmt::format("ALTER TABLE {} DROP INDEX {}", table, index); },
+    .drop_index =
+        [](std::string_view table, const FoundIndex& index) {
+          return fmt::format("ALTER TABLE {} DROP INDEX {}", table, index.name);
+        },
 };
 
 /// One SELECT for each table: the servers open a single table for an equality, all of them for IN.

@@ -92,8 +92,8 @@ class PostgresqlDatabase final : public Database {
     const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
     const std::string state = e->sqlstate();
-    const auto* found = std::find_if(meanings.begin(), meanings.end(),
-                                     [&](const Meaning& m) { return state.starts_with(m.prefix); });
+    const auto* found =
+        std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& m) { return state.starts_with(m.prefix); });
     return found == meanings.end() ? ErrorClass::other : found->error_class;
   }
 

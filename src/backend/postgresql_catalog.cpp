@@ -41,10 +41,10 @@ class PostgresqlCatalog final : public Catalog {
                                      std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
       const char* encoding = PQparameterStatus(postgresql_native(sql_), name);
       if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
-      problems.push_back({ErrorCode::unsafe_connection,
-                          {Severity::error, name,
-                           fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding),
-                           mend}});
+      problems.push_back(
+          {ErrorCode::unsafe_connection,
+           {Severity::error, name,
+            fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), mend}});
     }
     return problems;
   }
@@ -94,6 +94,8 @@ class PostgresqlCatalog final : public Catalog {
 
 }  // namespace
 
-std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) { return std::make_unique<PostgresqlCatalog>(sql); }
+std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) {
+  return std::make_unique<PostgresqlCatalog>(sql);
+}
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

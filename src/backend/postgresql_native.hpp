@@ -2,8 +2,8 @@
 
 // libpq, as SOCI lets it be reached.
 
-#include <soci/soci.h>
 #include <soci/postgresql/soci-postgresql.h>
+#include <soci/soci.h>
 
 #include <libpq-fe.h>
 

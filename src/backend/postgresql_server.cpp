@@ -56,9 +56,10 @@ void check_waits(const Settings& settings, Report& report) {
 }
 
 void check_prepared_transactions(soci::session& sql, Report& report) {
-  const auto prepared = number_in(query_text(
-      sql, "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
-           "prepared < now() - interval '15 minutes'"));
+  const auto prepared =
+      number_in(query_text(sql,
+                           "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
+                           "prepared < now() - interval '15 minutes'"));
   if (prepared == 0) return;
   report.warn("prepared transactions", fmt::format("{} older than 15 minutes: they can hold keys for ever", prepared),
               "COMMIT PREPARED or ROLLBACK PREPARED what pg_prepared_xacts lists");
@@ -67,23 +68,26 @@ void check_prepared_transactions(soci::session& sql, Report& report) {
 void check_triggers(soci::session& sql, Report& report) {
   // Rewrite rules act like triggers, and are refused with ON CONFLICT.
   const auto triggers = query_text(
-      sql, fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger WHERE tgrelid = "
-                       "pg_catalog.to_regclass('{0}') AND NOT tgisinternal UNION ALL SELECT CAST(rulename AS text) FROM "
-                       "pg_catalog.pg_rewrite WHERE ev_class = pg_catalog.to_regclass('{0}')) AS found",
-                       consumed_message_table));
+      sql,
+      fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
+                  "WHERE tgrelid = "
+                  "pg_catalog.to_regclass('{0}') AND NOT tgisinternal UNION ALL SELECT CAST(rulename AS text) FROM "
+                  "pg_catalog.pg_rewrite WHERE ev_class = pg_catalog.to_regclass('{0}')) AS found",
+                  consumed_message_table));
   if (triggers.empty()) return;
-  report.warn(std::string(consumed_message_table), "it has triggers or rules: " + triggers + "; they run with every claim",
+  report.warn(std::string(consumed_message_table),
+              "it has triggers or rules: " + triggers + "; they run with every claim",
               "make sure that they neither fail nor change the row, or remove them");
 }
 
 }  // namespace
 
 std::vector<Finding> check_postgresql_server(soci::session& sql) {
-  const auto settings = query_settings(
-      sql,
-      "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
-      "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
-      "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
+  const auto settings =
+      query_settings(sql,
+                     "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
+                     "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
+                     "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
   Report report;
   if (PQserverVersion(postgresql_native(sql)) < oldest_supported) {
     report.warn("version", "the server is older than PostgreSQL 12", "upgrade the server");

@@ -29,9 +29,7 @@ constexpr std::array settings = {"session_authorization",  // before role, which
 std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
 /// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
-bool says_guard_is_gone(std::string_view state) {
-  return state == "25P01" || state == "25P02" || state == "3B001";
-}
+bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
 
 std::string unhex(std::string_view hex) {
   std::string bytes(hex.size() / 2, '\0');
@@ -161,10 +159,11 @@ ClaimReply PostgresqlSession::claim_with(const std::string& before, const ClaimR
 
   // A plain read: a share lock would write to the row (x7.4).
   const auto found = exec(
-      pg, fmt::format("SELECT state, replace(attempt_token::text, '-', ''), encode(result, 'hex'), "
-                      "greatest(0, coalesce(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000, 0))::bigint "
-                      "FROM {} WHERE {}",
-                      table_, key_condition(row.consumer, row.business_key)));
+      pg,
+      fmt::format("SELECT state, replace(attempt_token::text, '-', ''), encode(result, 'hex'), "
+                  "greatest(0, coalesce(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000, 0))::bigint "
+                  "FROM {} WHERE {}",
+                  table_, key_condition(row.consumer, row.business_key)));
   if (PQntuples(found.get()) == 0) return {ClaimStatus::vanished};
   ClaimReply reply{ClaimStatus::exists};
   reply.row.state = field(found, 0, 0);
@@ -229,10 +228,10 @@ RollbackStatus PostgresqlSession::roll_back(const Token& guard) noexcept {
 }
 
 bool PostgresqlSession::mark_torn(const ClaimRow& row) {
-  const auto marked = exec(connection(), fmt::format("UPDATE {} SET state = 'torn' WHERE {} AND attempt_token = '{}' "
-                                                     "AND state = 'consumed'",
-                                                     table_, key_condition(row.consumer, row.business_key),
-                                                     row.token->hex()));
+  const auto marked =
+      exec(connection(), fmt::format("UPDATE {} SET state = 'torn' WHERE {} AND attempt_token = '{}' "
+                                     "AND state = 'consumed'",
+                                     table_, key_condition(row.consumer, row.business_key), row.token->hex()));
   return std::string_view(PQcmdTuples(marked.get())) == "1";
 }
 

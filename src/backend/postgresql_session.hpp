@@ -37,7 +37,7 @@ class PostgresqlSession final : public Session {
 
   soci::session& sql_;
   const bool pooled_;
-  int process_id_ = 0;   ///< Pool: of the server process that was configured.
+  int process_id_ = 0;  ///< Pool: of the server process that was configured.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_;  ///< Pool: a statement that restores the remembered settings.
 };

@@ -44,16 +44,19 @@ bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const std::string_view type = found.type;
   const auto bare = type.substr(0, type.find(" COLLATE "));
   const bool is_text = bare == "text" || bare == "character varying";
-  if (wanted.type == exact_text) return is_text && (type.ends_with(" COLLATE \"C\"") || type.ends_with(" COLLATE \"POSIX\""));
+  if (wanted.type == exact_text)
+    return is_text && (type.ends_with(" COLLATE \"C\"") || type.ends_with(" COLLATE \"POSIX\""));
   if (wanted.type == "text") return is_text;
   if (wanted.type == "integer") return bare == "integer" || bare == "bigint";
   return bare == wanted.type;
 }
 
 std::string change_column(std::string_view table, const ExpectedColumn& column) {
-  return fmt::format("ALTER TABLE {0} ALTER COLUMN {1} TYPE {2}, ALTER COLUMN {1} {3} NOT NULL{4}", table, column.name,
-                     column.type, column.nullable ? "DROP" : "SET",
-                     column.has_default ? fmt::format(", ALTER COLUMN {} SET DEFAULT clock_timestamp()", column.name) : "");
+  const auto bare = column.type.substr(0, column.type.find(" COLLATE "));
+  return fmt::format(
+      "ALTER TABLE {0} ALTER COLUMN {1} TYPE {2} USING CAST({1} AS {3}), ALTER COLUMN {1} {4} NOT NULL{5}", table,
+      column.name, column.type, bare, column.nullable ? "DROP" : "SET",
+      column.has_default ? fmt::format(", ALTER COLUMN {} SET DEFAULT clock_timestamp()", column.name) : "");
 }
 
 constexpr TableDialect dialect = {
@@ -68,9 +71,11 @@ constexpr TableDialect dialect = {
         [](std::string_view table, std::string_view columns) {
           return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
         },
-    .drop_index = [](std::string_view, std::string_view index) {
-      return fmt::format("drop the index {} or the constraint of that name", index);
-    },
+    .drop_index =
+        [](std::string_view table, const FoundIndex& index) {
+          return index.constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", table, index.name)
+                                  : fmt::format("DROP INDEX {}", index.name);
+        },
 };
 
 struct Found {
@@ -86,14 +91,15 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
   // A view has columns, an index has them too: the kind is judged by the caller.
   for (const Row& row :
        query(sql,
-             fmt::format("SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
-                         "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
-                         "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
-                         "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
-                         "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
-                         "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
-                         "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
-                         where),
+             fmt::format(
+                 "SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
+                 "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
+                 "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
+                 "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
+                 "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                 "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
+                 "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
+                 where),
              10)) {
     Found& table = found[row[0].value_or("")];
     table.kind = row[1].value_or("");
@@ -111,18 +117,22 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
        query(sql,
              fmt::format("SELECT t.relname, i.relname, x.indisprimary, x.indisunique, x.indpred IS NOT NULL, "
                          "ARRAY_TO_STRING(ARRAY(SELECT pg_catalog.pg_get_indexdef(x.indexrelid, k, true) "
-                         "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate "
+                         "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate, "
+                         "EXISTS (SELECT FROM pg_catalog.pg_constraint s WHERE s.conindid = x.indexrelid AND s.contype "
+                         "IN ('p', 'u', 'x')) "
                          "FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid "
                          "JOIN pg_catalog.pg_class t ON t.oid = x.indrelid "
                          "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace {} AND x.indisvalid",
                          where),
-             7)) {
+             8)) {
     const bool deferrable = row[6] == "f";
-    found[row[0].value_or("")].table.indexes.push_back({.name = row[1].value_or(""),
-                                                        .columns = row[5].value_or("") + (deferrable ? " DEFERRABLE" : ""),
-                                                        .primary = row[2] == "t",
-                                                        .unique = row[3] == "t",
-                                                        .partial = row[4] == "t"});
+    found[row[0].value_or("")].table.indexes.push_back(
+        {.name = row[1].value_or(""),
+         .columns = row[5].value_or("") + (deferrable ? " DEFERRABLE" : ""),
+         .primary = row[2] == "t",
+         .unique = row[3] == "t",
+         .partial = row[4] == "t",
+         .constraint = row[7] == "t"});
   }
   return found;
 }
@@ -141,7 +151,8 @@ std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::stri
     }
     const Found& table = at->second;
     if (table.kind != "r" && table.kind != "p") {
-      problems.push_back(mismatch(name, "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`"));
+      problems.push_back(
+          mismatch(name, "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`"));
       continue;
     }
     if (table.persistence == "u") {

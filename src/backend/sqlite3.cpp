@@ -66,14 +66,18 @@ class Sqlite3Database final : public Database {
     switch (e->result() & 0xFF) {
       case SQLITE_BUSY:
       case SQLITE_LOCKED:
-      case SQLITE_PROTOCOL: return ErrorClass::lock_timeout;
+      case SQLITE_PROTOCOL:
+        return ErrorClass::lock_timeout;
       case SQLITE_CONSTRAINT:
         return e->result() == SQLITE_CONSTRAINT_PRIMARYKEY || e->result() == SQLITE_CONSTRAINT_UNIQUE
                    ? ErrorClass::duplicate_key
                    : ErrorClass::other;
-      case SQLITE_INTERRUPT: return ErrorClass::statement_timeout;
-      case SQLITE_CANTOPEN: return ErrorClass::connection_lost;
-      default: return ErrorClass::other;
+      case SQLITE_INTERRUPT:
+        return ErrorClass::statement_timeout;
+      case SQLITE_CANTOPEN:
+        return ErrorClass::connection_lost;
+      default:
+        return ErrorClass::other;
     }
   }
 

@@ -60,7 +60,10 @@ class Sqlite3Catalog final : public Catalog {
     return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
   }
 
-  std::string hex_text(std::string_view column) override { return fmt::format("hex({})", column); }
+  // hex(NULL) is an empty text.
+  std::string hex_text(std::string_view column) override {
+    return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
+  }
 
   std::vector<Problem> check_session() override { return check_sqlite3_session(sql_); }
   std::vector<Problem> check_tables(const std::string&) override { return check_sqlite3_tables(sql_); }
@@ -71,9 +74,10 @@ class Sqlite3Catalog final : public Catalog {
   std::int64_t table_bytes(const std::string&) override {
     // An optional part of SQLite.
     if (query(sql_, "SELECT name FROM pragma_module_list WHERE name = 'dbstat'", 1).empty()) return 0;
-    return number_in(query_text(sql_, fmt::format("SELECT sum(pgsize) FROM dbstat('main', 1) WHERE name IN (SELECT name "
-                                                  "FROM main.sqlite_master WHERE tbl_name = '{}')",
-                                                  consumed_message_table)));
+    return number_in(
+        query_text(sql_, fmt::format("SELECT sum(pgsize) FROM dbstat('main', 1) WHERE name IN (SELECT name "
+                                     "FROM main.sqlite_master WHERE tbl_name = '{}')",
+                                     consumed_message_table)));
   }
 
   void begin_migrations() override { run_when_free(sql_, "BEGIN IMMEDIATE"); }

@@ -32,21 +32,23 @@ std::vector<Finding> check_sqlite3_server(soci::session& sql) {
   }
   if (is_in_memory(sql)) {
     report.warn("database", "it is in memory: everything that was consumed is forgotten when it is closed",
-         "use a file, unless this is a test");
+                "use a file, unless this is a test");
     return report.take();
   }
 
   const auto journal_mode = query_text(sql, "PRAGMA main.journal_mode");
   if (journal_mode == "memory") {
-    report.warn("journal_mode", "memory: a crash within a transaction can destroy the file", "PRAGMA journal_mode = WAL");
+    report.warn("journal_mode", "memory: a crash within a transaction can destroy the file",
+                "PRAGMA journal_mode = WAL");
   } else if (journal_mode != "wal" && journal_mode != "off") {
     report.warn("journal_mode", journal_mode + ": readers and the writer block each other, and a COMMIT can be busy",
-         "PRAGMA journal_mode = WAL, once: it is kept in the file (not on a network file system)");
+                "PRAGMA journal_mode = WAL, once: it is kept in the file (not on a network file system)");
   }
   if (const auto synchronous = number_in(query_text(sql, "PRAGMA main.synchronous"), 2); synchronous < 2) {
     report.warn("synchronous",
-         fmt::format("{}: a power failure can undo messages that were acknowledged", synchronous == 1 ? "NORMAL" : "OFF"),
-         "PRAGMA synchronous = FULL on each connection; open_pool does so");
+                fmt::format("{}: a power failure can undo messages that were acknowledged",
+                            synchronous == 1 ? "NORMAL" : "OFF"),
+                "PRAGMA synchronous = FULL on each connection; open_pool does so");
   }
   if (query_text(sql, "PRAGMA foreign_keys") == "0") {
     report.note("foreign_keys", "off: foreign keys of the business tables are not checked",
@@ -54,17 +56,18 @@ std::vector<Finding> check_sqlite3_server(soci::session& sql) {
   }
   if (query_text(sql, "PRAGMA busy_timeout") == "0") {
     report.warn("busy_timeout", "0: a second writer fails at once",
-         "add timeout=10 (seconds) to SOCI's connection string; open_pool sets lock_timeout");
+                "add timeout=10 (seconds) to SOCI's connection string; open_pool sets lock_timeout");
   }
   if (query_text(sql, "PRAGMA query_only") == "1") {
     report.warn("query_only", "on: nothing can be consumed on this connection", "PRAGMA query_only = OFF");
   }
-  const auto attached = query_text(
-      sql, "SELECT group_concat(name, ', ') FROM pragma_database_list WHERE name NOT IN ('main', 'temp')");
+  const auto attached =
+      query_text(sql, "SELECT group_concat(name, ', ') FROM pragma_database_list WHERE name NOT IN ('main', 'temp')");
   if (!attached.empty()) {
-    report.warn("attached databases",
-         attached + ": in WAL mode a crash can commit one file and not the other, so that a claim and its effect part",
-         "keep the business tables in the file that holds txinbox_consumed_message");
+    report.warn(
+        "attached databases",
+        attached + ": in WAL mode a crash can commit one file and not the other, so that a claim and its effect part",
+        "keep the business tables in the file that holds txinbox_consumed_message");
   }
   const auto triggers =
       query_text(sql, fmt::format("SELECT group_concat(name, ', ') FROM sqlite_master WHERE type = 'trigger' AND "
@@ -72,7 +75,7 @@ std::vector<Finding> check_sqlite3_server(soci::session& sql) {
                                   consumed_message_table));
   if (!triggers.empty()) {
     report.warn(std::string(consumed_message_table), "it has triggers: " + triggers + "; they run with every claim",
-         "make sure that they neither fail nor change the row, or remove them");
+                "make sure that they neither fail nor change the row, or remove them");
   }
   return report.take();
 }

@@ -226,8 +226,8 @@ RollbackStatus Sqlite3Session::roll_back(const Token& guard) noexcept {
   ::sqlite3* db = sqlite3_native(sql_);
   if (!intact()) return RollbackStatus::failed;
   const bool open = sqlite3_get_autocommit(db) == 0;
-  const bool ours = open && (pooled_ ? hooks_in_place(db) && !hooks_->lost
-                                     : try_exec(db, "ROLLBACK TO " + guard_name(guard)));
+  const bool ours =
+      open && (pooled_ ? hooks_in_place(db) && !hooks_->lost : try_exec(db, "ROLLBACK TO " + guard_name(guard)));
   *hooks_ = {};
   if (open && !try_exec(db, "ROLLBACK")) return RollbackStatus::failed;
   restore();

@@ -13,18 +13,12 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
 constexpr std::array consumed_message_columns = {
-    ExpectedColumn{"consumer", "TEXT", false},
-    ExpectedColumn{"business_key", "TEXT", false},
-    ExpectedColumn{"message_id", "TEXT"},
-    ExpectedColumn{"content_hash", "BLOB"},
-    ExpectedColumn{"state", "TEXT", false},
-    ExpectedColumn{"attempt_token", "BLOB", false},
-    ExpectedColumn{"lease_owner", "TEXT"},
-    ExpectedColumn{"lease_fence", "INTEGER"},
-    ExpectedColumn{"lease_expires_at", "TEXT"},
-    ExpectedColumn{"attempts", "INTEGER"},
-    ExpectedColumn{"result", "BLOB"},
-    ExpectedColumn{"consumed_at", "TEXT", false, true},
+    ExpectedColumn{"consumer", "TEXT", false},  ExpectedColumn{"business_key", "TEXT", false},
+    ExpectedColumn{"message_id", "TEXT"},       ExpectedColumn{"content_hash", "BLOB"},
+    ExpectedColumn{"state", "TEXT", false},     ExpectedColumn{"attempt_token", "BLOB", false},
+    ExpectedColumn{"lease_owner", "TEXT"},      ExpectedColumn{"lease_fence", "INTEGER"},
+    ExpectedColumn{"lease_expires_at", "TEXT"}, ExpectedColumn{"attempts", "INTEGER"},
+    ExpectedColumn{"result", "BLOB"},           ExpectedColumn{"consumed_at", "TEXT", false, true},
 };
 constexpr std::array schema_columns = {
     ExpectedColumn{"version", "INTEGER", false},
@@ -71,17 +65,16 @@ constexpr TableDialect dialect = {
     .change_column = [](std::string_view table, const ExpectedColumn&) { return make_anew(table); },
     .set_primary_key = [](std::string_view table, std::string_view) { return make_anew(table); },
     .drop_index =
-        [](std::string_view table, std::string_view index) {
-          // An index that a UNIQUE constraint made cannot be dropped.
-          return index.starts_with("sqlite_autoindex") ? make_anew(table) : fmt::format("DROP INDEX {}", index);
+        [](std::string_view table, const FoundIndex& index) {
+          return index.constraint ? make_anew(table) : fmt::format("DROP INDEX {}", index.name);
         },
 };
 
 /// The collation that the column itself was declared with: it decides in WHERE.
 std::string collation_of(soci::session& sql, std::string_view table, const std::string& column) {
   const char* collation = nullptr;
-  const int error = sqlite3_table_column_metadata(sqlite3_native(sql), "main", std::string(table).c_str(), column.c_str(),
-                                                  nullptr, &collation, nullptr, nullptr, nullptr);
+  const int error = sqlite3_table_column_metadata(sqlite3_native(sql), "main", std::string(table).c_str(),
+                                                  column.c_str(), nullptr, &collation, nullptr, nullptr, nullptr);
   return error == SQLITE_OK && collation != nullptr ? collation : "BINARY";
 }
 
@@ -126,7 +119,11 @@ FoundTable read(soci::session& sql, const ExpectedTable& expected) {
       continue;
     }
     if (found.indexes.empty() || found.indexes.back().name != row[0]) {
-      found.indexes.push_back({.name = row[0].value_or(""), .columns = {}, .unique = row[1] == "1", .partial = row[3] == "1"});
+      found.indexes.push_back({.name = row[0].value_or(""),
+                               .columns = {},
+                               .unique = row[1] == "1",
+                               .partial = row[3] == "1",
+                               .constraint = row[2] != "c"});
     }
     auto& columns = found.indexes.back().columns;
     columns += (columns.empty() ? "" : ", ") + column;

@@ -81,7 +81,7 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
     if (!index.unique || index.primary || covers(index.columns, expected.primary_key)) continue;
     problems.push_back(mismatch(
         subject, fmt::format("the unique index {} on ({}) refuses keys that are new", index.name, index.columns),
-        dialect.drop_index(expected.name, index.name)));
+        dialect.drop_index(expected.name, index)));
   }
   if (expected.retention_column.empty()) return;
   const bool indexed = std::ranges::any_of(found.indexes, [&](const FoundIndex& index) {
@@ -90,11 +90,11 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
   const bool has_column =
       std::ranges::find(found.columns, expected.retention_column, &FoundColumn::name) != found.columns.end();
   if (!indexed && has_column) {
-    problems.push_back({ErrorCode::schema_mismatch,
-                        {Severity::warning, subject,
-                         fmt::format("there is no index on {}: each purge reads the whole table",
-                                     expected.retention_column),
-                         fmt::format("CREATE INDEX {0}_{1} ON {0} ({1})", expected.name, expected.retention_column)}});
+    problems.push_back(
+        {ErrorCode::schema_mismatch,
+         {Severity::warning, subject,
+          fmt::format("there is no index on {}: each purge reads the whole table", expected.retention_column),
+          fmt::format("CREATE INDEX {0}_{1} ON {0} ({1})", expected.name, expected.retention_column)}});
   }
 }
 

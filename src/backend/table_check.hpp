@@ -42,6 +42,7 @@ struct FoundIndex {
   bool primary = false;
   bool unique = false;
   bool partial = false;
+  bool constraint = false;  ///< It stands for a constraint, and is dropped with it.
 };
 
 struct FoundTable {
@@ -55,7 +56,7 @@ struct TableDialect {
   std::string (*add_column)(std::string_view table, const ExpectedColumn&);
   std::string (*change_column)(std::string_view table, const ExpectedColumn&);
   std::string (*set_primary_key)(std::string_view table, std::string_view columns);
-  std::string (*drop_index)(std::string_view table, std::string_view index);
+  std::string (*drop_index)(std::string_view table, const FoundIndex&);
 };
 
 Problem mismatch(std::string subject, std::string found, std::string mend);

@@ -3,13 +3,14 @@
 namespace txinbox::test {
 
 std::string EffectDatabase::settings_of(soci::session& sql) const {
-  const char* query = "select 1";
+  std::string query;
   if (on_sqlite3()) {
     query = "select (select foreign_keys from pragma_foreign_keys) || ' ' || (select timeout from pragma_busy_timeout)";
   } else if (on_mysql()) {
     query =
-        "select concat_ws(' ', @@autocommit, @@sql_mode, @@character_set_client, @@collation_connection, "
-        "@@session.tx_isolation, @@innodb_lock_wait_timeout, @@time_zone, database())";
+        "select concat_ws(' ', @@autocommit, @@sql_mode, @@character_set_client, @@collation_connection, @@session." +
+        std::string(is_mariadb() ? "tx_isolation" : "transaction_isolation") +
+        ", @@innodb_lock_wait_timeout, @@time_zone, database(), current_role())";
   } else {
     query =
         "select concat_ws(' ', current_setting('search_path'), current_setting('role'), "

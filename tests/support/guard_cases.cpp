@@ -23,7 +23,8 @@ Act statement(const std::string& text) {
 /// The endings of one case in the order: SQLite pool, SQLite session, MariaDB/MySQL, PostgreSQL. The
 /// last two end alike in a pool and on a session.
 GuardCase in_order(const std::string& name, Act act, std::optional<Ending> sqlite_pool,
-                   std::optional<Ending> sqlite_session, std::optional<Ending> mysql, std::optional<Ending> postgresql) {
+                   std::optional<Ending> sqlite_session, std::optional<Ending> mysql,
+                   std::optional<Ending> postgresql) {
   if (on_sqlite3()) return {name, std::move(act), std::move(sqlite_pool), std::move(sqlite_session)};
   auto& ending = on_mysql() ? mysql : postgresql;
   return {name, std::move(act), ending, ending};
@@ -106,55 +107,65 @@ void prepare_guard_case(TestDatabase& db) {
 std::vector<GuardCase> guard_cases() {
   const std::optional<Ending> never;
   return {
-      in_order("is honest", [](soci::session&, TestDatabase&) {}, consumed, consumed, consumed, consumed),
-      in_order("uses a savepoint of its own",
-               [](soci::session& sql, TestDatabase&) {
-                 sql << "savepoint mine";
-                 sql << "insert into effect values ('other')";
-                 sql << "rollback to savepoint mine";
-                 sql << "release savepoint mine";
-               },
-               consumed, consumed, consumed, consumed),
+      in_order(
+          "is honest", [](soci::session&, TestDatabase&) {}, consumed, consumed, consumed, consumed),
+      in_order(
+          "uses a savepoint of its own",
+          [](soci::session& sql, TestDatabase&) {
+            sql << "savepoint mine";
+            sql << "insert into effect values ('other')";
+            sql << "rollback to savepoint mine";
+            sql << "release savepoint mine";
+          },
+          consumed, consumed, consumed, consumed),
       in_order("swallows a deadlock", swallow_deadlock, never, never, undone, undone),
       in_order("swallows a lock time-out", swallow_lock_timeout, never, never, consumed, undone),
       in_order("swallows an SQL error", statement("insert into effect values (null)"), consumed, consumed, consumed,
                undone),
-      in_order("calls commit()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.commit(); }); }, undone,
-               torn_and_after, torn, torn_and_after),
-      in_order("calls rollback()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.rollback(); }); }, undone,
-               undone_but_after, undone, undone_but_after),
-      in_order("calls begin()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.begin(); }); }, consumed,
-               consumed, torn, consumed),
-      in_order("commits a soci::transaction",
-               [](soci::session& sql, TestDatabase&) {
-                 quietly([&] {
-                   soci::transaction inner(sql);
-                   inner.commit();
-                 });
-               },
-               consumed, consumed, torn, torn_and_after),
-      in_order("rolls back a soci::transaction",
-               [](soci::session& sql, TestDatabase&) { quietly([&] { const soci::transaction inner(sql); }); },
-               consumed, consumed, torn, undone_but_after),
-      in_order("rolls back and begins again",
-               [](soci::session& sql, TestDatabase&) {
-                 quietly([&] { sql.rollback(); });
-                 quietly([&] { sql.begin(); });
-               },
-               undone, undone, undone, undone),
-      in_order("commits and begins again",
-               [](soci::session& sql, TestDatabase&) {
-                 quietly([&] { sql.commit(); });
-                 quietly([&] { sql.begin(); });
-               },
-               undone, torn, torn, torn),
+      in_order(
+          "calls commit()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.commit(); }); }, undone,
+          torn_and_after, torn, torn_and_after),
+      in_order(
+          "calls rollback()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.rollback(); }); }, undone,
+          undone_but_after, undone, undone_but_after),
+      in_order(
+          "calls begin()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.begin(); }); }, consumed, consumed,
+          torn, consumed),
+      in_order(
+          "commits a soci::transaction",
+          [](soci::session& sql, TestDatabase&) {
+            quietly([&] {
+              soci::transaction inner(sql);
+              inner.commit();
+            });
+          },
+          consumed, consumed, torn, torn_and_after),
+      in_order(
+          "rolls back a soci::transaction",
+          [](soci::session& sql, TestDatabase&) { quietly([&] { const soci::transaction inner(sql); }); }, consumed,
+          consumed, torn, undone_but_after),
+      in_order(
+          "rolls back and begins again",
+          [](soci::session& sql, TestDatabase&) {
+            quietly([&] { sql.rollback(); });
+            quietly([&] { sql.begin(); });
+          },
+          undone, undone, undone, undone),
+      in_order(
+          "commits and begins again",
+          [](soci::session& sql, TestDatabase&) {
+            quietly([&] { sql.commit(); });
+            quietly([&] { sql.begin(); });
+          },
+          undone, torn, torn, torn),
       in_order("runs COMMIT AND CHAIN", statement("commit and chain"), consumed, consumed, torn, torn),
       in_order("runs ROLLBACK AND CHAIN", statement("rollback and chain"), consumed, consumed, undone, undone),
       in_order("creates a table", statement("create table made_by_handler (id integer)"), consumed, consumed, torn,
                consumed),
       in_order("truncates a table", statement("truncate table ballast"), consumed, consumed, torn, consumed),
-      in_order("locks a table", statement(on_postgresql() ? "lock table ballast" : "lock tables ballast write, effect write"),
-               consumed, consumed, torn, consumed),
+      in_order("locks a table",
+               statement(on_postgresql() ? "lock table ballast" : "lock tables ballast write, effect write"), consumed,
+               consumed, torn, consumed),
       in_order("calls a procedure that commits", statement("call committing()"), never, never, torn, undone),
       in_order("switches autocommit on", statement("set autocommit = 1"), never, never, torn_and_after, never),
       in_order("switches autocommit off", statement("set autocommit = 0"), never, never, consumed, never),
@@ -162,25 +173,29 @@ std::vector<GuardCase> guard_cases() {
                never, undone_but_after),
       in_order("meets OR ROLLBACK", statement("insert or rollback into pair values (1, 0)"), undone, undone_but_after,
                never, never),
-      in_order("commits, then throws",
-               [](soci::session& sql, TestDatabase&) {
-                 quietly([&] { sql.commit(); });
-                 throw HandlersOwnError("thrown by the handler");
-               },
-               Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "torn", 1, 0},
-               Ending{"handler's error", "torn", 1, 0}, Ending{"handler's error", "torn", 1, 0}),
-      in_order("rolls back, then throws",
-               [](soci::session& sql, TestDatabase&) {
-                 quietly([&] { sql.rollback(); });
-                 throw HandlersOwnError("thrown by the handler");
-               },
-               Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "none", 0, 0},
-               Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "none", 0, 0}),
-      in_order("is disconnected and reconnects", reconnect_after_kill, never, never, undone_but_after, undone_but_after),
-      in_order("reconnects", [](soci::session& sql, TestDatabase&) { sql.reconnect(); }, undone, undone_but_after,
-               undone_but_after, undone_but_after),
-      in_order("closes the session", [](soci::session& sql, TestDatabase&) { sql.close(); }, undone, undone, undone,
-               undone),
+      in_order(
+          "commits, then throws",
+          [](soci::session& sql, TestDatabase&) {
+            quietly([&] { sql.commit(); });
+            throw HandlersOwnError("thrown by the handler");
+          },
+          Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "torn", 1, 0},
+          Ending{"handler's error", "torn", 1, 0}, Ending{"handler's error", "torn", 1, 0}),
+      in_order(
+          "rolls back, then throws",
+          [](soci::session& sql, TestDatabase&) {
+            quietly([&] { sql.rollback(); });
+            throw HandlersOwnError("thrown by the handler");
+          },
+          Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "none", 0, 0},
+          Ending{"handler's error", "none", 0, 0}, Ending{"handler's error", "none", 0, 0}),
+      in_order("is disconnected and reconnects", reconnect_after_kill, never, never, undone_but_after,
+               undone_but_after),
+      in_order(
+          "reconnects", [](soci::session& sql, TestDatabase&) { sql.reconnect(); }, undone, undone_but_after,
+          undone_but_after, undone_but_after),
+      in_order(
+          "closes the session", [](soci::session& sql, TestDatabase&) { sql.close(); }, undone, undone, undone, undone),
   };
 }
 

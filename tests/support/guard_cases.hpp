@@ -14,10 +14,10 @@ namespace txinbox::test {
 
 /// How a delivery ended and what it left.
 struct Ending {
-  std::string how;      ///< consumed, an error code's name, or "handler's error"
-  std::string claim;    ///< the row's state, or "none"
-  long long before = 0; ///< rows that the handler wrote before it misbehaved
-  long long after = 0;  ///< rows that it wrote afterwards
+  std::string how;       ///< consumed, an error code's name, or "handler's error"
+  std::string claim;     ///< the row's state, or "none"
+  long long before = 0;  ///< rows that the handler wrote before it misbehaved
+  long long after = 0;   ///< rows that it wrote afterwards
 
   friend bool operator==(const Ending&, const Ending&) = default;
 };

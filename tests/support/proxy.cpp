@@ -79,7 +79,7 @@ void Proxy::serve(int client) {
       const bool from_server = ends[1].revents != 0;
       const ssize_t size = recv(from_server ? server : client, buffer.data(), buffer.size(), 0);
       if (size <= 0) break;
-      if (from_server && lose_reply_.exchange(false)) {
+      if (from_server && replies_until_loss_ > 0 && --replies_until_loss_ == 0) {
         ++lost_;
         break;
       }

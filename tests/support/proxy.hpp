@@ -20,8 +20,8 @@ class Proxy {
   /// The same URL through the proxy.
   const std::string& url() const { return url_; }
 
-  /// The next reply is dropped, and its connection with it.
-  void lose_next_reply() { lose_reply_ = true; }
+  /// A reply is dropped, and its connection with it: the next one, or one after `spared` others.
+  void lose_reply(int spared = 0) { replies_until_loss_ = spared + 1; }
 
   /// How many replies were lost so far.
   int lost() const { return lost_; }
@@ -33,7 +33,7 @@ class Proxy {
   std::string url_;
   std::string port_;
   int listener_ = -1;
-  std::atomic<bool> lose_reply_ = false;
+  std::atomic<int> replies_until_loss_ = 0;
   std::atomic<int> lost_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread acceptor_;

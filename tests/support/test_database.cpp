@@ -55,7 +55,8 @@ void disconnect_others(soci::session& server, const std::string& name) {
   if (on_postgresql()) {
     server << "select count(pg_terminate_backend(pid)) from (select distinct l.pid from pg_locks l "
               "join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace "
-              "where n.nspname = '" + name + "' and l.pid <> pg_backend_pid()) others";
+              "where n.nspname = '" +
+                  name + "' and l.pid <> pg_backend_pid()) others";
     return;
   }
   std::vector<long long> ids(1000);

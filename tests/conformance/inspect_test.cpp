@@ -1,0 +1,175 @@
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+void consume(const TestDatabase& db, const std::string& consumer, const Message& message,
+             const std::string& result = "") {
+  Pool pool = db.pool(1);
+  const auto outcome = TxConsumer(pool, consumer).consume(message, [&](soci::session&, Delivery& delivery) {
+    if (!result.empty()) delivery.store(result);
+  });
+  REQUIRE(outcome.outcome == Outcome::consumed);
+}
+
+bool looks_like_a_time(const std::string& text) {
+  const std::string form = "dddd-dd-dd dd:dd:dd.dddddd";
+  if (text.size() != form.size()) return false;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i]) return false;
+  }
+  return true;
+}
+
+template <typename F>
+ErrorCode code_of(const F& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.code();
+  }
+  FAIL("nothing was thrown");
+  return {};
+}
+
+TEST_CASE("find gives the row of one key, and of no other") {
+  const TestDatabase db;
+  const std::string key = "it's :a \"key\" \\ 鍵";
+  consume(db, "svc", {.business_key = key, .message_id = "broker's :1"}, std::string("a\0\xff\n", 4));
+  consume(db, "svc", {.business_key = key + " "});
+  const auto sql = db.session();
+
+  const auto found = find(*sql, "svc", key);
+  REQUIRE(found);
+  CHECK(found->consumer == "svc");
+  CHECK(found->business_key == key);
+  CHECK(found->message_id == "broker's :1");
+  CHECK(found->state == "consumed");
+  CHECK_MESSAGE(looks_like_a_time(found->consumed_at), found->consumed_at);
+  CHECK(found->stored == std::string("a\0\xff\n", 4));
+
+  const auto other = find(*sql, "svc", key + " ");
+  REQUIRE(other);
+  CHECK(other->message_id.empty());
+  CHECK(!other->stored);
+  CHECK(!find(*sql, "svc", "another"));
+  CHECK(!find(*sql, "Svc", key));
+}
+
+TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
+  const TestDatabase db;
+  consume(db, "svc", {.business_key = "k"});
+  const auto sql = db.session();
+  if (on_mysql()) *sql << "set time_zone = '+09:00'";
+  if (on_postgresql()) *sql << "set timezone = 'Asia/Tokyo'";
+  const auto found = find(*sql, "svc", "k");
+  REQUIRE(found);
+  const auto now = db.text(here<std::string>("select strftime('%Y-%m-%d %H', 'now')",
+                                             "select date_format(utc_timestamp(), '%Y-%m-%d %H')",
+                                             "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24')"));
+  const auto hour_ago =
+      db.text(here<std::string>("select strftime('%Y-%m-%d %H', 'now', '-1 minute')",
+                                "select date_format(utc_timestamp() - interval 1 minute, '%Y-%m-%d %H')",
+                                "select to_char(now() at time zone 'UTC' - interval '1 minute', 'YYYY-MM-DD HH24')"));
+  const auto hour = found->consumed_at.substr(0, 13);
+  CHECK((hour == now || hour == hour_ago));
+}
+
+TEST_CASE("status counts by consumer and state") {
+  const TestDatabase db;
+  consume(db, "b", {.business_key = "1"});
+  consume(db, "a", {.business_key = "1"});
+  consume(db, "a", {.business_key = "2"});
+  consume(db, "a", {.business_key = "3"});
+  consume(db, "a", {.business_key = "4"});
+  db.run("update txinbox_consumed_message set state = 'torn' where business_key = '3'");
+  db.run("update txinbox_consumed_message set state = 'parked' where business_key = '4'");
+  const Status found = status(*db.session());
+  CHECK(found.database == database());
+  CHECK(!found.server_version.empty());
+  CHECK(found.schema_version == 1);
+  CHECK(found.rows == 5);
+  CHECK(found.bytes >= 0);
+  if (!on_sqlite3()) CHECK(found.bytes > 0);
+  REQUIRE(found.consumers.size() == 2);
+  CHECK(found.consumers[0].consumer == "a");
+  CHECK(found.consumers[0].consumed == 2);
+  CHECK(found.consumers[0].consuming == 0);
+  CHECK(found.consumers[0].parked == 2);
+  CHECK(found.consumers[1].consumer == "b");
+  CHECK(found.consumers[1].consumed == 1);
+  for (const auto& consumer : found.consumers) {
+    CHECK_MESSAGE(looks_like_a_time(consumer.oldest), consumer.oldest);
+    CHECK(consumer.oldest <= consumer.newest);
+  }
+}
+
+TEST_CASE("status of an empty table has no consumers") {
+  const TestDatabase db;
+  const Status found = status(*db.session());
+  CHECK(found.rows == 0);
+  CHECK(found.consumers.empty());
+}
+
+TEST_CASE("a forgotten key runs again, and only that key") {
+  const TestDatabase db;
+  consume(db, "svc", {.business_key = "k"});
+  consume(db, "svc", {.business_key = "K"});
+  consume(db, "other", {.business_key = "k"});
+  const auto sql = db.session();
+  CHECK(forget(*sql, "svc", "k"));
+  CHECK(!forget(*sql, "svc", "k"));
+  CHECK(db.number("select count(*) from txinbox_consumed_message") == 2);
+  consume(db, "svc", {.business_key = "k"});  // consumed, not already_consumed
+}
+
+TEST_CASE("whatever its state, a key can be forgotten") {
+  const TestDatabase db;
+  for (const std::string state : {"consumed", "consuming", "parked", "torn"}) {
+    consume(db, "svc", {.business_key = "k"});
+    db.run("update txinbox_consumed_message set state = '" + state + "'");
+    CHECK(forget(db.pool(1).acquire(), "svc", "k"));
+  }
+}
+
+TEST_CASE("forget commits on a session with autocommit off" * doctest::skip(database() != "mysql")) {
+  const TestDatabase db;
+  consume(db, "svc", {.business_key = "k"});
+  const auto sql = db.session();
+  *sql << "set autocommit = 0";
+  CHECK(forget(*sql, "svc", "k"));
+  CHECK(db.number("select count(*) from txinbox_consumed_message") == 0);
+  CHECK(!forget(*sql, "svc", "k"));  // and left no transaction open
+}
+
+TEST_CASE("forget refuses a session that is inside a transaction") {
+  const TestDatabase db;
+  consume(db, "svc", {.business_key = "k"});
+  const auto sql = db.session();
+  sql->begin();
+  long long rows = 0;
+  *sql << "select count(*) from txinbox_consumed_message", soci::into(rows);
+  CHECK(code_of([&] { forget(*sql, "svc", "k"); }) == ErrorCode::transaction_open);
+  sql->rollback();
+  CHECK(db.number("select count(*) from txinbox_consumed_message") == 1);
+}
+
+TEST_CASE("status, find and forget say that the tables are missing, and that a key is invalid") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const auto sql = db.session();
+  CHECK(code_of([&] { (void)status(*sql); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)find(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { forget(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)find(*sql, "", "k"); }) == ErrorCode::invalid_key);
+  CHECK(code_of([&] { (void)find(*sql, "svc", std::string(256, 'k')); }) == ErrorCode::invalid_key);
+  CHECK(code_of([&] { forget(*sql, "svc", std::string("a\0b", 3)); }) == ErrorCode::invalid_key);
+}
+
+}  // namespace
+}  // namespace txinbox::test

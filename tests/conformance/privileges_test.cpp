@@ -1,0 +1,181 @@
+// The tables of least privileges in docs/migrations.md, tried with users that have just those.
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/schema_tools.hpp"
+#include "token.hpp"
+
+namespace txinbox::test {
+namespace {
+
+/// A user of the server's, with what it is granted and nothing else.
+class User {
+ public:
+  explicit User(const TestDatabase& db)
+      : db_(db),
+        name_("txinbox_" + detail::Token::random().hex().substr(0, 12)),
+        password_(detail::Token::random().hex()) {
+    if (on_mysql()) {
+      db_.run("create user " + name_ + " identified by '" + password_ + "'");
+    } else {
+      db_.run("create role " + name_ + " login password '" + password_ + "'");
+    }
+  }
+  ~User() {
+    if (on_mysql()) {
+      db_.run("drop user " + name_);
+      return;
+    }
+    db_.run("reassign owned by " + name_ + " to current_user");
+    db_.run("drop owned by " + name_);
+    db_.run("drop role " + name_);
+  }
+  User(const User&) = delete;
+  User& operator=(const User&) = delete;
+
+  /// `privileges` as in "select, insert on txinbox_consumed_message".
+  void grant(const std::string& privileges) const { db_.run("grant " + privileges + " to " + name_); }
+  void revoke(const std::string& privileges) const { db_.run("revoke " + privileges + " from " + name_); }
+
+  std::string url() const {
+    const std::string& admin = db_.url();
+    return admin.substr(0, admin.find("//") + 2) + name_ + ":" + password_ + admin.substr(admin.find('@'));
+  }
+
+  Pool pool() const { return open_pool(url(), {.connections = 1}); }
+
+ private:
+  const TestDatabase& db_;
+  std::string name_, password_;
+};
+
+std::string schema_of(const TestDatabase& db) {
+  return db.text(on_mysql() ? "select database()" : "select current_schema()");
+}
+
+void grant_service(const User& user, const TestDatabase& db) {
+  const std::string schema = schema_of(db);
+  if (on_postgresql()) user.grant("usage on schema " + schema);
+  user.grant("select, insert, update on " + schema + ".txinbox_consumed_message");
+  user.grant("select on " + schema + ".txinbox_schema");
+}
+
+void grant_migration(const User& user, const TestDatabase& db) {
+  const std::string schema = schema_of(db);
+  if (on_postgresql()) {
+    user.grant("usage, create on schema " + schema);
+  } else {
+    user.grant("create, alter, index, select, insert, update on " + schema + ".*");
+  }
+}
+
+const auto nothing = [](soci::session&, Delivery&) {};
+
+TEST_CASE("the service needs no more than its table says" * doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  Pool pool = user.pool();
+  verify(pool.acquire());
+  TxConsumer consumer(pool, "svc");
+  const auto storing = [](soci::session&, Delivery& delivery) { delivery.store("result"); };
+  CHECK(consumer.consume({.business_key = "1"}, storing).outcome == Outcome::consumed);
+  CHECK(consumer.consume({.business_key = "1"}, storing).stored == "result");
+  CHECK(status(pool.acquire()).rows == 1);
+  CHECK(find(pool.acquire(), "svc", "1").has_value());
+  for (const Finding& finding : diagnose(pool.acquire()))
+    CHECK_MESSAGE(finding.severity != Severity::error, finding.found);
+
+  // A torn claim is marked by an update.
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, [](soci::session& sql, Delivery&) { sql.commit(); }),
+                  Error);
+  CHECK(consumer.consume({.business_key = "2"}, nothing).outcome == Outcome::parked);
+
+  CHECK_THROWS_AS(forget(pool.acquire(), "svc", "1"), soci::soci_error);
+  user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");
+  CHECK(forget(pool.acquire(), "svc", "1"));
+}
+
+TEST_CASE("the service needs no less than its table says" * doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const std::string consumed = " on " + schema_of(db) + ".txinbox_consumed_message";
+  for (const std::string& privilege : {"select" + consumed, "insert" + consumed, "update" + consumed,
+                                       "select on " + schema_of(db) + ".txinbox_schema"}) {
+    CAPTURE(privilege);
+    const User user(db);
+    grant_service(user, db);
+    user.revoke(privilege);
+    Pool pool = user.pool();
+    TxConsumer consumer(pool, "svc");
+    CHECK_THROWS(
+        (void)consumer.consume({.business_key = "1"}, [](soci::session&, Delivery& delivery) { delivery.store("r"); }));
+    CHECK(db.number("select count(*) from txinbox_consumed_message") == 0);
+  }
+}
+
+TEST_CASE("the migration needs no more than its table says, and the service can use its tables" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const User owner(db);
+  grant_migration(owner, db);
+  migrate(owner.pool().acquire());
+  migrate(owner.pool().acquire());
+  const User service(db);
+  grant_service(service, db);
+  Pool pool = service.pool();
+  CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a service that calls migrate at its start needs no right to create" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  CHECK_NOTHROW(migrate(user.pool().acquire()));
+}
+
+TEST_CASE("without the right to create, the migration fails and leaves nothing" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const User user(db);
+  if (on_postgresql()) user.grant("usage on schema " + schema_of(db));
+  if (on_mysql()) user.grant("select, insert, update on " + schema_of(db) + ".*");
+  Pool pool = user.pool();
+  const auto connection = pool.acquire();
+  CHECK_THROWS_AS(migrate(connection), soci::soci_error);
+  CHECK(!has_table(db, "txinbox_consumed_message"));
+}
+
+TEST_CASE("tables that a user may not see are missing, and the text says that it may be that" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const User user(db);
+  if (on_postgresql()) user.grant("select on " + schema_of(db) + ".txinbox_schema");  // but not the schema
+  if (on_mysql()) user.grant("select on " + schema_of(db) + ".txinbox_schema");
+  Pool pool = user.pool();
+  try {
+    verify(pool.acquire());
+    FAIL("nothing was thrown");
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::schema_missing);
+    CHECK(std::string(e.what()).find("may not see") != std::string::npos);
+  }
+}
+
+TEST_CASE("with a file that may not be written, the service fails and says what SQLite said" *
+          doctest::skip(database() != "sqlite3")) {
+  const TestDatabase db;
+  const auto sql = db.session();
+  *sql << "pragma query_only = on";
+  CHECK_NOTHROW(verify(*sql));
+  TxConsumer consumer(*sql, "svc");
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "1"}, nothing), soci::soci_error);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,317 @@
+// Every difference between the tables that are there and those of the migrations has a name and a
+// mend, and the mend mends it.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/schema.hpp>
+
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+struct Difference {
+  std::string what;
+  std::string script;                  ///< Makes the tables so.
+  std::string subject;                 ///< Of the finding.
+  bool mended_by_sql = !on_sqlite3();  ///< SQLite cannot change a column in place.
+  int findings = 1;
+};
+
+const std::string table = "txinbox_consumed_message";
+
+Difference column(const std::string& what, const std::string& name, const std::string& definition) {
+  return {what, with_column(first_migration(), name, definition), table + "." + name};
+}
+
+Difference in_text(const std::string& what, const std::string& from, const std::string& to,
+                   const std::string& subject = table) {
+  return {what, replaced(first_migration(), from, to), subject};
+}
+
+Difference afterwards(const std::string& what, const std::string& sql, const std::string& subject = table) {
+  return {what, first_migration() + "\n" + sql + ";", subject};
+}
+
+std::vector<Difference> on_every_database() {
+  std::vector<Difference> all = {
+      column("a column is missing", "attempts", ""),
+      column("a column has another type", "attempts", "NUMERIC"),
+      column("a column that may be NULL may not", "lease_fence", "BIGINT NOT NULL DEFAULT 0"),
+      afterwards("a unique index that is not ours",
+                 "CREATE UNIQUE INDEX mine ON txinbox_consumed_message (attempt_token)"),
+  };
+  all.push_back(column("the key is a number", "business_key", "BIGINT NOT NULL"));
+  return all;
+}
+
+std::vector<Difference> on_sqlite3_only() {
+  const std::string primary_key = "  PRIMARY KEY (consumer, business_key)\n) WITHOUT ROWID";
+  auto nullable = column("the key may be NULL", "business_key", "TEXT");
+  nullable.script = replaced(nullable.script, "WITHOUT ROWID", "");
+  auto no_default = column("the time has no default", "consumed_at", "TEXT NOT NULL");
+  return {
+      column("the key's collation merges case", "business_key", "TEXT COLLATE NOCASE NOT NULL"),
+      column("the key's collation merges trailing spaces", "consumer", "TEXT COLLATE RTRIM NOT NULL"),
+      column("STRING is numeric: 007 would be 7", "business_key", "STRING NOT NULL"),
+      column("the key has no type", "business_key", "NOT NULL"),
+      nullable,
+      no_default,
+      in_text("the primary key's collation merges case", primary_key,
+              "  PRIMARY KEY (consumer, business_key COLLATE NOCASE)\n)", table + ".business_key"),
+      in_text("the primary key is missing", primary_key, "  CHECK (1)\n)"),
+      in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer)\n)"),
+      in_text("the primary key is wider", primary_key, "  PRIMARY KEY (consumer, business_key, state)\n)"),
+      {"a column that is not ours must be given",
+       with_column(first_migration(), "lease_owner", "TEXT, mine TEXT NOT NULL"), table + ".mine"},
+  };
+}
+
+std::vector<Difference> on_mysql_only() {
+  const std::string primary_key = "  PRIMARY KEY (consumer, business_key),\n";
+  auto nullable = column("the key may be NULL", "business_key", "VARBINARY(255) NULL");
+  nullable.script = replaced(nullable.script, primary_key, "  UNIQUE KEY (consumer, business_key),\n");
+  nullable.mended_by_sql = false;
+  nullable.findings = 2;  // the primary key is missing then
+  auto reversed =
+      in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer),\n");
+  auto prefix =
+      in_text("the primary key holds a prefix", primary_key, "  PRIMARY KEY (consumer, business_key(100)),\n");
+  reversed.mended_by_sql = prefix.mended_by_sql = false;  // two steps
+  auto foreign = afterwards("a column that is not ours must be given",
+                            "ALTER TABLE txinbox_consumed_message ADD COLUMN mine INT NOT NULL", table + ".mine");
+  foreign.mended_by_sql = false;  // the owner's to decide
+  return {
+      column("the key's collation merges case", "business_key", "VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL"),
+      column("utf8mb4_bin pads with spaces", "business_key",
+             "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"),
+      column("the key is cut", "business_key", "VARBINARY(254) NOT NULL"),
+      column("the consumer is cut", "consumer", "VARBINARY(32) NOT NULL"),
+      column("BINARY pads with NUL", "business_key", "BINARY(255) NOT NULL"),
+      column("the result is cut", "result", "TINYBLOB NULL"),
+      column("the time has no fraction", "consumed_at", "DATETIME NOT NULL"),
+      column("the time is converted", "consumed_at", "TIMESTAMP(6) NOT NULL"),
+      nullable,
+      in_text("the primary key is missing", primary_key, ""),
+      reversed,
+      prefix,
+      in_text("an engine without transactions", "ENGINE = InnoDB", "ENGINE = MyISAM"),
+      in_text("the same for the versions", "applied_at     DATETIME(6) NOT NULL\n) ENGINE = InnoDB",
+              "applied_at     DATETIME(6) NOT NULL\n) ENGINE = MyISAM", "txinbox_schema"),
+      foreign,
+  };
+}
+
+std::vector<Difference> on_postgresql_only() {
+  const std::string primary_key = "  CONSTRAINT txinbox_consumed_message_pkey PRIMARY KEY (consumer, business_key)\n";
+  auto nullable = column("the key may be NULL", "business_key", "text COLLATE \"C\"");
+  nullable.script = replaced(nullable.script, primary_key, "  CONSTRAINT mine UNIQUE (consumer, business_key)\n");
+  nullable.mended_by_sql = false;
+  nullable.findings = 2;  // the primary key is missing then
+  auto reversed =
+      in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer)\n");
+  auto deferrable =
+      in_text("the primary key is deferrable", primary_key, "  PRIMARY KEY (consumer, business_key) DEFERRABLE\n");
+  reversed.mended_by_sql = deferrable.mended_by_sql = false;  // two steps
+  auto insensitive = column("the key's collation merges case", "business_key", "text COLLATE insensitive NOT NULL");
+  insensitive.script =
+      "CREATE COLLATION insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);\n" +
+      insensitive.script;
+  auto foreign = afterwards("a column that is not ours must be given",
+                            "ALTER TABLE txinbox_consumed_message ADD COLUMN mine integer NOT NULL", table + ".mine");
+  auto unique = afterwards("a unique constraint that is not ours",
+                           "ALTER TABLE txinbox_consumed_message ADD CONSTRAINT mine UNIQUE (message_id)");
+  foreign.mended_by_sql = false;  // the owner's to decide
+  return {
+      insensitive,
+      column("the key has the locale's order", "business_key", "text NOT NULL"),
+      column("char pads with spaces", "business_key", "char(255) COLLATE \"C\" NOT NULL"),
+      column("the key is cut", "business_key", "varchar(100) COLLATE \"C\" NOT NULL"),
+      column("the token is text", "attempt_token", "text NOT NULL"),
+      column("the time has no zone", "consumed_at", "timestamp NOT NULL DEFAULT clock_timestamp()"),
+      column("the time has no default", "consumed_at", "timestamptz NOT NULL"),
+      nullable,
+      in_text("the primary key is missing", primary_key, "  CHECK (true)\n"),
+      reversed,
+      deferrable,
+      in_text("a crash empties it", "CREATE TABLE IF NOT EXISTS txinbox_consumed_message",
+              "CREATE UNLOGGED TABLE IF NOT EXISTS txinbox_consumed_message"),
+      unique,
+      foreign,
+  };
+}
+
+/// What follows "mend: " in the line of `subject`.
+std::string mend_in(const std::string& text, const std::string& subject) {
+  const auto line = text.find("\n  " + subject + ": ");
+  if (line == std::string::npos) return "";
+  const auto mend = text.find("; mend: ", line);
+  return text.substr(mend + 8, text.find('\n', mend) - mend - 8);
+}
+
+TEST_CASE("verify refuses each difference by name, and its mend mends it") {
+  auto all = on_every_database();
+  std::ranges::move(here(on_sqlite3_only, on_mysql_only, on_postgresql_only)(), std::back_inserter(all));
+  for (const Difference& difference : all) {
+    CAPTURE(difference.what);
+    const TestDatabase db(TestDatabase::Tables::none);
+    run_statements(db, difference.script);
+    const auto refusal = refusal_by_verify(db);
+    REQUIRE(refusal);
+    CHECK(refusal->code == ErrorCode::schema_mismatch);
+    CAPTURE(refusal->text);
+    const auto mend = mend_in(refusal->text, difference.subject);
+    REQUIRE(!mend.empty());
+    CHECK(std::ranges::count(refusal->text, '\n') == difference.findings);  // that and no other
+
+    const auto again = refusal_by_migrate(db);
+    REQUIRE(again);
+    CHECK(again->text == refusal->text);
+
+    if (!difference.mended_by_sql) continue;
+    db.run(mend);
+    CHECK(!refusal_by_verify(db));
+  }
+}
+
+TEST_CASE("several differences are listed together") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  run_statements(db, with_column(with_column(first_migration(), "attempts", ""), "lease_fence", "DATE"));
+  const auto refusal = refusal_by_verify(db);
+  REQUIRE(refusal);
+  CHECK(!mend_in(refusal->text, table + ".attempts").empty());
+  CHECK(!mend_in(refusal->text, table + ".lease_fence").empty());
+}
+
+TEST_CASE("tables that are wider than ours are accepted") {
+  const TestDatabase db;
+  db.run("alter table txinbox_consumed_message add column mine integer");
+  db.run("alter table txinbox_consumed_message add column given integer not null default 1");
+  db.run("create index further on txinbox_consumed_message (message_id)");
+  db.run("create unique index harmless on txinbox_consumed_message (consumer, business_key, state)");
+  if (on_mysql()) {
+    db.run("alter table txinbox_consumed_message modify result longblob, modify business_key varbinary(500) not null");
+  }
+  const auto refusal = refusal_by_verify(db);
+  CHECK_MESSAGE(!refusal, refusal.value_or(Refusal{}).text);
+}
+
+TEST_CASE("missing tables are named, with what makes them") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  SUBCASE("both") {
+    const auto refusal = refusal_by_verify(db);
+    REQUIRE(refusal);
+    CHECK(refusal->code == ErrorCode::schema_missing);
+    CHECK(mend_in(refusal->text, table).find("txinbox migrate") != std::string::npos);
+    CHECK(!mend_in(refusal->text, "txinbox_schema").empty());
+  }
+  for (const std::string& missing : {table, std::string("txinbox_schema")}) {
+    SUBCASE(missing.c_str()) {
+      migrate(*db.session());
+      db.run("drop table " + missing);
+      const auto refusal = refusal_by_verify(db);
+      REQUIRE(refusal);
+      CHECK(refusal->code == ErrorCode::schema_missing);
+      CHECK(!mend_in(refusal->text, missing).empty());
+      CHECK(std::ranges::count(refusal->text, '\n') == 1);
+      migrate(*db.session());
+      CHECK(!refusal_by_verify(db));
+    }
+  }
+}
+
+TEST_CASE("tables that are too old are refused until they are migrated") {
+  const TestDatabase db;
+  db.run("delete from txinbox_schema");
+  const auto refusal = refusal_by_verify(db);
+  REQUIRE(refusal);
+  CHECK(refusal->code == ErrorCode::schema_outdated);
+  CHECK(mend_in(refusal->text, "txinbox_schema").find("V1__consumed_message.sql") != std::string::npos);
+  migrate(*db.session());
+  CHECK(!refusal_by_verify(db));
+}
+
+TEST_CASE("newer tables are accepted as long as they say that they support this library") {
+  const std::vector<std::pair<std::string, bool>> cases = {
+      {"0.0.9", true},  {"0.1.0", true}, {"0.1.1", false}, {"0.10.0", false},
+      {"1.0.0", false}, {"", false},     {"soon", false},  {"0.1.0-x", false},
+  };
+  for (const auto& one : cases) {
+    const auto& oldest_library = one.first;
+    const bool accepted = one.second;
+    CAPTURE(oldest_library);
+    const TestDatabase db;
+    const std::string now = on_mysql() ? "now()" : "current_timestamp";
+    db.run("insert into txinbox_schema (version, name, oldest_library, applied_at) values (99, 'later', '" +
+           oldest_library + "', " + now + ")");
+    for (const auto& refusal : {refusal_by_verify(db), refusal_by_migrate(db)}) {
+      CHECK(refusal.has_value() == !accepted);
+      if (!refusal) continue;
+      CHECK(refusal->code == ErrorCode::schema_too_new);
+      CHECK(!mend_in(refusal->text, "txinbox_schema").empty());
+    }
+    CHECK(db.number("select count(*) from txinbox_schema") == 2);
+  }
+}
+
+TEST_CASE("a missing index for retention is a warning, and no reason to refuse") {
+  const TestDatabase db;
+  db.run(on_mysql() ? "alter table txinbox_consumed_message drop index txinbox_consumed_message_consumed_at"
+                    : "drop index txinbox_consumed_message_consumed_at");
+  CHECK(!refusal_by_verify(db));
+  const auto sql = db.session();
+  const auto findings = findings_about(*sql, table);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings.front().severity == Severity::warning);
+  *sql << findings.front().mend;
+  CHECK(findings_about(*sql, table).empty());
+}
+
+TEST_CASE("a table that hides rows from the service is refused" * doctest::skip(database() != "postgresql")) {
+  const TestDatabase db;
+  db.run("alter table txinbox_consumed_message force row level security");
+  db.run("alter table txinbox_consumed_message enable row level security");
+  const std::string role = "txinbox_test_reader_" + db.text("select current_schema()").substr(13, 12);
+  const std::string schema = db.text("select current_schema()");
+  db.run("create role " + role);
+  db.run("grant usage on schema " + schema + " to " + role);
+  db.run("grant select, insert, update on all tables in schema " + schema + " to " + role);
+  {
+    const auto sql = db.session();
+    *sql << "set role " + role;
+    const auto findings = findings_about(*sql, table);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().severity == Severity::error);
+    CHECK(findings.front().mend.find("ROW LEVEL SECURITY") != std::string::npos);
+  }
+  db.run("drop owned by " + role);
+  db.run("drop role " + role);
+}
+
+TEST_CASE("an unsafe session is refused, beside what is wrong with the tables") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const auto sql = db.session(on_mysql() ? "reconnect=1" : "");
+  *sql << here<std::string>("pragma journal_mode = off", "set session sql_mode = ''", "set client_encoding = 'LATIN1'");
+  const std::vector<std::string> subjects =
+      here<std::vector<std::string>>({"journal_mode"}, {"sql_mode", "reconnect"}, {"client_encoding"});
+  const auto text_of = [&](ErrorCode code) -> std::string {
+    try {
+      verify(*sql);
+    } catch (const Error& e) {
+      CHECK(e.code() == code);
+      return e.what();
+    }
+    FAIL("nothing was thrown");
+    return "";
+  };
+  for (const auto& subject : subjects) CHECK(!mend_in(text_of(ErrorCode::schema_missing), subject).empty());
+  migrate(*db.session());
+  for (const auto& subject : subjects) CHECK(!mend_in(text_of(ErrorCode::unsafe_connection), subject).empty());
+}
+
+}  // namespace
+}  // namespace txinbox::test

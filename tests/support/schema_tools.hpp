@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/error.hpp>
+#include <txinbox/inspect.hpp>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// The one of three that is for the database of this run.
+template <typename T>
+T here(T sqlite3, T mysql, T postgresql) {
+  return on_sqlite3() ? sqlite3 : on_mysql() ? mysql : postgresql;
+}
+
+/// The folder of this database's migrations in the source tree.
+std::string migrations_folder();
+
+/// The text of V1, from that folder.
+std::string first_migration();
+
+/// `text` with what must occur in it replaced.
+std::string replaced(std::string text, std::string_view from, std::string_view to);
+
+/// The migration with another definition of a column; empty: without the column.
+std::string with_column(std::string migration, std::string_view name, std::string_view definition);
+
+void run_statements(const TestDatabase&, const std::string& script);
+
+/// What `verify` throws; none when it accepts.
+struct Refusal {
+  ErrorCode code;
+  std::string text;
+};
+std::optional<Refusal> refusal_by_verify(const TestDatabase&);
+std::optional<Refusal> refusal_by_migrate(const TestDatabase&);
+
+/// What `diagnose` says about a subject on this session.
+std::vector<Finding> findings_about(soci::session&, std::string_view subject);
+
+bool has_table(const TestDatabase&, const std::string& name);
+
+/// Runs a program; its output and status.
+struct Ran {
+  int status;
+  std::string output;
+};
+Ran run_program(const std::string& command_line);
+
+/// Quoted for the shell.
+std::string shell_quoted(const std::string& text);
+
+}  // namespace txinbox::test
