@@ -135,8 +135,7 @@ TEST_CASE("a result that is too long is refused, and the message can be consumed
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
-  CHECK_THROWS_AS((void)consumer.consume(
-                      order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); }),
+  CHECK_THROWS_AS((void)consumer.consume(order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); }),
                   Error);
   CHECK(db.claims() == 0);
 }
@@ -147,14 +146,17 @@ TEST_CASE("consume inside a handler of the same pool is refused instead of hangi
   TxConsumer outer(pool, "outer");
   TxConsumer inner(pool, "inner");
   ErrorCode code{};
-  CHECK(outer.consume(order, [&](soci::session& sql, Delivery& d) {
-          add_effect(sql, d);
-          try {
-            (void)inner.consume(order, add_effect);
-          } catch (const Error& e) {
-            code = e.code();
-          }
-        }).outcome == Outcome::consumed);
+  CHECK(outer
+            .consume(order,
+                     [&](soci::session& sql, Delivery& d) {
+                       add_effect(sql, d);
+                       try {
+                         (void)inner.consume(order, add_effect);
+                       } catch (const Error& e) {
+                         code = e.code();
+                       }
+                     })
+            .outcome == Outcome::consumed);
   CHECK(code == ErrorCode::nested_consume);
   CHECK(db.effects() == 1);
   CHECK(inner.consume(order, add_effect).outcome == Outcome::consumed);
@@ -249,7 +251,7 @@ TEST_CASE("a lease's remaining time comes back as the time to deliver again") {
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
   (void)consumer.consume(order, add_effect);
-  const std::string in_a_minute = on_sqlite3()  ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '+60 seconds')"
+  const std::string in_a_minute = on_sqlite3() ? "strftime('%Y-%m-%d %H:%M:%f', 'now', '+60 seconds')"
                                   : on_mysql() ? "utc_timestamp(6) + interval 60 second"
                                                : "clock_timestamp() + interval '60 seconds'";
   db.run("update txinbox_consumed_message set state = 'consuming', lease_expires_at = " + in_a_minute);

@@ -26,34 +26,27 @@ ErrorCode code_of(TxConsumer& consumer, const Message& message) {
 TEST_CASE("keys that a collation, an encoding or a type would merge are distinct") {
   EffectDatabase db;
   const std::vector<std::pair<std::string, std::string>> pairs = {
-      {"key", "KEY"},         // case
-      {"resume", "résumé"},   // accents
-      {"a", "a "},            // trailing space
-      {"a ", "a  "},
-      {" a", "a"},
-      {"007", "7"},           // a numeric column type
-      {"1e2", "100"},
-      {"ss", "ß"},            // expansions
-      {"ﬁ", "fi"},
-      {"é", "e\u0301"},  // composed and decomposed
-      {"鍵", "鑰"},           // both "?" in latin1
-      {"😀", "😁"},           // outside the basic plane
-      {"a\x01", "a"},         // ignorable
-      {"x\u200b", "x"},
-      {"a\\", "a\\\\"},       // quoting
-      {"a'b", "a''b"},
-      {"a\"b", "a`b"},
-      {"%", "_"},
-      {":a", ":b"},
-      {"a\nb", "a\r\nb"},
-      {std::string(254, 'k') + "1", std::string(254, 'k') + "2"},
+      {"key", "KEY"},                                          // case
+      {"resume", "résumé"},                                    // accents
+      {"a", "a "},                                             // trailing space
+      {"a ", "a  "},        {" a", "a"},        {"007", "7"},  // a numeric column type
+      {"1e2", "100"},       {"ss", "ß"},                       // expansions
+      {"ﬁ", "fi"},          {"é", "e\u0301"},                  // composed and decomposed
+      {"鍵", "鑰"},                                            // both "?" in latin1
+      {"😀", "😁"},                                              // outside the basic plane
+      {"a\x01", "a"},                                          // ignorable
+      {"x\u200b", "x"},     {"a\\", "a\\\\"},                  // quoting
+      {"a'b", "a''b"},      {"a\"b", "a`b"},    {"%", "_"},
+      {":a", ":b"},         {"a\nb", "a\r\nb"}, {std::string(254, 'k') + "1", std::string(254, 'k') + "2"},
   };
   Pool pool = db.pool(1);
   TxConsumer pooled(pool, "pooled");
   const auto sql = db.session();
   TxConsumer on_session(*sql, "session");
   for (TxConsumer* consumer : {&pooled, &on_session}) {
-    for (const auto& [one, other] : pairs) {
+    for (const auto& pair : pairs) {
+      const std::string& one = pair.first;  // not a structured binding: CAPTURE makes a lambda
+      const std::string& other = pair.second;
       CAPTURE(one);
       CAPTURE(other);
       for (const std::string& key : {one, other}) (void)consumer->consume({.business_key = key}, add_effect);
@@ -91,10 +84,10 @@ TEST_CASE("a key outside the limits is refused, not truncated, before a statemen
   CHECK(code_of(consumer, {.business_key = std::string(254, 'k') + "é"}) == ErrorCode::invalid_key);
   CHECK(code_of(consumer, {.business_key = std::string("a\0b", 3)}) == ErrorCode::invalid_key);
   CHECK(code_of(consumer, {.business_key = "\xff\xfe"}) == ErrorCode::invalid_key);
-  CHECK(code_of(consumer, {.business_key = "\xc0\xaf"}) == ErrorCode::invalid_key);       // overlong
-  CHECK(code_of(consumer, {.business_key = "\xed\xa0\x80"}) == ErrorCode::invalid_key);   // surrogate
+  CHECK(code_of(consumer, {.business_key = "\xc0\xaf"}) == ErrorCode::invalid_key);      // overlong
+  CHECK(code_of(consumer, {.business_key = "\xed\xa0\x80"}) == ErrorCode::invalid_key);  // surrogate
   CHECK(code_of(consumer, {.business_key = "\xf4\x90\x80\x80"}) == ErrorCode::invalid_key);
-  CHECK(code_of(consumer, {.business_key = "caf\xc3"}) == ErrorCode::invalid_key);        // cut short
+  CHECK(code_of(consumer, {.business_key = "caf\xc3"}) == ErrorCode::invalid_key);  // cut short
   CHECK(code_of(consumer, {.business_key = "k", .message_id = std::string(256, 'm')}) == ErrorCode::invalid_key);
   CHECK(code_of(consumer, {.business_key = "k", .message_id = "\xff"}) == ErrorCode::invalid_key);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = ""}, add_effect), Error);

@@ -1,0 +1,17 @@
+// The README's example, as it stands there.
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+int main() {
+  auto pool = txinbox::open_pool("sqlite:orders.db");
+  {
+    auto connection = pool.acquire();
+    txinbox::migrate(connection);  // or ops apply migrations/ themselves
+    connection.session() << "create table if not exists t_order (order_no text primary key, status text)";
+  }
+  txinbox::TxConsumer consumer(pool, "order-service");
+  auto result = consumer.consume({.business_key = "order123"}, [](soci::session& sql, txinbox::Delivery& d) {
+    sql << "insert into t_order values (:no, 'SUCCESS')", soci::use(d.message().business_key);
+  });
+  return result.outcome == txinbox::Outcome::consumed ? 0 : 1;  // 1 the second time: already_consumed
+}

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# Shows the main job: messages, some of them delivered twice and three times, change a SQLite database
+# exactly once. First made-up orders, then a week of real earthquakes.
+#
+# Usage: examples/run.sh
+#
+# Installs what is missing from Debian 12 (as root; later runs need no root), builds the command in
+# build/example, and works in a database that is new each time.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${TXINBOX_EXAMPLE_BUILD:-$root/build/example}
+examples=$root/examples
+
+if [ $# -gt 0 ]; then
+  sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
+  case $1 in --help | -h) exit 0 ;; *) exit 2 ;; esac
+fi
+
+heading() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
+if [ ! -t 1 ]; then heading() { printf '\n== %s\n' "$*"; }; fi
+show() { printf '\n$ %s\n' "$1"; }
+fail() { printf 'examples/run.sh: %s\n' "$*" >&2; exit 1; }
+
+# query DATABASE SQL: as a table for people.
+query() {
+  show "sqlite3 ${1##*/} \"$2\""
+  sqlite3 -column -header "$1" "$2"
+}
+# one DATABASE SQL: a single value.
+one() { sqlite3 -batch "$1" "$2"; }
+
+heading "Install what is missing, and build the command"
+"$root/tests/install-packages.sh" build
+mkdir -p "$build"
+[ -w "$build" ] || fail "$build belongs to another user: remove it, or set TXINBOX_EXAMPLE_BUILD to a folder of yours"
+if [ ! -e "$build/build.ninja" ]; then
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTXINBOX_BUILD_TESTS=OFF \
+    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+fi
+echo "Building in $build (a few minutes the first time)"
+NINJA_STATUS="[%f/%t] " cmake --build "$build" --target txinbox-cli
+PATH=$build/src/cli:$PATH
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-example.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+cp "$examples"/*.sql "$examples"/data/*.jsonl .
+
+heading "Orders: 30 of them, in 50 deliveries"
+echo "The business tables, and those of txinbox:"
+show "sqlite3 orders.db < orders_schema.sql"
+sqlite3 orders.db <orders_schema.sql
+show "txinbox migrate --db sqlite:orders.db"
+txinbox migrate --db sqlite:orders.db
+echo
+echo "The SQL that each order runs:"
+grep -v '^--' orders.sql | sed 's/^/    /'
+echo "A message that arrives three times:"
+busiest=$(sed 's/.*"no":"\([^"]*\)".*/\1/' orders.jsonl | sort | uniq -c | sort -k1,1nr -k2 | awk 'NR == 1 { print $2 }')
+grep -n "\"$busiest\"" orders.jsonl | sed 's/^\([0-9]*\):/    line \1: /'
+
+consume_orders() {
+  txinbox consume --db sqlite:orders.db --consumer order-service --key /order/no --message-id /id \
+    --bind no=/order/no --bind customer=/order/customer --sql-file orders.sql orders.jsonl
+}
+show "txinbox consume --db sqlite:orders.db --consumer order-service --key /order/no --message-id /id \\
+    --bind no=/order/no --bind customer=/order/customer --sql-file orders.sql orders.jsonl"
+consume_orders
+
+# Against the stream itself: every order once, and the stock less by each order once.
+check_orders() {
+  local wrong
+  wrong=$(sqlite3 -batch orders.db <<'SQL'
+CREATE TEMP TABLE stream (line TEXT NOT NULL);
+.mode ascii
+.separator "\037" "\n"
+.import --schema temp orders.jsonl stream
+CREATE TEMP VIEW expected AS
+SELECT DISTINCT json_extract(line, '$.order.no') AS order_no, json_extract(line, '$.order.customer') AS customer,
+                json_extract(line, '$.sku') AS sku, json_extract(line, '$.quantity') AS quantity
+FROM stream;
+.mode list
+SELECT (SELECT count(*) FROM (SELECT * FROM expected EXCEPT SELECT * FROM t_order)) +
+       abs((SELECT count(*) FROM expected) - (SELECT count(*) FROM t_order)) +
+       (SELECT count(*) FROM t_inventory i
+        WHERE stock <> 100 - (SELECT coalesce(sum(quantity), 0) FROM expected e WHERE e.sku = i.sku));
+SQL
+  )
+  [ "$wrong" = 0 ] || fail "$wrong differences between the orders in the stream and the tables"
+}
+query orders.db "SELECT count(*) AS orders, count(DISTINCT order_no) AS distinct_orders, sum(quantity) AS items FROM t_order"
+query orders.db "SELECT i.sku, 100 - stock AS taken, sum(quantity) AS ordered FROM t_inventory i JOIN t_order o USING (sku) GROUP BY i.sku"
+check_orders
+echo
+echo "Each order took effect once: 30 rows for 50 deliveries, and the stock agrees."
+
+heading "The same stream again: all duplicates"
+before=$(one orders.db "SELECT group_concat(sku || stock) FROM t_inventory")
+show "txinbox consume ... orders.jsonl"
+consume_orders
+[ "$(one orders.db "SELECT group_concat(sku || stock) FROM t_inventory")" = "$before" ] || fail "a duplicate changed the stock"
+check_orders
+show "txinbox show --db sqlite:orders.db --consumer order-service $busiest"
+txinbox show --db sqlite:orders.db --consumer order-service "$busiest"
+
+heading "Real data: a week of earthquakes, from a poller that sees most of them four times"
+# Every six hours the poller fetches what happened in the past day: the same events come again and again.
+sqlite3 -batch feed.db <<'SQL' >quakes.jsonl
+CREATE TABLE feed (line TEXT NOT NULL);
+.mode ascii
+.separator "\037" "\n"
+.import usgs-week.jsonl feed
+CREATE TABLE quake AS
+SELECT line,
+       json_extract(line, '$.id') AS id,
+       json_extract(line, '$.properties.time') AS time,
+       json_extract(line, '$.properties.net') AS network,
+       date(json_extract(line, '$.properties.time') / 1000, 'unixepoch') AS day,
+       json_extract(line, '$.properties.mag') AS magnitude
+FROM feed;
+.mode list
+WITH RECURSIVE poll(at) AS (
+  SELECT min(time) + 6 * 3600000 FROM quake
+  UNION ALL
+  SELECT at + 6 * 3600000 FROM poll WHERE at < (SELECT max(time) FROM quake)
+)
+SELECT line FROM poll JOIN quake ON time > at - 24 * 3600000 AND time <= at ORDER BY at, time;
+SQL
+echo "$(wc -l <quakes.jsonl) deliveries of $(one feed.db "SELECT count(DISTINCT id) FROM quake") earthquakes (USGS, public domain)."
+
+sqlite3 quakes.db <quakes_schema.sql
+txinbox migrate --db sqlite:quakes.db
+show "txinbox consume --db sqlite:quakes.db --consumer quake-counter --key /id --bind net=/properties/net \\
+    --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl"
+txinbox consume --db sqlite:quakes.db --consumer quake-counter --key /id --bind net=/properties/net \
+  --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl
+query quakes.db "SELECT network, sum(quakes) AS quakes, max(strongest) AS strongest FROM t_quake_day GROUP BY network ORDER BY 2 DESC LIMIT 5"
+
+# Both ways, so that a row too many is seen as well as one too few.
+differences=$(sqlite3 -batch quakes.db <<'SQL'
+ATTACH 'feed.db' AS feed;
+CREATE TEMP VIEW counted AS
+SELECT network, day, count(*) AS quakes, max(magnitude) AS strongest FROM feed.quake GROUP BY network, day;
+SELECT (SELECT count(*) FROM (SELECT * FROM counted EXCEPT SELECT * FROM t_quake_day)) +
+       (SELECT count(*) FROM (SELECT * FROM t_quake_day EXCEPT SELECT * FROM counted));
+SQL
+)
+days=$(one quakes.db "SELECT count(*) FROM t_quake_day")
+[ "$differences" = 0 ] || fail "$differences rows differ from a direct count"
+echo
+echo "All $days rows by network and day equal a direct count of the $(one feed.db "SELECT count(*) FROM quake") earthquakes."
+
+heading "What to try next"
+cat <<NEXT
+- The command itself, on these files or yours; kill it in the middle and run it again on the whole
+  file, the result is the same:
+    PATH=$build/src/cli:\$PATH; cd $examples
+    txinbox --help
+    sqlite3 /tmp/orders.db < orders_schema.sql && txinbox migrate --db sqlite:/tmp/orders.db
+- The same on MariaDB, MySQL or PostgreSQL: TXINBOX_DB=postgresql://user:password@host/db
+- What makes a database unsafe or slow: txinbox doctor --db sqlite:/tmp/orders.db
+- The same in C++: examples/order_service.cpp
+- Every test, on SQLite, MariaDB and PostgreSQL: tests/run.sh
+NEXT

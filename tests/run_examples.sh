@@ -1,0 +1,22 @@
+#!/bin/sh
+# Runs the examples, each as it says that it is run, on a SQLite database of its own.
+#
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP     (the programs)
+set -eu
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+
+fail() { echo "run_examples.sh: $*" >&2; exit 1; }
+
+"$2" || fail "the README's program does not consume its message"
+if "$2"; then fail "the README's program consumes its message twice"; fi
+rm orders.db
+
+[ "$("$1" | tail -n 1)" = "sold: 5 tea, 1 cup" ] || fail "order_service does not sell each order once"
+[ "$("$1" | tail -n 1)" = "sold: 5 tea, 1 cup" ] || fail "order_service sells an order again"
+rm orders.db
+
+actions=$("$3" | cut -d ' ' -f 2 | tr '\n' ' ')
+[ "$actions" = "acknowledge acknowledge acknowledge dead_letter " ] || fail "the broker loop says: $actions"

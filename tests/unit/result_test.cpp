@@ -1,0 +1,81 @@
+#include <stdexcept>
+
+#include <doctest/doctest.h>
+#include <soci/mysql/soci-mysql.h>
+#include <soci/postgresql/soci-postgresql.h>
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+namespace txinbox {
+namespace {
+
+template <class E>
+std::exception_ptr thrown(E error) {
+  return std::make_exception_ptr(error);
+}
+
+std::exception_ptr mysql(int number) {
+  return thrown(soci::mysql_soci_error("Duplicate entry Deadlock found", number));
+}
+
+std::exception_ptr postgresql(const char* state) {
+  return thrown(soci::postgresql_soci_error("deadlock detected", state));
+}
+
+TEST_CASE("each outcome has its action") {
+  CHECK(action_for(Result{Outcome::consumed}) == Action::acknowledge);
+  CHECK(action_for(Result{Outcome::already_consumed}) == Action::acknowledge);
+  CHECK(action_for(Result{Outcome::conflict}) == Action::dead_letter);
+  CHECK(action_for(Result{Outcome::parked}) == Action::dead_letter);
+  CHECK(action_for(Result{Outcome::in_progress}) == Action::redeliver);
+  CHECK(action_for(Result{Outcome::not_run}) == Action::redeliver);
+  CHECK(action_for(Result{.outcome = Outcome::failed, .error = thrown(Error(ErrorCode::rejected, ""))}) ==
+        Action::dead_letter);
+  CHECK(action_for(Result{.outcome = Outcome::failed, .error = thrown(std::runtime_error(""))}) == Action::redeliver);
+}
+
+TEST_CASE("each error has its action, and what is unknown is delivered again") {
+  const auto action_of = [](ErrorCode code) { return action_for(thrown(Error(code, ""))); };
+  CHECK(action_of(ErrorCode::invalid_key) == Action::dead_letter);
+  CHECK(action_of(ErrorCode::rejected) == Action::dead_letter);
+  CHECK(action_of(ErrorCode::schema_missing) == Action::stop);
+  CHECK(action_of(ErrorCode::schema_outdated) == Action::stop);
+  CHECK(action_of(ErrorCode::schema_too_new) == Action::stop);
+  CHECK(action_of(ErrorCode::schema_mismatch) == Action::stop);
+  CHECK(action_of(ErrorCode::unsafe_connection) == Action::stop);
+  CHECK(action_of(ErrorCode::transaction_lost) == Action::redeliver);
+  CHECK(action_of(ErrorCode::acquire_timeout) == Action::redeliver);
+  CHECK(action_of(ErrorCode::unknown_state) == Action::redeliver);
+  CHECK(action_for(thrown(std::runtime_error(""))) == Action::redeliver);
+  CHECK(action_for(thrown(42)) == Action::redeliver);
+  CHECK(action_for(std::exception_ptr()) == Action::redeliver);
+}
+
+TEST_CASE("transient errors are told by their code, whatever the text says") {
+  for (const int number :
+       {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2003, 1290, 1836, 1792, 1047, 1040}) {
+    CAPTURE(number);
+    CHECK(is_transient(mysql(number)));
+  }
+  for (const int number : {1062, 1048, 4025, 3819, 1452, 1146, 1406, 1064, 1045}) {
+    CAPTURE(number);
+    CHECK(!is_transient(mysql(number)));
+  }
+  for (const char* state : {"40P01", "55P03", "40001", "08000", "08001", "08006", "57P01", "57P02", "57P03", "57014",
+                            "25006", "25P03", "53300"}) {
+    CAPTURE(state);
+    CHECK(is_transient(postgresql(state)));
+  }
+  for (const char* state : {"23505", "23502", "23514", "23503", "42P01", "22001", "54000", "42601", "25P02"}) {
+    CAPTURE(state);
+    CHECK(!is_transient(postgresql(state)));
+  }
+  CHECK(is_transient(thrown(Error(ErrorCode::acquire_timeout, ""))));
+  CHECK(!is_transient(thrown(Error(ErrorCode::transaction_lost, ""))));
+  CHECK(!is_transient(thrown(soci::soci_error("deadlock"))));
+  CHECK(!is_transient(thrown(std::runtime_error("deadlock"))));
+  CHECK(!is_transient(std::exception_ptr()));
+}
+
+}  // namespace
+}  // namespace txinbox

@@ -1,0 +1,97 @@
+#include "url.hpp"
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+#include <txinbox/pool.hpp>
+
+#include <string>
+
+namespace txinbox::detail {
+namespace {
+
+TEST_CASE("a URL is taken apart and percent-decoded") {
+  const Url url =
+      parse_url("postgresql://us%40er:p%3Ass%2F@db.example:5433/or%20ders?sslmode=require&options=-c%20a%3Db");
+  CHECK(url.scheme == "postgresql");
+  CHECK(url.user == "us@er");
+  CHECK(url.password == "p:ss/");
+  CHECK(url.host == "db.example");
+  CHECK(url.port == "5433");
+  CHECK(url.path == "or ders");
+  REQUIRE(url.parameters.size() == 2);
+  CHECK(url.parameters[0] == std::pair<std::string, std::string>("sslmode", "require"));
+  CHECK(url.parameters[1] == std::pair<std::string, std::string>("options", "-c a=b"));
+}
+
+TEST_CASE("parts that are left out are empty") {
+  const Url url = parse_url("mysql://localhost/db");
+  CHECK(url.user.empty());
+  CHECK(url.password.empty());
+  CHECK(url.port.empty());
+  CHECK(url.host == "localhost");
+  CHECK(parse_url("postgresql:///db").host.empty());
+}
+
+TEST_CASE("an IPv6 host stands in brackets") {
+  const Url url = parse_url("mysql://u@[::1]:3307/db");
+  CHECK(url.host == "::1");
+  CHECK(url.port == "3307");
+}
+
+TEST_CASE("a file is a path with or without slashes") {
+  CHECK(parse_url("sqlite:orders.db").path == "orders.db");
+  CHECK(!parse_url("sqlite:orders.db").has_authority);
+  CHECK(parse_url("sqlite:///var/lib/orders.db").path == "var/lib/orders.db");
+  CHECK(parse_url("sqlite:///var/lib/orders.db").has_authority);
+  CHECK(parse_url("sqlite::memory:").path == ":memory:");
+  CHECK(parse_url("SQLITE:x%20y.db").path == "x y.db");
+}
+
+TEST_CASE("what stands behind soci: is not decoded") {
+  CHECK(parse_url("soci:mysql://db=a%20b user='x'").path == "mysql://db=a%20b user='x'");
+}
+
+TEST_CASE("a malformed URL is refused, and its text is not repeated") {
+  for (const char* text : {"", "orders.db", ":x", "mysql://u:secret@host:port/db", "mysql://u:secret@host:0/db",
+                           "mysql://u:secret@host:70000/db", "mysql://u:secret%zz@host/db",
+                           "mysql://u:secret%00@host/db", "mysql://u:secret@[::1/db", "mysql://u:secret@h/db?x"}) {
+    CAPTURE(text);
+    try {
+      (void)parse_url(text);
+      FAIL("it was taken");
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::invalid_argument);
+      CHECK(std::string(e.what()).find("secret") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a URL that no database takes is refused, and its password is not repeated") {
+  for (const char* text :
+       {"oracle://u:secret@host/db", "sqlite://u:secret@host/db", "sqlite:", "sqlite:a.db?password=secret",
+        "mysql://u:secret@host", "mysql://u:secret@127.0.0.1:1/db?unknown=1", "soci:nothing", "soci:nosuch://db=x"}) {
+    CAPTURE(text);
+    try {
+      auto pool = open_pool(text);
+      FAIL("it was taken");
+    } catch (const Error& e) {
+      CHECK((e.code() == ErrorCode::invalid_argument || e.code() == ErrorCode::unsupported_database));
+      CHECK(std::string(e.what()).find("secret") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a server that cannot be reached is told without the password") {
+  for (const char* text : {"mysql://u:secret@127.0.0.1:1/db", "postgresql://u:secret@127.0.0.1:1/db"}) {
+    CAPTURE(text);
+    try {
+      auto pool = open_pool(text);
+      FAIL("it was opened");
+    } catch (const std::exception& e) {
+      CHECK(std::string(e.what()).find("secret") == std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::detail
