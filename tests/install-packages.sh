@@ -1,0 +1,55 @@
+#!/bin/sh
+# Installs the Debian 12 packages that are missing; does nothing, and needs no root, when none is.
+#
+# Usage: install-packages.sh build|test
+#   build  what the library, the command and examples/run.sh need
+#   test   that, and what tests/run.sh needs besides
+set -eu
+
+build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
+  libcli11-dev nlohmann-json3-dev"
+test="ccache doctest-dev pkg-config clang-14 clang-format-14 clang-tidy-14 mariadb-server-core mariadb-client-core
+  postgresql-15 postgresql-client-15"
+
+case ${1:-} in
+  build) wanted=$build ;;
+  test) wanted="$build $test" ;;
+  *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
+esac
+
+missing=
+for package in $wanted; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  if [ "$status" != installed ]; then missing="$missing $package"; fi
+done
+if [ -z "$missing" ]; then exit 0; fi
+
+if [ "$(id -u)" != 0 ]; then
+  echo "These packages are missing, and only root can install them:" >&2
+  echo "  apt-get install --no-install-recommends$missing" >&2
+  exit 1
+fi
+
+echo "Installing:$missing"
+export DEBIAN_FRONTEND=noninteractive
+
+# The tests start servers of their own. PostgreSQL's package would also create and start one for the
+# whole system; not so if it is told before its first installation.
+case $missing in
+  *postgresql-15*)
+    if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
+      mkdir -p /etc/postgresql-common
+      echo "create_main_cluster = false" >/etc/postgresql-common/createcluster.conf
+      echo "PostgreSQL comes without a system-wide server; pg_createcluster 15 main makes one."
+    fi
+    ;;
+esac
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# shellcheck disable=SC2086  # a list of packages
+if ! { apt-get -q update && apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confold \
+  -o Dpkg::Use-Pty=0 install $missing; } >"$log" 2>&1; then
+  cat "$log" >&2
+  exit 1
+fi

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs txinbox, or builds and runs a small program that uses it. For ctest.
+#
+# Usage: run.sh install|find_package|add_subdirectory|fetch_content|pkg_config static|shared
+#
+# From the environment: TXINBOX_SOURCE, the checkout; TXINBOX_PACKAGE_FOLDER, where to build; CXX.
+set -euo pipefail
+
+method=$1 linkage=$2
+package=$TXINBOX_SOURCE/tests/package
+folder=$TXINBOX_PACKAGE_FOLDER/$linkage
+prefix=$folder/moved
+
+case $linkage in static) shared=OFF ;; shared) shared=ON ;; esac
+
+# Position-independent in every variant: then they are the same objects, and ccache compiles each once.
+options=(-G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DBUILD_SHARED_LIBS=$shared -DCMAKE_POSITION_INDEPENDENT_CODE=ON)
+if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+
+configure_and_build() { # SOURCE BUILD OPTION...
+  cmake -S "$1" -B "$2" "${options[@]}" "${@:3}"
+  cmake --build "$2" -j2
+}
+
+case $method in
+  install)
+    rm -rf "$folder"
+    configure_and_build "$TXINBOX_SOURCE" "$folder/build" -DTXINBOX_BUILD_TESTS=OFF -DTXINBOX_BUILD_EXAMPLES=OFF \
+      -DTXINBOX_BUILD_BENCHMARKS=OFF -DTXINBOX_BUILD_CLI=OFF -DCMAKE_INSTALL_PREFIX="$folder/installed"
+    cmake --install "$folder/build"
+    # Moved, so that a path of the build or of the first prefix would be found out.
+    mv "$folder/installed" "$prefix"
+    if grep -rIlF -e "$TXINBOX_SOURCE" -e "$folder" "$prefix"; then
+      echo "these installed files name a folder of the build" >&2
+      exit 1
+    fi
+    test -e "$prefix/include/txinbox/txinbox.hpp"
+    test -e "$prefix/share/txinbox/migrations/postgresql/V1__consumed_message.sql"
+    exit
+    ;;
+  find_package)
+    configure_and_build "$package/find_package" "$folder/find_package" -DCMAKE_PREFIX_PATH="$prefix"
+    ;;
+  add_subdirectory)
+    configure_and_build "$package/subdirectory" "$folder/add_subdirectory" -DTXINBOX_SOURCE="$TXINBOX_SOURCE"
+    ;;
+  fetch_content)
+    configure_and_build "$package/subdirectory" "$folder/fetch_content" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
+      -DUSE_FETCH_CONTENT=ON
+    ;;
+  pkg_config)
+    file=$(find "$prefix" -name txinbox.pc)
+    PKG_CONFIG_PATH=$(dirname "$file")
+    export PKG_CONFIG_PATH
+    mkdir -p "$folder/pkg_config"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox)"
+    "$CXX" -std=c++20 "$package/consumer.cpp" -o "$folder/pkg_config/consumer" "${flags[@]}"
+    LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)
+    export LD_LIBRARY_PATH
+    ;;
+esac
+
+program=$folder/$method/consumer
+"$program"
+
+# That the library was linked as it should be.
+if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\.so\.0\.'; then linked=shared; else linked=static; fi
+if [ $linked != "$linkage" ]; then
+  echo "the program is linked to the $linked library, not the $linkage one" >&2
+  exit 1
+fi

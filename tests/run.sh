@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Runs every test on SQLite, MariaDB and PostgreSQL, each server private and started for it.
+#
+# Usage: tests/run.sh [OPTION]...
+#   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
+#   --test FILTER    only the test cases with such a name, as "*rolled-back*"
+#   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
+#   --tsan           with ThreadSanitizer
+#   --clang          built with clang
+#   --no-lint        without clang-format and clang-tidy
+#   --jobs N         build with N processes; as many as there are processors by default
+#   --help
+#
+# Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
+# starts the servers and ends them. A run of everything also checks the format (clang-format) and
+# lints (clang-tidy); one with any of the options above but --jobs does not.
+#
+# If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user who may
+# do everything), the tests run there as well.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+preset=dev lint=1 jobs=$(nproc) filter=
+databases=()
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+wrong() { echo "tests/run.sh: $* (try --help)" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --database)
+      case ${2:-} in sqlite3 | mariadb | postgresql) databases+=("$2") ;; *) wrong "unknown database '${2:-}'" ;; esac
+      lint=
+      shift
+      ;;
+    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
+    --asan | --tsan | --clang)
+      [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
+      preset=${1#--} lint=
+      ;;
+    --no-lint) lint= ;;
+    --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || wrong "--jobs needs a number"; jobs=$2; shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) wrong "unknown option $1" ;;
+  esac
+  shift
+done
+
+step() { printf '\n== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
+
+step "Install what is missing"
+"$root/tests/install-packages.sh" test
+
+cd "$root"
+if [ -n "$lint" ]; then
+  step "Check the format"
+  find include src tests examples -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+fi
+
+step "Build ($preset)"
+build=$root/build/$preset
+mkdir -p "$build"
+[ -w "$build" ] || { echo "tests/run.sh: $build belongs to another user: remove it" >&2; exit 1; }
+cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+cmake --build --preset $preset -j "$jobs"
+
+# What ctest is to run, by label; each database's tests have its name.
+labels=()
+servers=()
+if [ ${#databases[@]} = 0 ]; then
+  databases=(sqlite3 mariadb postgresql)
+  labels+=(unit)
+  # A user's builds: neither a database nor a sanitizer changes them.
+  if [ $preset = dev ] && [ -z "$filter" ]; then labels+=(package); fi
+fi
+for database in "${databases[@]}"; do
+  case $database in
+    sqlite3) labels+=(sqlite3) ;;
+    mariadb) labels+=(mysql) servers+=(--mariadb) ;;
+    postgresql) labels+=(postgresql) servers+=(--postgresql) ;;
+  esac
+done
+if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then labels+=(mysql8); fi
+pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
+
+if [ -n "$filter" ]; then
+  # A filter that fits nothing would pass.
+  found=0
+  for program in "$build"/tests/txinbox_{unit_tests,conformance,cli_tests}; do
+    [ -x "$program" ] || continue
+    count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
+    found=$((found + ${count:-0}))
+  done
+  [ $found -gt 0 ] || { echo "tests/run.sh: no test case is named '$filter'" >&2; exit 1; }
+  export TXINBOX_TEST_CASE=$filter
+fi
+
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
+
+step "Test: ${labels[*]}"
+run=(ctest --preset "$preset" --output-on-failure --no-tests=error -L "$pattern")
+if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+status=0
+"${run[@]}" 2>&1 | tee "$log" || status=$?
+if grep -qE '\*\*\*(Skipped|Not Run)' "$log"; then
+  echo "tests/run.sh: a test that should have run was skipped" >&2
+  status=1
+fi
+[ $status = 0 ] || { step "FAILED"; exit $status; }
+
+if [ -n "$lint" ]; then
+  step "Lint (clang-tidy)"
+  "$root/tests/lint.sh" "$build" "$jobs"
+fi
+
+step "All passed"
