@@ -9,22 +9,12 @@
 #include "backend/backend.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
+#include "hex.hpp"
 #include "key.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
 namespace {
-
-/// The bytes that pairs of hexadecimal digits, as a database wrote them, stand for.
-std::string from_hex(std::string_view digits) {
-  const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
-  std::string bytes;
-  bytes.reserve(digits.size() / 2);
-  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-    bytes += static_cast<char>(value(digits[i]) * 16 + value(digits[i + 1]));
-  }
-  return bytes;
-}
 
 void add(ConsumerStatus& status, const std::string& state, std::int64_t rows, const std::string& oldest,
          const std::string& newest) {
@@ -59,7 +49,7 @@ std::vector<Finding> diagnose(soci::session& sql) {
     std::ranges::transform(problems, std::back_inserter(findings), &backend::Problem::finding);
   };
   take(detail::examine(sql, *catalog, database.name()).problems);
-  take(catalog->check_session());
+  take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());
   std::ranges::move(catalog->check_server(), std::back_inserter(findings));
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
   return findings;
@@ -110,7 +100,7 @@ std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consume
                         .state = row[1].value_or(""),
                         .consumed_at = row[2].value_or(""),
                         .stored = {}};
-  if (row[3]) found.stored = from_hex(*row[3]);
+  if (row[3]) found.stored = detail::from_hex(*row[3]);
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include <txinbox/error.hpp>
 
 #include "url.hpp"
+#include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
@@ -82,7 +83,7 @@ std::unique_ptr<Slot> PoolState::connect() const {
       throw Error(ErrorCode::transaction_open, "PoolOptions::on_connect left a transaction open; it must end it");
     }
   }
-  slot->backend->check_settings();
+  refuse(slot->backend->unsafe_settings());
   slot->backend->remember_settings();
   return slot;
 }

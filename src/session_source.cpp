@@ -45,7 +45,7 @@ BorrowedSession SessionSource::borrow(const std::stop_token& stop) {
     borrowed.verify_once();
     return borrowed;
   }
-  session_->check_settings();
+  refuse(session_->unsafe_settings());
   if (session_->in_transaction()) {
     throw Error(ErrorCode::transaction_open,
                 "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "hex.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 Token Token::random() {
@@ -17,13 +19,7 @@ Token Token::random() {
   return Token(bytes);
 }
 
-Token::Token(const std::array<unsigned char, 16>& bytes) : bytes_(bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  hex_.reserve(32);
-  for (const unsigned char byte : bytes) {
-    hex_ += digits[byte >> 4U];
-    hex_ += digits[byte & 0x0FU];
-  }
-}
+Token::Token(const std::array<unsigned char, 16>& bytes)
+    : bytes_(bytes), hex_(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {}
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -31,7 +31,7 @@ class Transaction::Impl {
  public:
   explicit Impl(soci::session& sql)
       : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
-    session_->check_settings();
+    detail::refuse(session_->unsafe_settings());
     if (session_->in_transaction()) {
       throw Error(ErrorCode::transaction_open,
                   "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");

@@ -116,7 +116,8 @@ std::string verify_for_consuming(soci::session& sql) {
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);
   auto result = examine(sql, *catalog, database.name());
-  std::ranges::move(catalog->check_session(), std::back_inserter(result.problems));
+  std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
+                    std::back_inserter(result.problems));
   refuse(result.problems);
   return result.schema;
 }

@@ -96,6 +96,12 @@ enum class RollbackStatus {
   failed,    ///< The connection is of no more use, so nothing is known.
 };
 
+/// Something that `verify` refuses or `doctor` reports.
+struct Problem {
+  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
+  Finding finding;
+};
+
 /// Who owns the session: it decides what may be left changed, and what may be relied on.
 enum class Ownership { pool, caller };
 
@@ -118,9 +124,9 @@ class Session {
   /// Where the tables are, as found by the catalog at verification; all statements name it.
   virtual void use_schema(const std::string& schema) = 0;
 
-  /// Refuses a session whose settings could lose or merge messages, with `unsafe_connection`. Cheap:
-  /// in caller mode it runs before each transaction.
-  virtual void check_settings() = 0;
+  /// The session's settings that could lose or merge messages, all of severity error. Cheap: on a
+  /// caller's session it runs before each transaction.
+  virtual std::vector<Problem> unsafe_settings() = 0;
 
   /// Rolls back and restores the remembered settings. False: close the connection.
   virtual bool clean() noexcept = 0;
@@ -158,12 +164,6 @@ class Session {
   Session() = default;
 };
 
-/// Something that `verify` refuses or `doctor` reports.
-struct Problem {
-  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
-  Finding finding;
-};
-
 /// What the schema, the server and the tables look like on one connection: for migrate, verify,
 /// doctor, status, show and forget. Not on the path of a message.
 class Catalog {
@@ -186,9 +186,6 @@ class Catalog {
 
   /// An SQL expression: the bytes in `column` as hexadecimal digits.
   virtual std::string hex_text(std::string_view column) = 0;
-
-  /// Settings of the session that could lose or merge messages: all of severity error.
-  virtual std::vector<Problem> check_session() = 0;
 
   /// Differences between the tables in `schema` and the migrations: all of severity error, except
   /// for a missing retention index, which is a warning.

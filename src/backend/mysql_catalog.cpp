@@ -41,23 +41,6 @@ class MysqlCatalog final : public Catalog {
 
   std::string hex_text(std::string_view column) override { return fmt::format("HEX({})", column); }
 
-  std::vector<Problem> check_session() override {
-    std::vector<Problem> problems;
-    const auto refuse = [&](std::string subject, std::string found, std::string mend) {
-      problems.push_back(
-          {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
-    };
-    if (!is_strict(query_text(sql_, "SELECT @@SESSION.sql_mode"))) {
-      refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
-             "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");
-    }
-    if (reconnects_silently(sql_)) {
-      refuse("reconnect", "after a silent reconnect the rest of a transaction would run by itself",
-             "remove reconnect=1 from the connection string");
-    }
-    return problems;
-  }
-
   std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
   std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
 
@@ -110,11 +93,6 @@ class MysqlCatalog final : public Catalog {
 bool is_strict(std::string_view sql_mode) {
   return sql_mode.find("STRICT_TRANS_TABLES") != std::string_view::npos ||
          sql_mode.find("STRICT_ALL_TABLES") != std::string_view::npos;
-}
-
-bool reconnects_silently(soci::session& sql) {
-  char reconnect = 0;
-  return mysql_get_option(mysql_native(sql), MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0;
 }
 
 std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql) { return std::make_unique<MysqlCatalog>(sql); }

@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include "hex.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
@@ -50,18 +52,7 @@ void throw_mysql_error(MYSQL* connection) {
                                static_cast<int>(mysql_errno(connection)));
 }
 
-std::string hex_literal(std::string_view bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string literal = "x'";
-  literal.reserve(3 + 2 * bytes.size());
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    literal += digits[byte >> 4U];
-    literal += digits[byte & 0x0FU];
-  }
-  literal += '\'';
-  return literal;
-}
+std::string hex_literal(std::string_view bytes) { return "x'" + detail::to_hex(bytes) + "'"; }
 
 std::string quoted(std::string_view text) {
   std::string literal = "'";

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/mysql_catalog.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
@@ -95,22 +97,25 @@ void MysqlSession::use_schema(const std::string& schema) {
   table_ = name + "`.txinbox_consumed_message";
 }
 
-void MysqlSession::check_settings() {
+std::vector<Problem> MysqlSession::unsafe_settings() {
   MYSQL* db = connection();
-  char reconnect = 0;
-  if (mysql_get_option(db, MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0) {
-    throw Error(ErrorCode::unsafe_connection,
-                "the connection reconnects silently, and the rest of a transaction would then run by itself; "
-                "remove reconnect=1 from the connection string");
-  }
+  std::vector<Problem> problems;
+  const auto refuse = [&](std::string subject, std::string found, std::string mend) {
+    problems.push_back(
+        {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
+  };
   const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode").value();
   autocommit_ = row[0] == "1";
-  const std::string mode = row[1].value_or("");
-  if (mode.find("STRICT_TRANS_TABLES") == std::string::npos && mode.find("STRICT_ALL_TABLES") == std::string::npos) {
-    throw Error(ErrorCode::unsafe_connection,
-                "sql_mode is not strict, so values are truncated silently; SET SESSION sql_mode = "
-                "CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')");
+  if (!is_strict(row[1].value_or(""))) {
+    refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
+           "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");
   }
+  char reconnect = 0;
+  if (mysql_get_option(db, MYSQL_OPT_RECONNECT, &reconnect) == 0 && reconnect != 0) {
+    refuse("reconnect", "after a silent reconnect the rest of a transaction would run by itself",
+           "remove reconnect=1 from the connection string");
+  }
+  return problems;
 }
 
 bool MysqlSession::intact() noexcept {

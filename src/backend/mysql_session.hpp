@@ -19,7 +19,7 @@ class MysqlSession final : public Session {
   void configure(const PoolOptions&) override;
   void remember_settings() override;
   void use_schema(const std::string&) override;
-  void check_settings() override;
+  std::vector<Problem> unsafe_settings() override;
   bool clean() noexcept override;
   bool intact() noexcept override;
 

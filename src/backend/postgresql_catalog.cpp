@@ -35,20 +35,6 @@ class PostgresqlCatalog final : public Catalog {
 
   std::string hex_text(std::string_view column) override { return fmt::format("encode({}, 'hex')", column); }
 
-  std::vector<Problem> check_session() override {
-    std::vector<Problem> problems;
-    for (const auto& [name, mend] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
-                                     std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
-      const char* encoding = PQparameterStatus(postgresql_native(sql_), name);
-      if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
-      problems.push_back(
-          {ErrorCode::unsafe_connection,
-           {Severity::error, name,
-            fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), mend}});
-    }
-    return problems;
-  }
-
   std::vector<Problem> check_tables(const std::string& schema) override {
     return check_postgresql_tables(sql_, schema);
   }

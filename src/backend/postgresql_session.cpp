@@ -3,9 +3,10 @@
 #include <poll.h>
 
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
+
+#include "hex.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
@@ -30,16 +31,6 @@ std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
 /// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
 bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
-
-std::string unhex(std::string_view hex) {
-  std::string bytes(hex.size() / 2, '\0');
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    unsigned char byte = 0;
-    std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, byte, 16);
-    bytes[i] = static_cast<char>(byte);
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -88,17 +79,18 @@ void PostgresqlSession::use_schema(const std::string& schema) {
   table_ = quote_identifier(connection(), schema) + ".txinbox_consumed_message";
 }
 
-void PostgresqlSession::check_settings() {
-  PGconn* pg = connection();
-  for (const char* name : {"client_encoding", "server_encoding"}) {  // both are known without a round trip
-    const char* encoding = PQparameterStatus(pg, name);
-    if (encoding == nullptr || std::string_view(encoding) != "UTF8") {
-      throw Error(ErrorCode::unsafe_connection,
-                  fmt::format("{} is {}, in which different keys can become one; use UTF8 (client: SET "
-                              "client_encoding = 'UTF8'; server: a database created with ENCODING 'UTF8')",
-                              name, encoding == nullptr ? "unknown" : encoding));
-    }
+std::vector<Problem> PostgresqlSession::unsafe_settings() {
+  std::vector<Problem> problems;
+  for (const auto& [name, mend] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
+                                   std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
+    const char* encoding = PQparameterStatus(connection(), name);  // known without a round trip
+    if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
+    problems.push_back(
+        {ErrorCode::unsafe_connection,
+         {Severity::error, name,
+          fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), mend}});
   }
+  return problems;
 }
 
 bool PostgresqlSession::intact() noexcept {
@@ -168,7 +160,7 @@ ClaimReply PostgresqlSession::claim_with(const std::string& before, const ClaimR
   ClaimReply reply{ClaimStatus::exists};
   reply.row.state = field(found, 0, 0);
   reply.row.token_hex = field(found, 0, 1);
-  if (PQgetisnull(found.get(), 0, 2) == 0) reply.row.result = unhex(field(found, 0, 2));
+  if (PQgetisnull(found.get(), 0, 2) == 0) reply.row.result = detail::from_hex(field(found, 0, 2));
   reply.row.lease_remaining = std::chrono::milliseconds(std::stoll(field(found, 0, 3)));
   return reply;
 }
@@ -180,9 +172,8 @@ CommitStatus PostgresqlSession::commit(const Token& guard, const std::vector<Sto
 
   std::string script = "RELEASE SAVEPOINT " + guard_name(guard);
   for (const StoredResult& each : results) {
-    script += fmt::format("; UPDATE {} SET result = decode('", table_);
-    for (const char c : each.result) script += fmt::format("{:02x}", static_cast<unsigned char>(c));
-    script += "', 'hex') WHERE " + key_condition(each.consumer, each.business_key);
+    script += fmt::format("; UPDATE {} SET result = decode('{}', 'hex') WHERE {}", table_, detail::to_hex(each.result),
+                          key_condition(each.consumer, each.business_key));
   }
   const std::size_t commit_index = 1 + results.size();
   script += "; COMMIT";

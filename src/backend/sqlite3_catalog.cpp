@@ -65,7 +65,6 @@ class Sqlite3Catalog final : public Catalog {
     return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
   }
 
-  std::vector<Problem> check_session() override { return check_sqlite3_session(sql_); }
   std::vector<Problem> check_tables(const std::string&) override { return check_sqlite3_tables(sql_); }
   std::vector<Finding> check_server() override { return check_sqlite3_server(sql_); }
 

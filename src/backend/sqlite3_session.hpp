@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backend/backend.hpp"
+#include "backend/sqlite3_catalog.hpp"
 #include "backend/sqlite3_statement.hpp"
 #include "backend/writer_queue.hpp"
 
@@ -23,7 +24,7 @@ class Sqlite3Session final : public Session {
   void configure(const PoolOptions&) override;
   void remember_settings() override;
   void use_schema(const std::string&) override;
-  void check_settings() override {}  // no setting of SQLite's can merge or lose keys
+  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(sql_); }
   bool clean() noexcept override;
   bool intact() noexcept override;
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Two lower-case hexadecimal digits for each byte.
+inline std::string to_hex(std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    hex += digits[byte >> 4U];
+    hex += digits[byte & 0x0FU];
+  }
+  return hex;
+}
+
+/// The bytes that pairs of hexadecimal digits, as a database wrote them, stand for.
+inline std::string from_hex(std::string_view hex) {
+  const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
+  std::string bytes;
+  bytes.reserve(hex.size() / 2);
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes += static_cast<char>(value(hex[i]) * 16 + value(hex[i + 1]));
+  }
+  return bytes;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
