@@ -1,0 +1,134 @@
+#include "bind.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "usage_error.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+BoundValue bound_number(const std::string& text, Database database) {
+  if (database == Database::mysql) {
+    // Sent without quotes, so that it compares and adds as an integer.
+    unsigned long long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+  }
+  if (database == Database::sqlite3 && text.find_first_of(".eE") != std::string::npos) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return value;
+  }
+  return text;
+}
+
+BoundValue bound_string(const std::string& text, const Dialect& dialect) {
+  if (text.find('\0') != std::string::npos) {
+    if (dialect.database == Database::postgresql) throw LineError("PostgreSQL has no text with NUL in it");
+    // The client then leaves NUL as it is, and SOCI cuts the statement there.
+    if (dialect.database == Database::mysql && !dialect.backslash_escapes) {
+      throw LineError("text with NUL in it cannot be sent while sql_mode has NO_BACKSLASH_ESCAPES");
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+BoundValue to_bound(const JsonValue& value, const Dialect& dialect) {
+  switch (value.kind) {
+    case JsonValue::Kind::null:
+      return std::monostate{};
+    case JsonValue::Kind::boolean:
+      if (dialect.database == Database::postgresql) return std::string(value.boolean ? "true" : "false");
+      return value.boolean ? 1LL : 0LL;
+    case JsonValue::Kind::integer:
+      return value.integer;
+    case JsonValue::Kind::number:
+      return bound_number(value.text, dialect.database);
+    case JsonValue::Kind::string:
+      return bound_string(value.text, dialect);
+    case JsonValue::Kind::array:
+    case JsonValue::Kind::object:
+      break;
+  }
+  return to_json_text(value);
+}
+
+BoundValue& Bindings::get(std::string_view name) {
+  const auto at = std::find_if(values_.begin(), values_.end(), [&](const auto& pair) { return pair.first == name; });
+  if (at == values_.end()) throw std::logic_error("a placeholder without a value");
+  return at->second;
+}
+
+Binder::Binder(const Script& script, const std::vector<std::string>& options) {
+  for (const auto& statement : script.statements) {
+    for (const auto& name : statement.names) {
+      const bool known = std::any_of(sources_.begin(), sources_.end(), [&](const auto& s) { return s.name == name; });
+      if (!known) sources_.push_back({name, std::nullopt});
+    }
+  }
+  for (const auto& option : options) {
+    const auto equals = option.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError("--bind is NAME=POINTER, such as --bind user=/customer/id; NAME= alone is the whole line");
+    }
+    const std::string name = option.substr(0, equals);
+    const auto source = std::find_if(sources_.begin(), sources_.end(), [&](const auto& s) { return s.name == name; });
+    if (source == sources_.end()) {
+      throw UsageError(fmt::format("--bind {}=…: the SQL has no placeholder :{}", name, name));
+    }
+    if (source->pointer) throw UsageError(fmt::format("--bind {}=… is given twice", name));
+    source->pointer.emplace(std::string_view(option).substr(equals + 1));
+  }
+}
+
+Bindings Binder::bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const {
+  Bindings bindings;
+  for (const auto& source : sources_) {
+    if (source.pointer && source.pointer->is_whole()) {
+      bindings.add(source.name, std::string(line));
+      continue;
+    }
+    const JsonValue* value = source.pointer ? source.pointer->find(root) : root.find(source.name);
+    if (value == nullptr) {
+      throw LineError(source.pointer
+                          ? fmt::format(":{}: there is no {}", source.name, source.pointer->text())
+                          : fmt::format(":{}: there is no such member (a JSON null gives NULL)", source.name));
+    }
+    try {
+      bindings.add(source.name, to_bound(*value, dialect));
+    } catch (const LineError& error) {
+      throw LineError(fmt::format(":{}: {}", source.name, error.what()));
+    }
+  }
+  return bindings;
+}
+
+void execute(soci::session& session, const Statement& statement, Bindings& bindings) {
+  static soci::indicator null = soci::i_null;
+  static std::string nothing;
+  soci::statement prepared(session);
+  for (const auto& name : statement.names) {
+    std::visit(
+        [&](auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+            prepared.exchange(soci::use(nothing, null, name));
+          } else {
+            prepared.exchange(soci::use(value, name));
+          }
+        },
+        bindings.get(name));
+  }
+  prepared.alloc();
+  prepared.prepare(statement.text, soci::details::st_one_time_query);
+  prepared.define_and_bind();
+  prepared.execute(true);
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,121 @@
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <txinbox/schema.hpp>
+#include <txinbox/tx_consumer.hpp>
+
+#include "consume_run.hpp"
+#include "open_database.hpp"
+#include "session_dialect.hpp"
+#include "subcommands.hpp"
+#include "usage_error.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+std::string error_text(int number) { return std::generic_category().message(number); }
+
+// A file that is closed again; standard input stays open.
+class Input {
+ public:
+  explicit Input(const std::string& path) {
+    if (path.empty() || path == "-") return;
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) throw UsageError(fmt::format("{}: {}", path, error_text(errno)));
+    owned_ = true;
+    struct stat about {};
+    if (::fstat(fd_, &about) == 0 && S_ISDIR(about.st_mode)) {
+      ::close(fd_);
+      throw UsageError(fmt::format("{}: {}", path, error_text(EISDIR)));
+    }
+  }
+  ~Input() {
+    if (owned_) ::close(fd_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  int fd() const { return fd_; }
+
+ private:
+  int fd_ = STDIN_FILENO;
+  bool owned_ = false;
+};
+
+std::string read_sql(const ConsumeOptions& options) {
+  if (options.sql_file.empty()) return options.sql;
+  std::ifstream file(options.sql_file, std::ios::binary);
+  std::string sql{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) throw UsageError(fmt::format("{}: cannot be read", options.sql_file));
+  if (sql.starts_with("\xEF\xBB\xBF")) sql.erase(0, 3);
+  return sql;
+}
+
+int run_consume(const ConsumeOptions& options) {
+  const Database database = options.database.database();
+  const std::string sql = read_sql(options);
+  Dialect dialect = default_dialect(database);
+  Script script = parse_script(sql, dialect);
+  const MessageReader messages(options, script);
+  const Input input(options.file);
+
+  StopSignals signals;
+  Pool pool = open_database(options.database, options.verbose);
+  {
+    auto connection = pool.acquire(signals.token());
+    verify(connection.session());
+    const Dialect actual = session_dialect(connection.session(), database);
+    if (actual != dialect) {
+      dialect = actual;
+      script = parse_script(sql, dialect);
+    }
+    check_sql(connection.session(), script, dialect);
+  }
+  TxConsumer consumer(pool, options.consumer, {.stop = signals.token()});
+  return ConsumeRun(options, script, dialect, messages, consumer, signals).run(input.fd());
+}
+
+}  // namespace
+
+void add_consume(CLI::App& app, Run& run) {
+  auto options = std::make_shared<ConsumeOptions>();
+  auto* command = app.add_subcommand("consume", "Run SQL for each line of JSON, once for each business key");
+  options->database.add_to(*command);
+  command->add_option("--consumer", options->consumer, "The consumer's name, which scopes the keys")
+      ->required()
+      ->type_name("NAME");
+  command
+      ->add_option("--key", options->key,
+                   "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
+                   "(coupon:{/coupon/id}:{/user})")
+      ->required()
+      ->type_name("KEY");
+  auto* sql = command->add_option_group("SQL", "What to run; :name is the line's member of that name");
+  sql->add_option("--sql", options->sql, "The statements, with semicolons between them")->type_name("TEXT");
+  sql->add_option("--sql-file", options->sql_file, "A file that holds them")->type_name("FILE");
+  sql->require_option(1);
+  command->add_option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
+      ->type_name("POINTER");
+  command
+      ->add_option("--bind", options->binds,
+                   "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
+      ->type_name("NAME=POINTER")
+      ->allow_extra_args(false);
+  command->add_flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
+  command->add_flag("--json", options->json, "Print a JSON object for each message after its commit");
+  command->add_flag("--verbose", options->verbose,
+                    "With an error, the database's own text too, which can hold values of the message");
+  command->add_option("file", options->file, "JSON lines; default: standard input")->option_text("[FILE]");
+  command->callback([options, &run] { run = [options] { return run_consume(*options); }; });
+}
+
+}  // namespace txinbox::cli

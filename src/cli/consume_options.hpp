@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "database_option.hpp"
+
+namespace txinbox::cli {
+
+/// The longest line that is read, in bytes.
+inline constexpr std::size_t max_line_size = 64UL * 1024 * 1024;
+
+struct ConsumeOptions {
+  DatabaseOption database;
+  std::string consumer;
+  std::string key;
+  std::string message_id;  // a JSON Pointer; empty: none
+  std::string sql;
+  std::string sql_file;
+  std::vector<std::string> binds;
+  std::string file;  // empty or "-": standard input
+  bool stop_on_error = false;
+  bool json = false;
+  bool verbose = false;
+};
+
+}  // namespace txinbox::cli

@@ -1,0 +1,110 @@
+#include "error_meanings.hpp"
+
+#include <array>
+#include <utility>
+
+namespace txinbox::cli {
+namespace {
+
+using namespace std::string_view_literals;
+
+template <class Code, std::size_t N>
+std::string_view find(const std::array<std::pair<Code, std::string_view>, N>& meanings, Code code) {
+  for (const auto& [known, meaning] : meanings) {
+    if (known == code) return meaning;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view sqlite3_meaning(int code) {
+  constexpr std::array<std::pair<int, std::string_view>, 18> meanings{{
+      {1555, "duplicate primary key"sv},
+      {2067, "duplicate key"sv},
+      {1299, "NULL in a NOT NULL column"sv},
+      {275, "a CHECK constraint"sv},
+      {787, "a foreign key"sv},
+      {1, "wrong SQL, or a table or column that is not there"sv},
+      {4, "aborted"sv},
+      {5, "the database is locked"sv},
+      {6, "a table is locked"sv},
+      {8, "read-only"sv},
+      {10, "disk I/O"sv},
+      {11, "the file is corrupt"sv},
+      {13, "the disk is full"sv},
+      {14, "the file cannot be opened"sv},
+      {18, "too big"sv},
+      {19, "a constraint"sv},
+      {20, "a value of the wrong type"sv},
+      {26, "not a database file"sv},
+  }};
+  const auto meaning = find(meanings, code);
+  return meaning.empty() ? find(meanings, code & 0xFF) : meaning;
+}
+
+std::string_view mysql_meaning(int code) {
+  constexpr std::array<std::pair<int, std::string_view>, 28> meanings{{
+      {1044, "access to the database denied"sv},
+      {1045, "access denied"sv},
+      {1048, "NULL in a NOT NULL column"sv},
+      {1049, "no such database"sv},
+      {1054, "no such column"sv},
+      {1062, "duplicate key"sv},
+      {1064, "wrong SQL"sv},
+      {1142, "no privilege on the table"sv},
+      {1146, "no such table"sv},
+      {1205, "lock wait timeout"sv},
+      {1213, "deadlock"sv},
+      {1264, "a number out of range"sv},
+      {1290, "the server is read-only"sv},
+      {1292, "a value of the wrong form"sv},
+      {1364, "a column without a value"sv},
+      {1366, "a value of the wrong form"sv},
+      {1406, "a value too long for its column"sv},
+      {1451, "a foreign key"sv},
+      {1452, "a foreign key"sv},
+      {1690, "a number out of range"sv},
+      {1792, "read-only transaction"sv},
+      {2002, "cannot connect"sv},
+      {2003, "cannot connect"sv},
+      {2005, "unknown host"sv},
+      {2006, "the connection is lost"sv},
+      {2013, "the connection is lost"sv},
+      {3819, "a CHECK constraint"sv},
+      {4025, "a CHECK constraint"sv},
+  }};
+  return find(meanings, code);
+}
+
+std::string_view postgresql_meaning(std::string_view sqlstate) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 23> meanings{{
+      {"22001"sv, "a value too long for its column"sv},
+      {"22003"sv, "a number out of range"sv},
+      {"22007"sv, "a date or time of the wrong form"sv},
+      {"22P02"sv, "a value of the wrong form"sv},
+      {"23502"sv, "NULL in a NOT NULL column"sv},
+      {"23503"sv, "a foreign key"sv},
+      {"23505"sv, "duplicate key"sv},
+      {"23514"sv, "a CHECK constraint"sv},
+      {"25006"sv, "the server is read-only"sv},
+      {"28000"sv, "access denied"sv},
+      {"28P01"sv, "wrong password"sv},
+      {"3D000"sv, "no such database"sv},
+      {"40001"sv, "serialization failure"sv},
+      {"40P01"sv, "deadlock"sv},
+      {"42501"sv, "no privilege"sv},
+      {"42601"sv, "wrong SQL"sv},
+      {"42703"sv, "no such column"sv},
+      {"42804"sv, "a value of the wrong type"sv},
+      {"42883"sv, "no such function or operator"sv},
+      {"42P01"sv, "no such table"sv},
+      {"55P03"sv, "lock wait timeout"sv},
+      {"57014"sv, "canceled or timed out"sv},
+      {"57P01"sv, "the server shut the connection down"sv},
+  }};
+  if (sqlstate.starts_with("08")) return "no connection";
+  return find(meanings, sqlstate);
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace txinbox::cli {
+
+/// Lines of a file or pipe, in bounded memory, which a signal can interrupt.
+class LineReader {
+ public:
+  enum class Status {
+    line,
+    too_long,  ///< Longer than the limit; it was skipped to its end.
+    end,
+    stopped,  ///< `wake_fd` became readable.
+    error,    ///< `error_number` says which.
+  };
+
+  /// `wake_fd`: while it is readable, nothing more is read; -1: none. `limit`: in bytes, without the
+  /// line's end. Neither descriptor is closed.
+  LineReader(int fd, int wake_fd, std::size_t limit) : fd_(fd), wake_fd_(wake_fd), limit_(limit) {}
+
+  /// The next line, without LF or CRLF, and the first one without a byte order mark. An unfinished
+  /// last line counts.
+  Status next(std::string& line);
+
+  std::size_t number() const { return number_; }  ///< Of the last line, from 1.
+  int error_number() const { return error_number_; }
+
+ private:
+  Status fill();
+  void strip(std::string& line) const;
+
+  int fd_;
+  int wake_fd_;
+  std::size_t limit_;
+  std::size_t number_ = 0;
+  int error_number_ = 0;
+  bool at_end_ = false;
+  std::string buffer_;
+  std::string_view rest_;  // of the buffer
+};
+
+}  // namespace txinbox::cli

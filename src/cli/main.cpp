@@ -1,0 +1,82 @@
+#include <csignal>
+#include <iostream>
+
+#include <soci/soci.h>
+#include <CLI/CLI.hpp>
+#include <txinbox/error.hpp>
+#include <txinbox/version.hpp>
+
+#include "database_option.hpp"
+#include "describe_error.hpp"
+#include "exit_status.hpp"
+#include "output.hpp"
+#include "subcommands.hpp"
+#include "usage_error.hpp"
+
+namespace {
+
+using namespace txinbox::cli;
+
+int status_of(const txinbox::Error& error) {
+  switch (error.code()) {
+    case txinbox::ErrorCode::invalid_argument:
+    case txinbox::ErrorCode::invalid_key:
+      return exit_usage;
+    default:
+      return exit_database;
+  }
+}
+
+int run_reporting_errors(const Run& run) {
+  try {
+    return run();
+  } catch (const UsageError& error) {
+    message(std::string("txinbox: ") + error.what());
+    return exit_usage;
+  } catch (const txinbox::Error& error) {
+    message(std::string("txinbox: ") + error.what());
+    return status_of(error);
+  } catch (const soci::soci_error&) {
+    message("txinbox: " + describe_setup_error(std::current_exception()));
+    return exit_database;
+  } catch (const std::exception& error) {
+    message(std::string("txinbox: ") + error.what());
+    return exit_found;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write
+
+  // Before the parser sees it: its messages repeat what it does not understand.
+  for (int i = 1; i < argc; ++i) {
+    if (!is_url_with_password(argv[i])) continue;
+    message(
+        "txinbox: the command line holds a database URL with a password, which every user of this machine can read; "
+        "put the URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
+    return exit_usage;
+  }
+
+  CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("txinbox ") + txinbox::version());
+  Run run;
+  add_migrate(app, run);
+  add_doctor(app, run);
+  add_consume(app, run);
+  add_status(app, run);
+  add_show(app, run);
+  add_forget(app, run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success, std::cout, std::cerr);
+  } catch (const CLI::ParseError& error) {
+    message(std::string("txinbox: ") + error.what() + "\nRun with --help for more information.");
+    return exit_usage;
+  }
+  return run_reporting_errors(run);
+}

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <txinbox/pool.hpp>
+
+#include "database_option.hpp"
+
+namespace txinbox::cli {
+
+/// A pool of one connection, which is all that a command needs.
+///
+/// `notices`: libpq writes PostgreSQL's notices and warnings to standard error. They can hold the
+/// values of a message, so they are switched off unless asked for.
+///
+/// Errors: as `DatabaseOption::url` and `open_pool`.
+Pool open_database(const DatabaseOption& database, bool notices = false);
+
+}  // namespace txinbox::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace txinbox::cli {
+
+/// A number with commas: 12,345.
+std::string grouped(unsigned long long number);
+
+/// One line on standard error that is drawn again as work goes on; nothing when that is no terminal.
+class Progress {
+ public:
+  Progress();
+  ~Progress() { erase(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Draws, at most ten times a second.
+  void update(std::size_t messages, std::size_t line);
+
+  /// A message on standard error, which the progress line makes room for.
+  void message(std::string_view text);
+
+  void erase();
+
+  std::chrono::duration<double> elapsed() const { return std::chrono::steady_clock::now() - start_; }
+
+ private:
+  bool terminal_;
+  bool drawn_ = false;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_;
+  std::size_t last_messages_ = 0;
+};
+
+}  // namespace txinbox::cli

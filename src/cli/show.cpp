@@ -1,0 +1,77 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/inspect.hpp>
+
+#include "database_option.hpp"
+#include "exit_status.hpp"
+#include "open_database.hpp"
+#include "output.hpp"
+#include "subcommands.hpp"
+#include "table.hpp"
+#include "utf8.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+struct ShowOptions {
+  DatabaseOption database;
+  std::string consumer;
+  std::string key;
+  bool json = false;
+};
+
+std::string as_json(const ConsumedMessage& row) {
+  nlohmann::ordered_json json = {{"consumer", row.consumer},       {"business_key", row.business_key},
+                                 {"message_id", row.message_id},   {"state", row.state},
+                                 {"consumed_at", row.consumed_at}, {"stored", nullptr}};
+  if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
+    json["stored"] = *row.stored;
+  } else if (row.stored) {
+    json["stored_hex"] = text_or_hex(*row.stored).substr(2);
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string as_text(const ConsumedMessage& row) {
+  std::vector<std::vector<std::string>> rows{{"consumer", row.consumer}, {"business key", row.business_key}};
+  if (!row.message_id.empty()) rows.push_back({"message id", row.message_id});
+  rows.push_back({"state", row.state});
+  rows.push_back({"since", row.consumed_at + " UTC"});
+  if (!row.stored) return format_table(rows);
+  // Last and as it is: it can have several lines.
+  rows.push_back({"stored", ""});
+  std::string text = format_table(rows);
+  const std::string label = "stored        ";
+  return text.substr(0, text.rfind("stored")) + label + text_or_hex(*row.stored);
+}
+
+int run_show(const ShowOptions& options) {
+  auto pool = open_database(options.database);
+  auto connection = pool.acquire();
+  const auto row = find(connection.session(), options.consumer, options.key);
+  if (!row) {
+    message("txinbox: there is no row of this consumer and business key");
+    return exit_found;
+  }
+  Output output;
+  output.line(options.json ? as_json(*row) : as_text(*row));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Run& run) {
+  auto options = std::make_shared<ShowOptions>();
+  auto* command = app.add_subcommand("show", "Print what is recorded for one business key");
+  options->database.add_to(*command);
+  command->add_option("--consumer", options->consumer, "The consumer's name")->required()->type_name("NAME");
+  command->add_option("key", options->key, "The business key; -- before one that begins with a dash")
+      ->required()
+      ->option_text("BUSINESS_KEY");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options, &run] { run = [options] { return run_show(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <csignal>
+#include <stop_token>
+#include <thread>
+
+namespace txinbox::cli {
+
+/// While it lives, SIGINT and SIGTERM set a stop token and make a descriptor readable instead of
+/// ending the process; a second signal ends it. One that was ignored stays so (nohup, background
+/// jobs).
+///
+/// The signals are blocked in every thread and taken by one with sigwait: no handler runs, and no
+/// system call of a database client is interrupted. Make it before other threads.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  std::stop_token token() const { return source_.get_token(); }
+  void request_stop();
+  bool stopped() const { return source_.stop_requested(); }
+
+  /// Readable from the first signal on.
+  int wake_fd() const { return pipe_[0]; }
+
+ private:
+  void run();
+
+  sigset_t signals_{};
+  sigset_t previous_{};
+  int pipe_[2] = {-1, -1};
+  std::stop_source source_;
+  std::stop_source quit_;
+  std::thread thread_;
+};
+
+}  // namespace txinbox::cli

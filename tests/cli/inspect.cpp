@@ -1,0 +1,133 @@
+#include <csignal>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/orders.hpp"
+
+using namespace txinbox::test;
+
+TEST_CASE("migrate says what it applied, and then that nothing is left to do") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const Ended first = run({"migrate"}, db.url());
+  CHECK(first.status == 0);
+  CHECK(first.out == "applied V1__consumed_message\n");
+  const Ended second = run({"migrate"}, db.url());
+  CHECK(second.status == 0);
+  CHECK(second.out == "up to date at version 1\n");
+  CHECK((first.err + second.err).empty());
+  CHECK(run({"migrate", "--json"}, db.url()).out == "{\"version\":1,\"applied\":[]}\n");
+}
+
+TEST_CASE("migrate --print prints the SQL without a database") {
+  for (const char* url :
+       {"sqlite:/nonexistent/x.db", "mariadb://nobody@nowhere.invalid/x", "soci:postgresql://host=nowhere.invalid"}) {
+    const Ended ended = run({"migrate", "--print"}, url);
+    CHECK(ended.status == 0);
+    CHECK(ended.out.find("CREATE TABLE IF NOT EXISTS txinbox_consumed_message") != std::string::npos);
+  }
+  CHECK(run({"migrate", "--print"}, "mysql://h/x").out.find("InnoDB") != std::string::npos);
+  const auto json = nlohmann::json::parse(run({"migrate", "--print", "--json"}, "sqlite:x").out);
+  CHECK(json.at(0).at("version") == 1);
+}
+
+TEST_CASE("doctor finds missing tables, and no error once they are there") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const Ended ill = run({"doctor"}, db.url());
+  CHECK(ill.status == 1);
+  CHECK(ill.out.starts_with("SEVERITY"));
+  CHECK(ill.out.find("txinbox_consumed_message") != std::string::npos);
+  run({"migrate"}, db.url());
+  const Ended well = run({"doctor", "--json"}, db.url());
+  bool warned = false;
+  for (const auto& finding : nlohmann::json::parse(well.out)) {
+    CHECK(finding.at("severity") != "error");
+    CHECK_FALSE(finding.at("mend").get<std::string>().empty());
+    warned = warned || finding.at("severity") == "warning";
+  }
+  CHECK(well.status == (warned ? 1 : 0));
+}
+
+TEST_CASE("status counts by consumer") {
+  const Orders orders;
+  CHECK(run({"status"}, orders.db.url()).status == 0);
+  orders.consume(Orders::line(1) + Orders::line(2));
+  const Ended text = run({"status"}, orders.db.url());
+  CHECK(text.status == 0);
+  CHECK(text.out.find("CONSUMER  CONSUMED") != std::string::npos);
+  CHECK(text.out.find("\norders           2 ") != std::string::npos);
+  const auto json = nlohmann::json::parse(run({"status", "--json"}, orders.db.url()).out);
+  CHECK(json.at("database") == database());
+  CHECK(json.at("rows") == 2);
+  CHECK(json.at("consumers").at(0).at("consumer") == "orders");
+  CHECK(json.at("consumers").at(0).at("consumed") == 2);
+}
+
+TEST_CASE("status --watch goes on until a signal, which is no error") {
+  const Orders orders;
+  Command command({"status", "--watch", "--json"}, orders.db.url());
+  REQUIRE(command.printed("\"rows\":0"));
+  orders.consume(Orders::line(1));
+  CHECK(command.printed("\"rows\":1"));
+  command.signal(SIGINT);
+  CHECK(command.wait().status == 0);
+}
+
+TEST_CASE("show prints one key's row, and is status 1 when there is none") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  const Ended text = run({"show", "--consumer", "orders", "o1"}, orders.db.url());
+  CHECK(text.status == 0);
+  CHECK(text.out.starts_with("consumer      orders\nbusiness key  o1\nstate         consumed\nsince         "));
+  const auto json = nlohmann::json::parse(run({"show", "--consumer", "orders", "o1", "--json"}, orders.db.url()).out);
+  CHECK(json.at("business_key") == "o1");
+  CHECK(json.at("stored").is_null());
+  const Ended none = run({"show", "--consumer", "orders", "O1"}, orders.db.url());
+  CHECK(none.status == 1);
+  CHECK(none.out.empty());
+  CHECK_FALSE(none.err.empty());
+}
+
+TEST_CASE("a key cannot drive the terminal that it is shown on") {
+  const Orders orders;
+  orders.consume(R"({"no":"\u001b[2Jx","sku":"a","qty":1})");
+  const Ended ended = run({"show", "--consumer", "orders", "\x1b[2Jx"}, orders.db.url());
+  CHECK(ended.out.find("\\x1b[2Jx") != std::string::npos);
+  CHECK(ended.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("what was stored is shown as text, or in hexadecimal where it is none") {
+  const Orders orders;
+  orders.consume(Orders::line(1) + Orders::line(2));
+  const std::string bytes = on_postgresql() ? "'\\x" : "x'";
+  auto store = [&](const char* hex, const char* key) {
+    orders.db.run("update txinbox_consumed_message set result = " + bytes + hex + "' where business_key = '" + key +
+                  "'");
+  };
+  store("6f6b0a6f6b", "o1");
+  store("ff00", "o2");
+  CHECK(run({"show", "--consumer", "orders", "o1"}, orders.db.url()).out.ends_with("stored        ok\nok\n"));
+  CHECK(run({"show", "--consumer", "orders", "o2"}, orders.db.url()).out.ends_with("stored        0xff00\n"));
+  const auto json = nlohmann::json::parse(run({"show", "--consumer", "orders", "o2", "--json"}, orders.db.url()).out);
+  CHECK(json.at("stored_hex") == "ff00");
+}
+
+TEST_CASE("a forgotten key is consumed again, and forgetting it twice is status 1") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  orders.db.run("delete from t_order");
+  const Ended forgotten = run({"forget", "--consumer", "orders", "o1"}, orders.db.url());
+  CHECK(forgotten.status == 0);
+  CHECK(forgotten.out == "forgotten: the next delivery runs again\n");
+  CHECK(run({"forget", "--consumer", "orders", "o1"}, orders.db.url()).status == 1);
+  CHECK(run({"forget", "--consumer", "orders", "--json", "o1"}, orders.db.url()).out == "{\"forgotten\":false}\n");
+  CHECK(orders.consume(Orders::line(1)).status == 0);
+  CHECK(orders.orders() == 1);
+  CHECK(orders.taken() == 2);
+}
+
+TEST_CASE("a key that begins with a dash can be shown") {
+  const Orders orders;
+  orders.consume(R"({"no":"-x","sku":"a","qty":1})");
+  CHECK(run({"show", "--consumer", "orders", "--", "-x"}, orders.db.url()).status == 0);
+}

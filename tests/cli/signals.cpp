@@ -1,0 +1,129 @@
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "cli/orders.hpp"
+
+using namespace txinbox::test;
+
+namespace {
+
+class File {
+ public:
+  explicit File(const std::string& text)
+      : path_(std::filesystem::temp_directory_path() / ("txinbox_cli_" + std::to_string(::getpid()) + ".jsonl")) {
+    std::ofstream(path_, std::ios::binary) << text;
+  }
+  ~File() { std::filesystem::remove(path_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Takes no time where the line's :n is 0, and about two seconds where it is 2.
+std::string slow_sql() {
+  if (on_mysql()) return "select sleep(:n)";
+  if (on_postgresql()) return "select pg_sleep(:n::integer)";
+  return "insert into t_slow with recursive c(x) as (select 1 union all select x + 1 from c where x < :n * 4000000) "
+         "select count(*) from c";
+}
+
+// A consumer whose first message is done, and whose second one is running its slow SQL.
+class InHand {
+ public:
+  explicit InHand(const std::string& sql) {
+    orders.db.run("create table t_slow (x integer)");
+    command.emplace(Command::Arguments{"consume", "--json", "--consumer", "c", "--key", "/no", "--sql", sql},
+                    orders.db.url());
+    command->write("{\"no\":1,\"n\":0}\n{\"no\":2,\"n\":2}\n{\"no\":3,\"n\":0}\n");
+    REQUIRE(command->printed("\"line\":1"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+
+  Orders orders;
+  std::optional<Command> command;
+};
+
+}  // namespace
+
+TEST_CASE("killed in the middle of a file and started again on the whole of it, the result is the same") {
+  constexpr int messages = 2'000;
+  const Orders orders;
+  std::string text;
+  for (int i = 0; i < messages; ++i) text += Orders::line(i) + (i % 3 == 0 ? Orders::line(i) : "");
+  const File file(text);
+
+  int kills = 0;
+  for (int i = 0; i < 3; ++i) {
+    Command command(Orders::arguments({"--json", file.path()}), orders.db.url());
+    REQUIRE(command.printed("\"outcome\":\"consumed\""));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    command.signal(SIGKILL);
+    if (command.wait().status == -SIGKILL) ++kills;
+  }
+  REQUIRE(kills > 0);
+  const auto before = orders.orders();
+  CHECK(before == orders.taken());
+
+  const Ended rest = run(Orders::arguments({file.path()}), orders.db.url());
+  CHECK(rest.status == 0);
+  CHECK(orders.orders() == messages);
+  CHECK(orders.taken() == messages);
+}
+
+TEST_CASE("a signal wakes a consumer that waits for input, and the summary says where it stopped") {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const Orders orders;
+    Command command(Orders::arguments({"--json"}), orders.db.url());
+    command.write(Orders::line(1) + Orders::line(2));
+    REQUIRE(command.printed("\"line\":2"));
+    command.signal(signal);
+    REQUIRE(command.printed("\"summary\":true"));  // although its input is still open
+    const Ended ended = command.wait();
+    CHECK(ended.status == 4);
+    CHECK(ended.last_line().ends_with("\"stopped_at_line\":2}"));
+  }
+}
+
+TEST_CASE("a signal lets the transaction in hand finish") {
+  InHand run(slow_sql() + "; update t_inventory set stock = stock - 1");
+  run.command->signal(SIGTERM);
+  const Ended ended = run.command->wait();
+  CHECK(ended.status == 4);
+  CHECK(ended.last_line().starts_with(R"({"summary":true,"consumed":2,)"));
+  CHECK(ended.last_line().ends_with("\"stopped_at_line\":2}"));
+  CHECK(run.orders.taken() == 2);
+}
+
+TEST_CASE("a second signal ends it at once, and the transaction in hand leaves nothing") {
+  InHand run("update t_inventory set stock = stock - 1; " + slow_sql());
+  run.command->signal(SIGTERM);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  run.command->signal(SIGTERM);
+  CHECK(run.command->wait().status == -SIGTERM);
+  CHECK(run.orders.taken() == 1);
+}
+
+TEST_CASE("it stops when nobody reads what it prints") {
+  const Orders orders;
+  Command command(Orders::arguments({"--json"}), orders.db.url());
+  command.write(Orders::line(1));
+  REQUIRE(command.printed("\"line\":1"));
+  command.close_output();
+  command.write(Orders::line(2) + Orders::line(3));
+  const Ended ended = command.wait();
+  CHECK(ended.status == 4);
+  CHECK(ended.err.starts_with("txinbox: standard output: "));
+  CHECK(orders.orders() == 2);
+}

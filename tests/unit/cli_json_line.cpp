@@ -1,0 +1,139 @@
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cli/json_line.hpp"
+#include "cli/json_pointer.hpp"
+#include "cli/key_template.hpp"
+#include "cli/usage_error.hpp"
+
+using namespace txinbox::cli;
+
+namespace {
+
+std::string refusal(const std::string& line) {
+  try {
+    parse_json_line(line);
+  } catch (const LineError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string key(const std::string& key_template, const std::string& line) {
+  return KeyTemplate(key_template).key(parse_json_line(line));
+}
+
+}  // namespace
+
+TEST_CASE("a line's numbers keep the text that they had") {
+  const std::string line =
+      R"({"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551615,)"
+      R"("d":123456789012345678901234567890,"e":1.0,"f":0.1234567890123456789,"g":1e400,"h":-0.0,"i":1E+5})";
+  const JsonValue root = parse_json_line(line);
+  CHECK(to_json_text(root) == line);
+  CHECK(root.find("a")->kind == JsonValue::Kind::integer);
+  CHECK(root.find("a")->integer == 9223372036854775807LL);
+  CHECK(root.find("b")->integer == -9223372036854775807LL - 1);
+  CHECK(root.find("c")->kind == JsonValue::Kind::number);
+  CHECK(root.find("g")->text == "1e400");
+}
+
+TEST_CASE("nested JSON is written as it was, in the order it had") {
+  const std::string line = R"({"z":{"b":[1.50,null,true,"x\"\\\n\u0001é"],"a":{}},"y":[]})";
+  CHECK(to_json_text(parse_json_line(line)) == line);
+}
+
+TEST_CASE("what is not a JSON object is refused without quoting it") {
+  for (const char* line : {"{", "{\"secret\":}", "{\"a\":1}x", "{\"a\":01}", "{'a':1}", "{\"a\":1,}", "{\"a\":\"\t\"}",
+                           "{\"a\":\"\\ud800\"}", "{\"a\":\"\\udc00x\"}", "{\"a\":NaN}", "{\"a\":1} {\"b\":2}"}) {
+    CAPTURE(line);
+    const auto why = refusal(line);
+    CHECK(why.starts_with("malformed JSON at byte"));
+    CHECK(why.find("secret") == std::string::npos);
+  }
+  for (const char* line : {"1", "[]", "\"a\"", "null"}) CHECK(refusal(line) == "the line is JSON, but not an object");
+}
+
+TEST_CASE("a NUL byte does not end a line early") {
+  CHECK(refusal(std::string("{\"a\":1}\0{", 9)) == "malformed JSON at byte 8");
+}
+
+TEST_CASE("invalid UTF-8 is refused") {
+  for (const char* bytes : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
+    CHECK(refusal(std::string("{\"a\":\"") + bytes + "\"}") == "invalid UTF-8 at byte 7");
+  }
+  CHECK(refusal("{\"a\":\"\xf0\x9f\x98\x80\"}").empty());
+}
+
+TEST_CASE("a member named twice is refused at every depth") {
+  CHECK(refusal(R"({"a":1,"a":2})") == "malformed JSON: an object names one member twice");
+  CHECK(refusal(R"({"a":1,"\u0061":2})") == "malformed JSON: an object names one member twice");
+  CHECK(refusal(R"({"x":[{"a":1,"a":2}]})") == "malformed JSON: an object names one member twice");
+  CHECK(refusal(R"({"a":{"a":1},"b":{"a":1}})").empty());
+}
+
+TEST_CASE("nesting is limited, so that no line exhausts the stack") {
+  auto nested = [](int depth) {
+    return "{\"a\":" + std::string(static_cast<std::size_t>(depth), '[') +
+           std::string(static_cast<std::size_t>(depth), ']') + "}";
+  };
+  CHECK(refusal(nested(max_json_depth - 1)).empty());
+  CHECK(refusal(nested(max_json_depth)) == "arrays and objects nest deeper than 256");
+  CHECK(refusal(nested(1'000'000)) == "arrays and objects nest deeper than 256");
+}
+
+TEST_CASE("a JSON Pointer finds what RFC 6901 says") {
+  const JsonValue root = parse_json_line(
+      R"({"foo":["bar","baz"],"":0,"a/b":1,"c%d":2,"e^f":3,"g|h":4,"i\\j":5,"k\"l":6," ":7,"m~n":8,"~1":9})");
+  auto found = [&](const char* pointer) {
+    const JsonValue* value = JsonPointer(pointer).find(root);
+    return value == nullptr ? std::string("none") : to_json_text(*value);
+  };
+  CHECK(found("/foo") == R"(["bar","baz"])");
+  CHECK(found("/foo/0") == "\"bar\"");
+  CHECK(found("/foo/1") == "\"baz\"");
+  CHECK(found("/") == "0");
+  CHECK(found("/a~1b") == "1");
+  CHECK(found("/c%d") == "2");
+  CHECK(found("/i\\j") == "5");
+  CHECK(found("/ ") == "7");
+  CHECK(found("/m~0n") == "8");
+  CHECK(found("/~01") == "9");
+  for (const char* none : {"/foo/2", "/foo/01", "/foo/-", "/foo/-1", "/foo/1x", "/foo/", "/bar", "/foo/0/x",
+                           "/foo/99999999999999999999"}) {
+    CHECK(found(none) == "none");
+  }
+  CHECK(JsonPointer("").is_whole());
+}
+
+TEST_CASE("a pointer that is none is refused") {
+  for (const char* wrong : {"foo", "#/foo", "/a~b", "/a~", "/~2"}) CHECK_THROWS_AS(JsonPointer{wrong}, UsageError);
+}
+
+TEST_CASE("a key is made of scalars as they stood in the line") {
+  CHECK(key("/order/no", R"({"order":{"no":"A-1"}})") == "A-1");
+  CHECK(key("/n", R"({"n":12345678901234567890123})") == "12345678901234567890123");
+  CHECK(key("/n", R"({"n":1.0})") == "1.0");
+  CHECK(key("/n", R"({"n":1})") == "1");
+  CHECK(key("/n", R"({"n":false})") == "false");
+  CHECK(key("coupon:{/coupon/id}:{/user}", R"({"coupon":{"id":7},"user":"u"})") == "coupon:7:u");
+  CHECK(key("{{{/a}}}", R"({"a":"x"})") == "{x}");
+  CHECK(key("{/a}{/b}", R"({"a":"x","b":"y"})") == "xy");
+}
+
+TEST_CASE("a line without a scalar key is refused with the pointer's name") {
+  for (auto [line, why] : {std::pair{R"({})", "key: there is no /k"},
+                           {R"({"k":null})", "key: /k is null"},
+                           {R"({"k":[1]})", "key: /k is an array"},
+                           {R"({"k":{}})", "key: /k is an object"}}) {
+    CHECK_THROWS_WITH_AS(key("/k", line), why, LineError);
+  }
+}
+
+TEST_CASE("a key template that cannot be meant is refused") {
+  for (const char* wrong : {"", "order", "{/a", "a}", "{}", "{order}", "{{x}}"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(KeyTemplate{wrong}, UsageError);
+  }
+}

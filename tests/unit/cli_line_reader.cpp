@@ -1,0 +1,84 @@
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "cli/line_reader.hpp"
+
+using namespace txinbox::cli;
+
+namespace {
+
+struct Pipe {
+  int ends[2] = {-1, -1};
+  Pipe() { REQUIRE(::pipe(ends) == 0); }
+  ~Pipe() {
+    ::close(ends[0]);
+    close_writer();
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void close_writer() {
+    if (ends[1] >= 0) ::close(ends[1]);
+    ends[1] = -1;
+  }
+};
+
+// Each line, with "<too long>" for one that was skipped.
+std::vector<std::string> lines(const std::string& input, std::size_t limit) {
+  Pipe pipe;
+  std::thread writer([&] {
+    for (std::size_t at = 0; at < input.size();) {
+      const auto count = ::write(pipe.ends[1], input.data() + at, input.size() - at);
+      if (count <= 0) break;
+      at += static_cast<std::size_t>(count);
+    }
+    pipe.close_writer();
+  });
+  LineReader reader(pipe.ends[0], -1, limit);
+  std::vector<std::string> result;
+  std::string line;
+  while (true) {
+    const auto status = reader.next(line);
+    if (status != LineReader::Status::line && status != LineReader::Status::too_long) break;
+    result.push_back(status == LineReader::Status::line ? line : "<too long>");
+    CHECK(reader.number() == result.size());
+  }
+  writer.join();
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("lines end in LF or CRLF, and the last one may end in nothing") {
+  using Lines = std::vector<std::string>;
+  CHECK(lines("", 10).empty());
+  CHECK(lines("a\nb\r\n\nc", 10) == Lines{"a", "b", "", "c"});
+  CHECK(lines("a\n", 10) == Lines{"a"});
+  CHECK(lines("\n\n", 10) == Lines{"", ""});
+  CHECK(lines("\xEF\xBB\xBF{}\n\xEF\xBB\xBF", 10) == Lines{"{}", "\xEF\xBB\xBF"});
+}
+
+TEST_CASE("a line longer than the limit is skipped to its end") {
+  using Lines = std::vector<std::string>;
+  CHECK(lines("1234567890\n12345678901\nx\n", 10) == Lines{"1234567890", "<too long>", "x"});
+  CHECK(lines("\xEF\xBB\xBF"
+              "1234567890\r\nx",
+              10) == Lines{"1234567890", "x"});
+  CHECK(lines(std::string(1'000'000, 'a') + "\nx\n" + std::string(1'000'000, 'b'), 10) ==
+        Lines{"<too long>", "x", "<too long>"});
+  const std::string big(999'999, 'c');
+  CHECK(lines(big + "\nx", 1'000'000) == Lines{big, "x"});
+}
+
+TEST_CASE("a reader that waits wakes when it is told to") {
+  Pipe input;
+  Pipe wake;
+  LineReader reader(input.ends[0], wake.ends[0], 10);
+  std::thread waker([&] { CHECK(::write(wake.ends[1], "x", 1) == 1); });
+  std::string line;
+  CHECK(reader.next(line) == LineReader::Status::stopped);
+  waker.join();
+}

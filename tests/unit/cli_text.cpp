@@ -1,0 +1,60 @@
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cli/database_option.hpp"
+#include "cli/progress.hpp"
+#include "cli/table.hpp"
+#include "cli/tally.hpp"
+#include "cli/utf8.hpp"
+
+using namespace txinbox::cli;
+
+TEST_CASE("a password in a URL is seen wherever it hides") {
+  for (const char* url :
+       {"mysql://u:p@h/db", "mariadb://u:p%40x@h", "postgresql://u:p@h:5432/db", "postgresql://u:p/w@h/db",
+        "postgresql://h/db?password=x", "postgresql://h/db?sslmode=require&password=x", "mysql://h/db?%70assword=x",
+        "mysql://h/db?PASSWORD=x", "postgresql://h/db?sslpassword=x", "soci:mysql://db=x user=u password=y",
+        "soci:mysql://db=x pass='y z'", "soci:mysql://db=x passwd=y", "soci:postgresql://dbname=x password = 'y'",
+        "soci:postgresql://postgresql://u:p@h/db", "SOCI:mysql://db=x password=y", "MySQL://u:p@h/db"}) {
+    CAPTURE(url);
+    CHECK(holds_password(url));
+    CHECK(is_url_with_password(url));
+    CHECK(is_url_with_password(std::string("--db=") + url));
+  }
+}
+
+TEST_CASE("a URL without a password is accepted") {
+  for (const char* url :
+       {"sqlite:orders.db", "sqlite:///a:b@c.db", "mysql://u@h:3306/db", "mysql://u:@h/db", "postgresql://h:5432/db",
+        "postgresql://h/db?passfile=/x&sslmode=require", "postgresql://h/db?password=", "mysql://h/password=db",
+        "soci:mysql://db=x user=u", "soci:postgresql://dbname=bypass user=password"}) {
+    CAPTURE(url);
+    CHECK_FALSE(holds_password(url));
+  }
+  CHECK_FALSE(is_url_with_password("update t set password=:p"));
+  CHECK_FALSE(is_url_with_password("coupon:{/a}:{/b}@"));
+}
+
+TEST_CASE("control characters never reach the terminal") {
+  CHECK(printable("a\x1b[31mb\n\t\x7f\xc2\x9b"
+                  "é\xff") == "a\\x1b[31mb\\x0a\\x09\\x7f\\xc2\\x9bé\\xff");
+  CHECK(text_or_hex("two\nlines é") == "two\nlines é");
+  CHECK(text_or_hex("a\x1b") == "0x611b");
+  CHECK(text_or_hex("\xff") == "0xff");
+  CHECK(text_or_hex("").empty());
+}
+
+TEST_CASE("a table's columns line up, by characters and not by bytes") {
+  CHECK(format_table({{"A", "N"}, {"é", "10"}, {"xyz", "7"}}, {false, true}) == "A     N\né    10\nxyz   7");
+}
+
+TEST_CASE("the summary gives counts, rate, and where it stopped") {
+  const Tally tally{.consumed = 10'000, .already_consumed = 2'000, .conflicts = 0, .parked = 1, .failed = 2};
+  CHECK(summary(tally, std::chrono::seconds(2), {}) ==
+        "consumed 10000, already consumed 2000, conflicts 0, parked 1, failed 2  (6,001 messages/s)");
+  CHECK(summary({}, std::chrono::seconds(1), 7) ==
+        "consumed 0, already consumed 0, conflicts 0, parked 0, failed 0  (0 messages/s)  stopped at line 7");
+  CHECK(grouped(0) == "0");
+  CHECK(grouped(1'234'567) == "1,234,567");
+}
