@@ -53,7 +53,7 @@ step "Install what is missing"
 cd "$root"
 if [ -n "$lint" ]; then
   step "Check the format"
-  find include src tests examples -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+  find include src tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
 fi
 
 step "Build ($preset)"
