@@ -14,8 +14,8 @@ fail() { echo "run_examples.sh: $*" >&2; exit 1; }
 if "$2"; then fail "the README's program consumes its message twice"; fi
 rm orders.db
 
-[ "$("$1" | tail -n 1)" = "sold: 5 tea, 1 cup" ] || fail "order_service does not sell each order once"
-[ "$("$1" | tail -n 1)" = "sold: 5 tea, 1 cup" ] || fail "order_service sells an order again"
+[ "$("$1" | tail -n 1)" = "sold: 3 tea, 1 cup" ] || fail "order_service does not sell each order once"
+[ "$("$1" | tail -n 1)" = "sold: 3 tea, 1 cup" ] || fail "order_service sells an order again"
 rm orders.db
 
 actions=$("$3" | cut -d ' ' -f 2 | tr '\n' ' ')
