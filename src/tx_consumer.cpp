@@ -108,12 +108,14 @@ class TxConsumer::Impl {
     std::vector<std::string> in_doubt = {};       ///< Tokens of runs whose COMMIT had no clear answer.
     std::optional<std::string> stored = {};       ///< What the last run's handler stored.
     bool torn = false;
+    bool torn_told = false;
   };
 
   Result run(Call&) const;
   Result result_of_existing(const Call&, backend::ExistingRow&) const;
   void mark(backend::Session&, Call&) const;
   void mark_elsewhere(Call&) const noexcept;
+  void tell_if_torn(Call&) const noexcept;
   void tell(const Call&, Event) const noexcept;
 
   mutable detail::SessionSource source_;
@@ -133,11 +135,13 @@ Result TxConsumer::Impl::consume(const Message& message, const Handler& handler)
     std::exception_ptr error;
     try {
       Result result = run(call);
+      tell_if_torn(call);
       tell(call, {.type = event_for(result.outcome)});
       return result;
     } catch (...) {
       error = std::current_exception();
     }
+    tell_if_torn(call);
     const bool again = is_transient(error) && !call.torn && call.schedule.may_retry() &&
                        (source_.reconnects() || !is_fatal_to_session(error));
     if (again) {
@@ -146,6 +150,7 @@ Result TxConsumer::Impl::consume(const Message& message, const Handler& handler)
       if (call.schedule.wait(backoff, options_.stop)) continue;
     }
     mark_elsewhere(call);
+    tell_if_torn(call);
     tell(call, {.type = EventType::failed, .error = error});
     std::rethrow_exception(error);
   }
@@ -197,11 +202,8 @@ Result TxConsumer::Impl::result_of_existing(const Call& call, backend::ExistingR
 /// Marks what earlier runs' handlers committed themselves; such a message is not run again.
 void TxConsumer::Impl::mark(backend::Session& session, Call& call) const {
   if (call.unproven.empty()) return;
-  const bool torn = detail::mark_torn(session, call.unproven) > 0;
+  if (detail::mark_torn(session, call.unproven) > 0) call.torn = true;
   call.unproven.clear();
-  if (!torn) return;
-  call.torn = true;
-  tell(call, {.type = EventType::torn});
 }
 
 /// The last chance to mark a claim whose session was lost: on another one. If that fails too, the
@@ -213,6 +215,13 @@ void TxConsumer::Impl::mark_elsewhere(Call& call) const noexcept {
     mark(session.backend(), call);
   } catch (...) {  // NOLINT(bugprone-empty-catch)
   }
+}
+
+/// Once the session was given back: the observer may want one.
+void TxConsumer::Impl::tell_if_torn(Call& call) const noexcept {
+  if (!call.torn || call.torn_told) return;
+  call.torn_told = true;
+  tell(call, {.type = EventType::torn});
 }
 
 void TxConsumer::Impl::tell(const Call& call, Event event) const noexcept {

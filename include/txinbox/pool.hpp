@@ -64,7 +64,7 @@ class Connection {
   /// autocommit and isolation that it had. One that cannot be cleaned is closed, so that it holds no
   /// locks. Temporary tables and session-level advisory locks are the user's to drop.
   ///
-  /// Blocking: one round trip.
+  /// Blocking: up to four short round trips.
   ~Connection();
 
   soci::session& session() const noexcept;

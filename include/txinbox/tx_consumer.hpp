@@ -34,8 +34,8 @@ struct TxConsumerOptions {
   /// set throws `stopped`.
   std::stop_token stop = {};
 
-  /// Told of each event after the fact, on the consuming thread, with no transaction open. What it
-  /// throws is dropped.
+  /// Told of each event after the fact, on the consuming thread, with no transaction open and no
+  /// connection held. What it throws is dropped.
   std::function<void(const Event&)> observer = {};
 };
 

@@ -1,6 +1,9 @@
 #include "backend/mysql_session.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <mysqld_error.h>
 
@@ -31,6 +34,17 @@ bool is_mariadb(MYSQL* connection) {
   return std::string_view(mysql_get_server_info(connection)).find("MariaDB") != std::string_view::npos;
 }
 
+/// The client library switches keepalive on, but leaves the system's times: two hours, usually.
+void keep_alive(int socket) {
+  const auto set = [socket](int level, int option, int value) {
+    setsockopt(socket, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
 std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC " + statements + "; END"; }
 
 }  // namespace
@@ -49,6 +63,7 @@ void MysqlSession::configure(const PoolOptions& options) {
   using std::chrono::seconds;
   MYSQL* db = connection();
   thread_id_ = mysql_thread_id(db);
+  keep_alive(static_cast<int>(mysql_get_socket(db)));
   const auto lock = ceil<seconds>(options.lock_timeout).count();
   const auto idle = ceil<seconds>(options.idle_transaction_timeout).count();
   const auto statement = options.statement_timeout.count();
@@ -156,6 +171,8 @@ void MysqlSession::begin(const Token& guard) {
     exec(db, compound("SET autocommit = 0; SAVEPOINT " + guard_name(guard)));
     return;
   }
+  // With autocommit off the checks' queries have opened a transaction, whose snapshot would be old.
+  if (!pooled_ && !autocommit_) exec(db, "ROLLBACK");
   if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
   exec(db, "SAVEPOINT " + guard_name(guard));
 }

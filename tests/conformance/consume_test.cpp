@@ -1,5 +1,7 @@
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -59,6 +61,30 @@ TEST_CASE("a caller's session keeps the autocommit that it had") {
   *sql << "select @@autocommit", soci::into(autocommit);
   CHECK(autocommit == 0);
   CHECK(db.effects() == 1);
+}
+
+TEST_CASE("with autocommit off, the handler's snapshot is not older than its claim") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  const auto sql = db.session();
+  *sql << "set autocommit = 0";
+  *sql << "set session transaction isolation level repeatable read";
+  const auto other = db.session();
+  TxConsumer consumer(*sql, "order-service");
+  // The first consume checks the tables; what is committed while it waits for its claim must be seen.
+  std::unique_ptr<Transaction> holding = std::make_unique<Transaction>(*other);
+  CHECK(holding->claim("order-service", order) == Claim::claimed);
+  std::thread releaser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    db.run("insert into effect values ('committed meanwhile')");
+    holding.reset();
+  });
+  long long seen = 0;
+  const Result result = consumer.consume(
+      order, [&](soci::session& s, Delivery&) { s << "select count(*) from effect", soci::into(seen); });
+  releaser.join();
+  CHECK(result.outcome == Outcome::consumed);
+  CHECK(seen == 1);
 }
 
 TEST_CASE("consumers of different names do not share keys") {

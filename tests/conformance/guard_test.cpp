@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -126,6 +127,23 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
     table += row;
   }
   fmt::print("{}", table);
+}
+
+TEST_CASE("the observer hears of a torn claim when no connection is held") {
+  TestDatabase db;
+  db.run("create table effect (id varchar(20) not null)");
+  const auto sql = db.session();
+  // A pool on SQLite leaves nothing torn: there the session of a caller's shows the event.
+  Pool pool = db.pool(1);
+  std::vector<std::string> heard;
+  const TxConsumerOptions options = {.observer = [&](const Event& e) {
+    heard.emplace_back(to_string(e.type));
+    if (!on_sqlite3()) auto free = pool.acquire();
+  }};
+  TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "guard", options) : TxConsumer(pool, "guard", options);
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "key"}, [](soci::session& s, Delivery&) { s.commit(); }),
+                  Error);
+  CHECK(heard == std::vector<std::string>{"torn", "failed"});
 }
 
 }  // namespace txinbox::test

@@ -55,7 +55,7 @@ case $method in
     mkdir -p "$folder/pkg_config"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox)"
     "$CXX" -std=c++20 "$package/consumer.cpp" -o "$folder/pkg_config/consumer" "${flags[@]}"
-    LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)
+    LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     ;;
 esac
