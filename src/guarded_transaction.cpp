@@ -14,6 +14,29 @@ int mark_torn(backend::Session& session, const std::vector<OwnClaim>& claims) {
   return marked;
 }
 
+void throw_transaction_lost(bool torn) {
+  if (torn) {
+    throw Error(ErrorCode::transaction_lost,
+                "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
+                "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
+                "statement out, repair the data, then run txinbox forget");
+  }
+  throw Error(ErrorCode::transaction_lost,
+              "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, or by an error that was "
+              "caught and gone on after); nothing is acknowledged, what could be undone was, and the next delivery "
+              "runs again: let such errors through to txinbox");
+}
+
+bool is_transaction_lost(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code() == ErrorCode::transaction_lost;
+  } catch (...) {
+    return false;
+  }
+}
+
 void GuardedTransaction::begin() {
   session_.begin(token_);
   state_ = State::open;
@@ -60,9 +83,7 @@ void GuardedTransaction::commit(const std::optional<std::string>& result) {
     return;
   }
   roll_back();
-  throw Error(ErrorCode::transaction_lost,
-              "the handler ended the transaction that txinbox had opened (by COMMIT, ROLLBACK or BEGIN, by DDL, or by "
-              "an error that it caught and went on after); nothing is acknowledged, and what could be undone was");
+  throw_transaction_lost(false);
 }
 
 void GuardedTransaction::roll_back() noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,12 @@ struct OwnClaim {
 
 /// Marks those of the claims that are in the table as torn. Returns how many were.
 int mark_torn(backend::Session&, const std::vector<OwnClaim>&);
+
+/// Throws `Error` transaction_lost, with what is to be done.
+[[noreturn]] void throw_transaction_lost(bool torn);
+
+/// Whether the error is that one.
+bool is_transaction_lost(const std::exception_ptr&) noexcept;
 
 /// A transaction that proves that it is still itself before it commits.
 ///

@@ -76,7 +76,7 @@ void check_message(const Message& message) {
 
 void check_result(std::string_view result) {
   if (result.size() > max_result) {
-    throw Error(ErrorCode::invalid_argument,
+    throw Error(ErrorCode::invalid_key,
                 fmt::format("the result to store has {} bytes; at most {} are allowed (store a reference to it)",
                             result.size(), max_result));
   }

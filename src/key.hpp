@@ -5,8 +5,8 @@
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
-// The limits of what identifies a message. Each check throws `Error` invalid_key (the result:
-// invalid_argument) with a text that names the limit and not the value.
+// The limits of what is kept of a message. Each check throws `Error` invalid_key, with a text that names
+// the limit and not the value: such a message fails at each delivery, and is dead-lettered.
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 

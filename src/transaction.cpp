@@ -53,7 +53,8 @@ class Transaction::Impl {
     try {
       guarded_.commit(std::nullopt);
     } catch (...) {
-      mark_unproven();
+      const bool torn = mark_unproven();
+      if (torn && detail::is_transaction_lost(std::current_exception())) detail::throw_transaction_lost(torn);
       throw;
     }
   }
@@ -65,12 +66,13 @@ class Transaction::Impl {
 
  private:
   /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
-  void mark_unproven() noexcept {
+  bool mark_unproven() noexcept {
     const auto unproven = guarded_.take_unproven();
-    if (!guarded_.session_usable()) return;
+    if (!guarded_.session_usable()) return false;
     try {
-      detail::mark_torn(*session_, unproven);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): the error on the way is the one that counts
+      return detail::mark_torn(*session_, unproven) > 0;
+    } catch (...) {  // the error on the way is the one that counts
+      return false;
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -124,13 +125,18 @@ class TxConsumer::Impl {
 };
 
 Result TxConsumer::Impl::consume(const Message& message, const Handler& handler) {
-  detail::check_message(message);
-  if (options_.stop.stop_requested()) {
-    throw Error(ErrorCode::stopped, "the consumer's stop token is set; no new message is begun");
-  }
-  const NestingCheck not_nested(source_.identity());
-
   Call call{message, handler, detail::RetrySchedule(options_.retry)};
+  std::optional<NestingCheck> not_nested;
+  try {
+    detail::check_message(message);
+    if (options_.stop.stop_requested()) {
+      throw Error(ErrorCode::stopped, "the consumer's stop token is set; no new message is begun");
+    }
+    not_nested.emplace(source_.identity());
+  } catch (...) {
+    tell(call, {.type = EventType::failed, .error = std::current_exception()});
+    throw;
+  }
   for (;;) {
     std::exception_ptr error;
     try {
@@ -187,6 +193,7 @@ Result TxConsumer::Impl::run(Call& call) const {
       } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
       }
     }
+    if (call.torn && detail::is_transaction_lost(std::current_exception())) detail::throw_transaction_lost(true);
     throw;
   }
 }

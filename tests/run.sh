@@ -2,7 +2,7 @@
 # Runs every test on SQLite, MariaDB and PostgreSQL, each server private and started for it.
 #
 # Usage: tests/run.sh [OPTION]...
-#   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
+#   --database NAME  sqlite3, mariadb, postgresql or mysql only; may be repeated
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
@@ -28,7 +28,12 @@ wrong() { echo "tests/run.sh: $* (try --help)" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
     --database)
-      case ${2:-} in sqlite3 | mariadb | postgresql) databases+=("$2") ;; *) wrong "unknown database '${2:-}'" ;; esac
+      case ${2:-} in
+        sqlite3 | mariadb | postgresql) ;;
+        mysql) [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ] || wrong "--database mysql needs TXINBOX_TEST_MYSQL_URL" ;;
+        *) wrong "unknown database '${2:-}'" ;;
+      esac
+      databases+=("$2")
       lint=
       shift
       ;;
@@ -68,6 +73,7 @@ labels=()
 servers=()
 if [ ${#databases[@]} = 0 ]; then
   databases=(sqlite3 mariadb postgresql)
+  if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
   labels+=(unit)
   # A user's builds: neither a database nor a sanitizer changes them.
   if [ $preset = dev ] && [ -z "$filter" ]; then labels+=(package); fi
@@ -77,9 +83,9 @@ for database in "${databases[@]}"; do
     sqlite3) labels+=(sqlite3) ;;
     mariadb) labels+=(mysql) servers+=(--mariadb) ;;
     postgresql) labels+=(postgresql) servers+=(--postgresql) ;;
+    mysql) labels+=(mysql8) ;;
   esac
 done
-if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then labels+=(mysql8); fi
 pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 
 if [ -n "$filter" ]; then
@@ -99,12 +105,16 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 
 step "Test: ${labels[*]}"
-run=(ctest --preset "$preset" --output-on-failure --no-tests=error -L "$pattern")
+# Two at a time: most of a test is waiting for a server.
+run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 2 -L "$pattern")
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
 "${run[@]}" 2>&1 | tee "$log" || status=$?
+
+# How many test cases each of them was; ctest counts programs.
+sed -n -e 's/^[0-9]*\/[0-9]* Testing: //p' -e 's/^\[doctest\] \(test cases.*\)/    \1/p' "$build/Testing/Temporary/LastTest.log"
 if grep -qE '\*\*\*(Skipped|Not Run)' "$log"; then
   echo "tests/run.sh: a test that should have run was skipped" >&2
   status=1

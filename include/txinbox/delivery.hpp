@@ -35,7 +35,7 @@ class Delivery {
   /// in `Result::stored`. The last call counts.
   ///
   /// Limits: at most 65,535 bytes, any bytes.
-  /// Errors: `Error` invalid_argument if longer.
+  /// Errors: `Error` invalid_key if longer.
   void store(std::string result);
 
   /// What `store` was given, if it was called.

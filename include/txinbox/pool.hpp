@@ -119,7 +119,7 @@ class Pool {
 ///
 /// Blocking: `connect_timeout`.
 /// Errors:   `Error` invalid_argument for a URL or an option; unsupported_database for a database
-///           that is unknown, too old or not compiled in; unsafe_connection for `reconnect=1` or an
+///           that is not compiled in; unsafe_connection for `reconnect=1` or an
 ///           in-memory SQLite database with more than one connection; what the database said when
 ///           it could not be reached. No text holds the password.
 Pool open_pool(const std::string& url, PoolOptions options = {});

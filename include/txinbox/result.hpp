@@ -41,12 +41,14 @@ enum class Action {
 
 std::string_view to_string(Action) noexcept;
 
-/// What to do with a message whose `consume` returned.
+/// What to do with a message whose `consume` returned: `acknowledge` for consumed and already_consumed,
+/// `dead_letter` for parked and conflict, `redeliver` for in_progress and not_run, and for failed what its
+/// error says.
 Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
-/// `stop` for a schema or a connection that must be mended first, else `redeliver`. A null pointer
-/// gives `redeliver`.
+/// `stop` for what must be mended first (the schema codes, unsupported_database, unsafe_connection,
+/// invalid_argument, nested_consume), else `redeliver`. A null pointer gives `redeliver`.
 Action action_for(const std::exception_ptr&) noexcept;
 
 /// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock

@@ -46,6 +46,9 @@ PGconn* PostgresqlSession::connection() {
 void PostgresqlSession::configure(const PoolOptions& options) {
   PGconn* pg = connection();
   process_id_ = PQbackendPID(pg);
+  // libpq would write notices, which can hold values, to standard error.
+  PQsetNoticeProcessor(
+      pg, [](void*, const char*) {}, nullptr);
   // The server's own keepalive finds a client whose host has vanished while the server waits for it.
   exec(pg, fmt::format("SELECT set_config('default_transaction_isolation', 'read committed', false),"
                        " set_config('default_transaction_read_only', 'off', false),"

@@ -1,6 +1,5 @@
+#include <array>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <system_error>
 
@@ -53,9 +52,15 @@ class Input {
 
 std::string read_sql(const ConsumeOptions& options) {
   if (options.sql_file.empty()) return options.sql;
-  std::ifstream file(options.sql_file, std::ios::binary);
-  std::string sql{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) throw UsageError(fmt::format("{}: cannot be read", options.sql_file));
+  const Input file(options.sql_file);
+  std::string sql;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t size = ::read(file.fd(), buffer.data(), buffer.size());
+    if (size < 0) throw UsageError(fmt::format("{}: {}", options.sql_file, error_text(errno)));
+    if (size == 0) break;
+    sql.append(buffer.data(), static_cast<std::size_t>(size));
+  }
   if (sql.starts_with("\xEF\xBB\xBF")) sql.erase(0, 3);
   return sql;
 }

@@ -50,7 +50,7 @@ int version_of(soci::session& session) {
 
 int run_migrate(const MigrateOptions& options) {
   if (options.print) return print_migrations(options);
-  auto pool = open_database(options.database);
+  auto pool = create_database(options.database);
   auto connection = pool.acquire();
   soci::session& session = connection.session();
   const int before = version_of(session);

@@ -1,10 +1,34 @@
 #include "open_database.hpp"
 
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/error.hpp>
 
 namespace txinbox::cli {
 
+namespace {
+
+/// The file that a URL of ours names; empty for what SOCI takes apart, or what is not a file.
+std::string sqlite_file(const DatabaseOption& database) {
+  if (database.database() != Database::sqlite3) return {};
+  std::string url = database.url();
+  if (url.starts_with("soci:")) return {};
+  url.erase(0, url.find(':') + 1);
+  if (url.starts_with("///")) url.erase(0, 2);
+  return url.find_first_of("%?:") == std::string::npos ? url : std::string();
+}
+
+}  // namespace
+
+Pool create_database(const DatabaseOption& database) { return open_pool(database.url(), {.connections = 1}); }
+
 Pool open_database(const DatabaseOption& database, bool notices) {
+  if (const std::string file = sqlite_file(database); !file.empty() && !std::filesystem::exists(file)) {
+    throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
+  }
   PoolOptions options{.connections = 1};
   if (!notices) {
     options.on_connect = [](soci::session& session) {

@@ -11,7 +11,11 @@ namespace txinbox::cli {
 /// `notices`: libpq writes PostgreSQL's notices and warnings to standard error. They can hold the
 /// values of a message, so they are switched off unless asked for.
 ///
-/// Errors: as `DatabaseOption::url` and `open_pool`.
+/// Errors: as `DatabaseOption::url` and `open_pool`; and where a SQLite file is not there, since opening
+///         would make it: `Error` schema_missing.
 Pool open_database(const DatabaseOption& database, bool notices = false);
+
+/// The same, and makes a SQLite file that is not there.
+Pool create_database(const DatabaseOption& database);
 
 }  // namespace txinbox::cli

@@ -161,8 +161,12 @@ TEST_CASE("a result that is too long is refused, and the message can be consumed
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
-  CHECK_THROWS_AS((void)consumer.consume(order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); }),
-                  Error);
+  try {
+    (void)consumer.consume(order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); });
+    FAIL("nothing was thrown");
+  } catch (...) {  // a message that fails each time must not stop the service
+    CHECK(action_for(std::current_exception()) == Action::dead_letter);
+  }
   CHECK(db.claims() == 0);
 }
 
@@ -222,6 +226,12 @@ TEST_CASE("the observer hears of each delivery, and what it throws is dropped") 
   (void)consumer.consume(order, add_effect);
   (void)consumer.consume(order, add_effect);
   CHECK(heard == std::vector<std::string>{"failed", "consumed", "already_consumed"});
+
+  heard.clear();
+  TxConsumer refusing(pool, "order-service",
+                      {.observer = [&](const Event& e) { heard.emplace_back(to_string(e.type)); }});
+  CHECK_THROWS((void)refusing.consume({.business_key = ""}, add_effect));
+  CHECK(heard == std::vector<std::string>{"failed"});
 }
 
 TEST_CASE("a consumer survives the move and the end of its pool object") {
