@@ -38,11 +38,14 @@ bool is_transaction_lost(const std::exception_ptr& error) noexcept {
 }
 
 void GuardedTransaction::begin() {
+  state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
   session_.begin(token_);
-  state_ = State::open;
 }
 
 backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Message& message) {
+  if (state_ != State::not_begun && state_ != State::open) {
+    throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
+  }
   const backend::ClaimRow row{consumer, message.business_key, message.message_id, &token_};
   // A row can be removed between the refused insert and the read; who does that all the time is not
   // waited for.
@@ -74,8 +77,12 @@ void GuardedTransaction::commit(const std::optional<std::string>& result) {
   try {
     status = session_.commit(token_, results);
   } catch (...) {
-    session_usable_ = session_.roll_back(token_) != backend::RollbackStatus::failed;
-    state_ = State::in_doubt;
+    if (session_.may_have_committed()) {
+      session_usable_ = session_.roll_back(token_) != backend::RollbackStatus::failed;
+      state_ = State::in_doubt;
+    } else {
+      roll_back();
+    }
     throw;
   }
   if (status == backend::CommitStatus::committed) {

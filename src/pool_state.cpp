@@ -111,8 +111,8 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
     auto slot = std::move(idle_.back());
     idle_.pop_back();
     if (slot->backend->intact()) return slot;
-    dead.push_back(std::move(slot));  // the server closed it meanwhile
     --open_;
+    dead.push_back(std::move(slot));  // the server closed it meanwhile
   }
   ++open_;
   lock.unlock();

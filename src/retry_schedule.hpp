@@ -21,8 +21,10 @@ class RetrySchedule {
 
   std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
 
-  /// Whether the policy allows another run.
-  bool may_retry() const noexcept { return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed; }
+  /// Whether the policy allows another run after a wait of `backoff`.
+  bool may_retry(std::chrono::milliseconds backoff = {}) const noexcept {
+    return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed - backoff;
+  }
 
   /// The next wait: random between zero and the bound, which then doubles.
   std::chrono::milliseconds next_backoff();

@@ -46,11 +46,11 @@ BorrowedSession SessionSource::borrow(const std::stop_token& stop) {
     return borrowed;
   }
   refuse(session_->unsafe_settings());
-  if (session_->in_transaction()) {
-    throw Error(ErrorCode::transaction_open,
-                "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");
+  refuse_open_transaction(*session_);
+  if (!verified_) {
+    const OutsideTransaction outside(*sql_);  // with autocommit off, MySQL opens one for the check
+    session_->use_schema(verify_for_consuming(*sql_));
   }
-  if (!verified_) session_->use_schema(verify_for_consuming(*sql_));
   verified_ = true;
   return {*sql_, *session_};
 }

@@ -32,11 +32,11 @@ class Transaction::Impl {
   explicit Impl(soci::session& sql)
       : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
     detail::refuse(session_->unsafe_settings());
-    if (session_->in_transaction()) {
-      throw Error(ErrorCode::transaction_open,
-                  "the session is inside a transaction, which txinbox must not end; commit it or roll it back first");
+    detail::refuse_open_transaction(*session_);
+    {
+      const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens one for the check
+      session_->use_schema(detail::verify_for_consuming(sql));
     }
-    session_->use_schema(detail::verify_for_consuming(sql));
     guarded_.begin();
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -126,13 +127,11 @@ class TxConsumer::Impl {
 
 Result TxConsumer::Impl::consume(const Message& message, const Handler& handler) {
   Call call{message, handler, detail::RetrySchedule(options_.retry)};
-  std::optional<NestingCheck> not_nested;
   try {
     detail::check_message(message);
     if (options_.stop.stop_requested()) {
       throw Error(ErrorCode::stopped, "the consumer's stop token is set; no new message is begun");
     }
-    not_nested.emplace(source_.identity());
   } catch (...) {
     tell(call, {.type = EventType::failed, .error = std::current_exception()});
     throw;
@@ -148,10 +147,10 @@ Result TxConsumer::Impl::consume(const Message& message, const Handler& handler)
       error = std::current_exception();
     }
     tell_if_torn(call);
-    const bool again = is_transient(error) && !call.torn && call.schedule.may_retry() &&
+    const auto backoff = call.schedule.next_backoff();
+    const bool again = is_transient(error) && !call.torn && call.schedule.may_retry(backoff) &&
                        (source_.reconnects() || !is_fatal_to_session(error));
     if (again) {
-      const auto backoff = call.schedule.next_backoff();
       tell(call, {.type = EventType::retry, .error = error, .backoff = backoff});
       if (call.schedule.wait(backoff, options_.stop)) continue;
     }
@@ -165,6 +164,7 @@ Result TxConsumer::Impl::consume(const Message& message, const Handler& handler)
 /// One run of the whole transaction. What it throws has been rolled back, and its session has been
 /// given back.
 Result TxConsumer::Impl::run(Call& call) const {
+  const NestingCheck not_nested(source_.identity());
   detail::BorrowedSession session = source_.borrow(options_.stop);
   mark(session.backend(), call);
   detail::GuardedTransaction transaction(session.backend());
@@ -172,6 +172,11 @@ Result TxConsumer::Impl::run(Call& call) const {
     if (backend::ExistingRow* existing = transaction.claim(consumer_, call.message)) {
       transaction.roll_back();
       if (transaction.session_usable()) session.is_clean();
+      // The handler's own COMMIT was still on its way when the claim was looked for.
+      if (std::ranges::any_of(call.unproven, [&](const auto& c) { return c.token.hex() == existing->token_hex; })) {
+        mark(session.backend(), call);
+        if (call.torn) return {.outcome = Outcome::parked};
+      }
       return result_of_existing(call, *existing);
     }
     Delivery delivery(call.message, call.schedule.attempt(), options_.stop);
@@ -183,13 +188,13 @@ Result TxConsumer::Impl::run(Call& call) const {
   } catch (...) {
     transaction.roll_back();
     if (transaction.commit_in_doubt()) call.in_doubt.push_back(transaction.token().hex());
-    call.unproven = transaction.take_unproven();
+    std::ranges::move(transaction.take_unproven(), std::back_inserter(call.unproven));
     if (!transaction.session_usable() || is_fatal_to_session(std::current_exception())) {
       session.discard();
     } else {
-      session.is_clean();
       try {
         mark(session.backend(), call);
+        session.is_clean();
       } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
       }
     }
@@ -209,8 +214,9 @@ Result TxConsumer::Impl::result_of_existing(const Call& call, backend::ExistingR
 /// Marks what earlier runs' handlers committed themselves; such a message is not run again.
 void TxConsumer::Impl::mark(backend::Session& session, Call& call) const {
   if (call.unproven.empty()) return;
-  if (detail::mark_torn(session, call.unproven) > 0) call.torn = true;
+  if (detail::mark_torn(session, call.unproven) == 0) return;  // not there, or not yet
   call.unproven.clear();
+  call.torn = true;
 }
 
 /// The last chance to mark a claim whose session was lost: on another one. If that fails too, the

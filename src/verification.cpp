@@ -128,11 +128,15 @@ std::string schema_of_tables(backend::Catalog& catalog) {
   return schema;
 }
 
+void refuse_open_transaction(backend::Session& session) {
+  if (!session.in_transaction()) return;
+  throw Error(ErrorCode::transaction_open,
+              "the session is inside a transaction, which is not txinbox's to end; commit it or roll it back first, or "
+              "use another session");
+}
+
 OutsideTransaction::OutsideTransaction(soci::session& sql) : sql_(sql) {
-  if (backend::database_of(sql).attach(sql, backend::Ownership::caller)->in_transaction()) {
-    throw Error(ErrorCode::transaction_open,
-                "the session is inside a transaction; commit it or roll it back first, or use another session");
-  }
+  refuse_open_transaction(*backend::database_of(sql).attach(sql, backend::Ownership::caller));
 }
 
 OutsideTransaction::~OutsideTransaction() {

@@ -34,6 +34,9 @@ int newest_version(std::string_view database);
 /// Whether a schema that asks for `oldest_library` or newer can be used by this one.
 bool supports(std::string_view oldest_library);
 
+/// Errors: `Error` transaction_open.
+void refuse_open_transaction(backend::Session& session);
+
 /// Refuses a session that is inside a transaction, and leaves none open: with autocommit off, MySQL
 /// opens one for each query.
 class OutsideTransaction {

@@ -47,8 +47,10 @@ struct PoolOptions {
   /// statements loses its transaction. MySQL (not MariaDB) closes idle connections after it as well.
   std::chrono::milliseconds idle_transaction_timeout{300'000};
 
-  /// Called on each new session, also after a reconnect, after the settings above were made. What it
-  /// sets is what a connection comes back to after each use. It must leave no transaction open.
+  /// Called on each new session, also after a reconnect, after the settings above were made. Of what it
+  /// sets, a connection comes back after each use to the schema, role, encoding, sql_mode, isolation,
+  /// time zone and time-outs; other settings stay as the last user left them. It must leave no
+  /// transaction open, and autocommit on.
   std::function<void(soci::session&)> on_connect = {};
 };
 

@@ -30,6 +30,9 @@ std::string_view to_string(Claim) noexcept;
 /// rolled back, began again, swallowed a deadlock or ran DDL that commits has destroyed that
 /// savepoint, and the commit is refused.
 ///
+/// It is used once: after `commit` or `rollback` only the destructor is of use. On a session whose
+/// connection was lost it cannot mark a claim that the handler committed.
+///
 /// Threads: for the session's thread only.
 class Transaction {
  public:

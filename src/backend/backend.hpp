@@ -151,8 +151,11 @@ class Session {
   }
 
   /// Proves the guard, writes the results, commits. Leaves a pool's session clean when it succeeds.
-  /// When it throws, the guard was proven, and the commit failed or its reply was lost.
+  /// When it throws, `may_have_committed` says what is known.
   virtual CommitStatus commit(const Token& guard, const std::vector<StoredResult>& results) = 0;
+
+  /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
+  virtual bool may_have_committed() const noexcept { return true; }
 
   /// Ends whatever transaction is open, and says whether it was still ours.
   virtual RollbackStatus roll_back(const Token& guard) noexcept = 0;
@@ -241,6 +244,9 @@ class Database {
  protected:
   Database() = default;
 };
+
+/// The savepoint that is the guard.
+inline std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
 /// How long the client waits for an answer before it takes the connection for dead: a little longer
 /// than the server may work on one statement, so that the server's own time-outs come first.

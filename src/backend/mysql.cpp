@@ -22,6 +22,7 @@ constexpr unsigned er_statement_timeout_mariadb = 1969;
 constexpr unsigned er_query_timeout_mysql = 3024;
 constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
 constexpr unsigned er_read_only_mode = 1836;
+constexpr unsigned er_group_replication_rollback = 3101;  // MySQL: certification failed at COMMIT
 
 void append(std::string& string, std::string_view name, std::string_view value) {
   string += fmt::format("{}{}='", string.empty() ? "" : " ", name);
@@ -84,6 +85,7 @@ class MysqlDatabase final : public Database {
       case ER_LOCK_WAIT_TIMEOUT:
         return ErrorClass::lock_timeout;
       case er_record_changed:
+      case er_group_replication_rollback:
         return ErrorClass::serialization_failure;
       case ER_QUERY_INTERRUPTED:
       case er_statement_timeout_mariadb:
@@ -95,6 +97,7 @@ class MysqlDatabase final : public Database {
         return ErrorClass::read_only;
       case CR_CONNECTION_ERROR:
       case CR_CONN_HOST_ERROR:
+      case CR_UNKNOWN_HOST:
       case CR_SERVER_GONE_ERROR:
       case CR_SERVER_LOST:
       case ER_SERVER_SHUTDOWN:

@@ -27,6 +27,14 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
   return mysql_errno(connection);
 }
 
+unsigned drain(MYSQL* connection) noexcept {
+  while (mysql_more_results(connection)) {
+    if (mysql_next_result(connection) > 0) return mysql_errno(connection);
+    const MysqlResult dropped(mysql_store_result(connection));
+  }
+  return 0;
+}
+
 void exec(MYSQL* connection, std::string_view sql) {
   if (try_exec(connection, sql) != 0) throw_mysql_error(connection);
 }

@@ -30,6 +30,9 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept;
 /// The same, and throws an error as SOCI's kind of exception.
 void exec(MYSQL* connection, std::string_view sql);
 
+/// Reads what a CALL still has to say; SOCI stops after its first result. Returns the error's number.
+unsigned drain(MYSQL* connection) noexcept;
+
 /// The first row of a query, if there is one.
 std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 

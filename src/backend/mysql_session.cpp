@@ -18,17 +18,15 @@ namespace {
 
 /// What a handler can leave behind on a session and the next one would meet, besides the isolation
 /// level, whose name differs by server, and sql_mode, which a compound statement cannot set.
-constexpr std::array settings = {"character_set_client",
-                                 "character_set_connection",
-                                 "collation_connection",
-                                 "character_set_results",
-                                 "time_zone",
-                                 "foreign_key_checks",
-                                 "unique_checks",
-                                 "innodb_lock_wait_timeout",
-                                 "lock_wait_timeout"};
-
-std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
+constexpr std::array common_settings = {"character_set_client",
+                                        "character_set_connection",
+                                        "collation_connection",
+                                        "character_set_results",
+                                        "time_zone",
+                                        "foreign_key_checks",
+                                        "unique_checks",
+                                        "innodb_lock_wait_timeout",
+                                        "lock_wait_timeout"};
 
 bool is_mariadb(MYSQL* connection) {
   return std::string_view(mysql_get_server_info(connection)).find("MariaDB") != std::string_view::npos;
@@ -67,7 +65,8 @@ void MysqlSession::configure(const PoolOptions& options) {
   const auto lock = ceil<seconds>(options.lock_timeout).count();
   const auto idle = ceil<seconds>(options.idle_transaction_timeout).count();
   const auto statement = options.statement_timeout.count();
-  exec(db, "SET NAMES utf8mb4");
+  // Not SET NAMES, of which the client would not know: it quotes the values that SOCI binds.
+  if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
   exec(db, fmt::format("SET autocommit = 1, {} = 'READ-COMMITTED', "
                        "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'), "
                        "innodb_lock_wait_timeout = {}, lock_wait_timeout = {}",
@@ -82,6 +81,11 @@ void MysqlSession::configure(const PoolOptions& options) {
 void MysqlSession::remember_settings() {
   MYSQL* db = connection();
   const char* isolation = is_mariadb_ ? "tx_isolation" : "transaction_isolation";
+  std::vector<const char*> settings(common_settings.begin(), common_settings.end());
+  for (const char* name : is_mariadb_ ? std::array{"tx_read_only", "max_statement_time", "idle_transaction_timeout"}
+                                      : std::array{"transaction_read_only", "max_execution_time", "wait_timeout"}) {
+    settings.push_back(name);
+  }
   std::string query = fmt::format("SELECT @@{}", isolation);
   for (const char* name : settings) query += fmt::format(", @@{}", name);
   query += ", @@sql_mode, DATABASE(), CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
@@ -90,9 +94,9 @@ void MysqlSession::remember_settings() {
   restore_in_compound_ = fmt::format("SET autocommit = 1, {} = {}", isolation, quoted(row[0].value()));
   std::size_t column = 1;
   for (const char* name : settings) {
-    const std::string& value = row[column++].value();
-    const bool number = value.find_first_not_of("0123456789") == std::string::npos && !value.empty();
-    restore_in_compound_ += fmt::format(", {} = {}", name, number ? value : quoted(value));
+    const std::string value = row[column].value_or("NULL");  // character_set_results may be
+    const bool bare = !row[column++] || (!value.empty() && value.find_first_not_of("0123456789.") == std::string::npos);
+    restore_in_compound_ += fmt::format(", {} = {}", name, bare ? value : quoted(value));
   }
   const std::string sql_mode = quoted(row[column++].value());
   restore_ = restore_in_compound_ + ", sql_mode = " + sql_mode;
@@ -163,7 +167,13 @@ bool MysqlSession::clean() noexcept {
   return try_exec(db, "ROLLBACK") == 0 && try_exec(db, "UNLOCK TABLES") == 0 && restore(db);
 }
 
-bool MysqlSession::in_transaction() { return (connection()->server_status & SERVER_STATUS_IN_TRANS) != 0; }
+bool MysqlSession::in_transaction() {
+  MYSQL* db = connection();
+  const auto flag = [db] { return (db->server_status & SERVER_STATUS_IN_TRANS) != 0; };
+  if (!flag()) return false;
+  exec(db, "DO 0");  // after a deadlock the flag is stale until a statement has succeeded
+  return flag();
+}
 
 void MysqlSession::begin(const Token& guard) {
   MYSQL* db = connection();
@@ -171,8 +181,6 @@ void MysqlSession::begin(const Token& guard) {
     exec(db, compound("SET autocommit = 0; SAVEPOINT " + guard_name(guard)));
     return;
   }
-  // With autocommit off the checks' queries have opened a transaction, whose snapshot would be old.
-  if (!pooled_ && !autocommit_) exec(db, "ROLLBACK");
   if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
   exec(db, "SAVEPOINT " + guard_name(guard));
 }
@@ -223,11 +231,14 @@ std::string MysqlSession::store_sql(const StoredResult& each) const {
 CommitStatus MysqlSession::commit(const Token& guard, const std::vector<StoredResult>& results) {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr) return CommitStatus::not_ours;
+  commit_sent_ = false;
+  if (drain(db) != 0) throw_mysql_error(db);
   const std::string release = "RELEASE SAVEPOINT " + guard_name(guard);
   if (in_one_statement()) {
     std::string script = release;
     for (const StoredResult& each : results) script += "; " + store_sql(each);
     script += "; COMMIT; " + restore_in_compound_;
+    commit_sent_ = true;
     const unsigned error = try_exec(db, compound(script));
     if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
     if (error != 0) throw_mysql_error(db);
@@ -238,6 +249,7 @@ CommitStatus MysqlSession::commit(const Token& guard, const std::vector<StoredRe
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
   if (error != 0) throw_mysql_error(db);
   for (const StoredResult& each : results) exec(db, store_sql(each));
+  commit_sent_ = true;
   exec(db, "COMMIT");
   if (pooled_) {
     if (!restore(db)) thread_id_ = 0;
@@ -250,6 +262,7 @@ CommitStatus MysqlSession::commit(const Token& guard, const std::vector<StoredRe
 RollbackStatus MysqlSession::roll_back(const Token& guard) noexcept {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || (pooled_ && mysql_thread_id(db) != thread_id_)) return RollbackStatus::failed;
+  drain(db);
   const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_name(guard);
   if (in_one_statement()) {
     if (try_exec(db, compound(to_guard + "; ROLLBACK; " + restore_in_compound_)) == 0) {
@@ -267,12 +280,17 @@ RollbackStatus MysqlSession::roll_back(const Token& guard) noexcept {
 bool MysqlSession::mark_torn(const ClaimRow& row) {
   MYSQL* db = connection();
   exec(db, "START TRANSACTION");
-  exec(db, fmt::format("UPDATE {} SET state = 'torn' WHERE consumer = {} AND business_key = {} "
-                       "AND attempt_token = x'{}' AND state = 'consumed'",
-                       table_, hex_literal(row.consumer), hex_literal(row.business_key), row.token->hex()));
-  const bool marked = mysql_affected_rows(db) == 1;
-  exec(db, "COMMIT");
-  return marked;
+  try {
+    exec(db, fmt::format("UPDATE {} SET state = 'torn' WHERE consumer = {} AND business_key = {} "
+                         "AND attempt_token = x'{}' AND state = 'consumed'",
+                         table_, hex_literal(row.consumer), hex_literal(row.business_key), row.token->hex()));
+    const bool marked = mysql_affected_rows(db) == 1;
+    exec(db, "COMMIT");
+    return marked;
+  } catch (...) {
+    try_exec(db, "ROLLBACK");
+    throw;
+  }
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -28,6 +28,7 @@ class MysqlSession final : public Session {
   ClaimReply claim(const ClaimRow&) override;
   ClaimReply begin_and_claim(const Token& guard, const ClaimRow&) override;
   CommitStatus commit(const Token& guard, const std::vector<StoredResult>&) override;
+  bool may_have_committed() const noexcept override { return commit_sent_; }
   RollbackStatus roll_back(const Token& guard) noexcept override;
   bool mark_torn(const ClaimRow&) override;
 
@@ -45,7 +46,8 @@ class MysqlSession final : public Session {
   const bool pooled_;
   const bool is_mariadb_;
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
-  bool autocommit_ = true;       ///< What the session had, and gets back.
+  bool commit_sent_ = false;
+  bool autocommit_ = true;  ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
   std::string restore_in_compound_ = restore_;  ///< The same, as far as a compound statement can.

@@ -30,6 +30,7 @@ constexpr std::array meanings = {
     Meaning{"57P03", ErrorClass::connection_lost},  // cannot_connect_now
     Meaning{"57P05", ErrorClass::connection_lost},  // idle_session_timeout
     Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
+    Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
     Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
 };
 
@@ -59,6 +60,9 @@ class PostgresqlDatabase final : public Database {
     for (const auto& [name, value] : url.parameters) add(name, value);
 
     const auto given = [&](std::string_view name) {
+      if (url.scheme != "soci") {
+        return std::ranges::any_of(url.parameters, [&](const auto& parameter) { return parameter.first == name; });
+      }
       return conninfo.find(std::string(name) + "=") != std::string::npos ||
              conninfo.find(std::string(name) + " =") != std::string::npos;
     };
@@ -75,6 +79,7 @@ class PostgresqlDatabase final : public Database {
     // Data that the server's host does not confirm: a little longer than any statement may take.
     add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
     add_default("application_name", "txinbox");
+    if (url.scheme == "soci") refuse_malformed(conninfo);
     return conninfo;
   }
 
@@ -102,6 +107,19 @@ class PostgresqlDatabase final : public Database {
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
+
+ private:
+  /// libpq's own text repeats words of the string, which can be part of a password.
+  static void refuse_malformed(const std::string& conninfo) {
+    char* text = nullptr;
+    PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);
+    PQfreemem(text);
+    if (options == nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the PostgreSQL connection string cannot be parsed; check its names, and quote values with blanks");
+    }
+    PQconninfoFree(options);
+  }
 };
 
 }  // namespace

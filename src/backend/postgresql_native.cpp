@@ -27,8 +27,7 @@ PostgresqlResult exec(PGconn* connection, const std::string& sql) {
 void throw_postgresql_error(PGconn* connection, const PGresult* result) {
   const std::string_view state = sqlstate(result);
   const char* text = result == nullptr ? PQerrorMessage(connection) : PQresultErrorMessage(result);
-  const bool lost = state.empty() || PQstatus(connection) == CONNECTION_BAD;
-  throw soci::postgresql_soci_error(std::string("txinbox: ") + text, lost && state.empty() ? "08006" : state.data());
+  throw soci::postgresql_soci_error(std::string("txinbox: ") + text, state.empty() ? "08006" : state.data());
 }
 
 std::string_view sqlstate(const PGresult* result) noexcept {

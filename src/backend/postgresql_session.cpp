@@ -27,8 +27,6 @@ constexpr std::array settings = {"session_authorization",  // before role, which
                                  "TimeZone",
                                  "DateStyle"};
 
-std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
-
 /// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
 bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
 
@@ -117,7 +115,11 @@ bool PostgresqlSession::clean() noexcept {
   return succeeded(try_exec(pg, (open ? "ROLLBACK; " : "") + restore_).get());
 }
 
-bool PostgresqlSession::in_transaction() { return PQtransactionStatus(connection()) != PQTRANS_IDLE; }
+bool PostgresqlSession::in_transaction() {
+  PGconn* pg = connection();
+  if (PQstatus(pg) != CONNECTION_OK) throw_postgresql_error(pg, nullptr);
+  return PQtransactionStatus(pg) != PQTRANS_IDLE;
+}
 
 std::string PostgresqlSession::begin_sql(const Token& guard) const {
   // A caller's own isolation level stays; a pool's sessions are READ COMMITTED by configuration.
@@ -136,9 +138,11 @@ std::string PostgresqlSession::insert_sql(const ClaimRow& row) {
 }
 
 std::string PostgresqlSession::key_condition(std::string_view consumer, std::string_view business_key) {
-  PGconn* pg = connection();
-  return fmt::format("consumer = {} AND business_key = {}", quote_literal(pg, consumer),
-                     quote_literal(pg, business_key));
+  // These bytes, whatever client_encoding the handler has set.
+  return fmt::format(
+      "consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND business_key = convert_from(decode('{}', 'hex'), "
+      "'UTF8')",
+      detail::to_hex(consumer), detail::to_hex(business_key));
 }
 
 ClaimReply PostgresqlSession::claim(const ClaimRow& row) { return claim_with("", row); }

@@ -1,5 +1,7 @@
 #include "backend/sqlite3_session.hpp"
 
+#include <thread>
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
@@ -18,8 +20,6 @@ constexpr auto commit_sql = "COMMIT";
 constexpr auto mark_sql =
     "UPDATE main.txinbox_consumed_message SET state = 'torn' "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'consumed'";
-
-std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
 bool try_exec(::sqlite3* connection, const std::string& sql) noexcept {
   return sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
@@ -66,9 +66,9 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
 
 /// A pool's statements stay prepared. Those of a caller's session are used once: the caller may close
 /// the session at any time, and SQLite refuses to close while statements are prepared.
-Sqlite3Statement& Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
+Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
   if (!pooled_ || !slot.prepared()) slot.prepare(connection(), sql);
-  return slot;
+  return {slot, pooled_};
 }
 
 void Sqlite3Session::release_statements() noexcept {
@@ -82,16 +82,35 @@ void Sqlite3Session::configure(const PoolOptions& options) {
   configured_ = connection();
   sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
   // WAL is a property of the file and refused for those that have none (in memory); `doctor` tells.
-  for (const char* setting : {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"}) {
+  // The switch to WAL does not wait for others that open the new file.
+  const auto give_up = std::chrono::steady_clock::now() + lock_timeout_;
+  Sqlite3Statement wal(configured_, "PRAGMA journal_mode = WAL");
+  for (;;) {
+    const int result = wal.try_run();
+    if (result == SQLITE_OK) break;
+    if ((result & 0xFF) != SQLITE_BUSY || std::chrono::steady_clock::now() > give_up) {
+      throw_sqlite3_error(configured_, result, "cannot set the journal mode");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  for (const char* setting : {"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"}) {
     Sqlite3Statement(configured_, setting).run();
   }
   hooks_in_place(configured_);
+  begin_.prepare(configured_, begin_sql);  // keeps the address from being used again, see `intact`
 }
 
 void Sqlite3Session::remember_settings() {
   int enabled = 0;
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &enabled);
   foreign_keys_ = enabled != 0;
+  const auto value = [&](const char* pragma) {
+    Sqlite3Statement query(configured_, pragma);
+    return query.fetch() ? query.integer(0) : 0;
+  };
+  lock_timeout_ = std::chrono::milliseconds(value("PRAGMA busy_timeout"));
+  restore_ = "PRAGMA synchronous = " + std::to_string(value("PRAGMA synchronous")) +
+             "; PRAGMA query_only = " + std::to_string(value("PRAGMA query_only"));
 }
 
 void Sqlite3Session::use_schema(const std::string& /*always main*/) {}
@@ -100,7 +119,7 @@ bool Sqlite3Session::clean() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_exec(configured_, "ROLLBACK")) return false;
   restore();
-  return true;
+  return try_exec(configured_, restore_);
 }
 
 /// Ends the guard, and undoes what a handler may have changed. None of it does I/O.
@@ -120,7 +139,10 @@ bool Sqlite3Session::intact() noexcept {
   if (now == configured_ || configured_ == nullptr) return now != nullptr;
   if (begin_.prepared()) {
     release_statements();
-    sqlite3_close(configured_);  // which SOCI could not: it rolls back and frees the locks
+    sqlite3_commit_hook(configured_, nullptr, nullptr);
+    sqlite3_rollback_hook(configured_, nullptr, nullptr);
+    try_exec(configured_, "ROLLBACK");  // frees the locks even if the handler has statements on it
+    sqlite3_close(configured_);         // which SOCI could not
   }
   return false;
 }
@@ -146,12 +168,11 @@ void Sqlite3Session::begin(const Token& guard) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
-    statement(begin_, begin_sql).run();
+    statement(begin_, begin_sql)->run();
     if (pooled_) {
       *hooks_ = {.guarding = true};
       hooks_in_place(db);
     } else {
-      begin_.finalize();
       Sqlite3Statement(db, "SAVEPOINT " + guard_name(guard)).run();
     }
   } catch (...) {
@@ -163,29 +184,26 @@ void Sqlite3Session::begin(const Token& guard) {
 
 ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   ::sqlite3* db = connection();
-  auto& insert = statement(insert_, insert_sql);
-  insert.bind_text(1, row.consumer);
-  insert.bind_text(2, row.business_key);
-  insert.bind_text_or_null(3, row.message_id);
-  insert.bind_blob(4, row.token->bytes().data(), row.token->bytes().size());
-  insert.run();
-  const bool inserted = sqlite3_changes(db) == 1;
-  if (!pooled_) insert.finalize();
-  if (inserted) return {ClaimStatus::inserted};
+  const auto insert = statement(insert_, insert_sql);
+  insert->bind_text(1, row.consumer);
+  insert->bind_text(2, row.business_key);
+  insert->bind_text_or_null(3, row.message_id);
+  insert->bind_blob(4, row.token->bytes().data(), row.token->bytes().size());
+  insert->run();
+  if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
 
-  auto& select = statement(select_, select_sql);
-  select.bind_text(1, row.consumer);
-  select.bind_text(2, row.business_key);
+  const auto select = statement(select_, select_sql);
+  select->bind_text(1, row.consumer);
+  select->bind_text(2, row.business_key);
   ClaimReply reply{ClaimStatus::vanished};
-  if (select.fetch()) {
+  if (select->fetch()) {
     reply.status = ClaimStatus::exists;
-    reply.row.state = select.text(0);
-    reply.row.token_hex = select.text(1);
-    if (!select.is_null(2)) reply.row.result = select.text(2);
-    reply.row.lease_remaining = std::chrono::milliseconds(select.integer(3));
+    reply.row.state = select->text(0);
+    reply.row.token_hex = select->text(1);
+    if (!select->is_null(2)) reply.row.result = select->text(2);
+    reply.row.lease_remaining = std::chrono::milliseconds(select->integer(3));
   }
-  select.reset();
-  if (!pooled_) select.finalize();
+  select->reset();
   return reply;
 }
 
@@ -198,17 +216,15 @@ CommitStatus Sqlite3Session::commit(const Token& guard, const std::vector<Stored
     return CommitStatus::not_ours;
   }
   for (const StoredResult& each : results) {
-    auto& store = statement(store_, store_sql);
-    store.bind_text(1, each.consumer);
-    store.bind_text(2, each.business_key);
-    store.bind_blob(3, each.result.data(), each.result.size());
-    store.run();
-    if (!pooled_) store.finalize();
+    const auto store = statement(store_, store_sql);
+    store->bind_text(1, each.consumer);
+    store->bind_text(2, each.business_key);
+    store->bind_blob(3, each.result.data(), each.result.size());
+    store->run();
   }
   hooks_->committing = true;
-  const int result = statement(commit_, commit_sql).try_run();
+  const int result = statement(commit_, commit_sql)->try_run();
   hooks_->committing = false;
-  if (!pooled_) commit_.finalize();
   if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
   restore();
   turn_->end();
@@ -236,14 +252,12 @@ RollbackStatus Sqlite3Session::roll_back(const Token& guard) noexcept {
 
 bool Sqlite3Session::mark_torn(const ClaimRow& row) {
   ::sqlite3* db = connection();
-  auto& mark = statement(mark_, mark_sql);
-  mark.bind_text(1, row.consumer);
-  mark.bind_text(2, row.business_key);
-  mark.bind_blob(3, row.token->bytes().data(), row.token->bytes().size());
-  mark.run();
-  const bool marked = sqlite3_changes(db) > 0;
-  if (!pooled_) mark.finalize();
-  return marked;
+  const auto mark = statement(mark_, mark_sql);
+  mark->bind_text(1, row.consumer);
+  mark->bind_text(2, row.business_key);
+  mark->bind_blob(3, row.token->bytes().data(), row.token->bytes().size());
+  mark->run();
+  return sqlite3_changes(db) > 0;
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

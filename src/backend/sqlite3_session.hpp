@@ -45,8 +45,24 @@ class Sqlite3Session final : public Session {
   static int on_commit(void*);
   static void on_rollback(void*);
 
+  /// A statement for one run, which a pool's connection keeps prepared.
+  class Use {
+   public:
+    Use(Sqlite3Statement& statement, bool keep) noexcept : statement_(statement), keep_(keep) {}
+    ~Use() {
+      if (!keep_) statement_.finalize();
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    Sqlite3Statement* operator->() const noexcept { return &statement_; }
+
+   private:
+    Sqlite3Statement& statement_;
+    bool keep_;
+  };
+
   ::sqlite3* connection();
-  Sqlite3Statement& statement(Sqlite3Statement& slot, const char* sql);
+  Use statement(Sqlite3Statement& slot, const char* sql);
   void release_statements() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
   void enter_queue(::sqlite3*);
@@ -58,6 +74,7 @@ class Sqlite3Session final : public Session {
   ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
+  std::string restore_;  ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
   Sqlite3Statement begin_, insert_, select_, store_, commit_, mark_;

@@ -52,8 +52,8 @@ TEST_CASE("each error has its action, and what is unknown is delivered again") {
 }
 
 TEST_CASE("transient errors are told by their code, whatever the text says") {
-  for (const int number :
-       {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2003, 1290, 1836, 1792, 1047, 1040}) {
+  for (const int number : {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969,
+                           3024, 2002, 2005, 3101, 2003, 1290, 1836, 1792, 1047, 1040}) {
     CAPTURE(number);
     CHECK(is_transient(mysql(number)));
   }
@@ -62,7 +62,7 @@ TEST_CASE("transient errors are told by their code, whatever the text says") {
     CHECK(!is_transient(mysql(number)));
   }
   for (const char* state : {"40P01", "55P03", "40001", "08000", "08001", "08006", "57P01", "57P02", "57P03", "57014",
-                            "25006", "25P03", "53300"}) {
+                            "25006", "25P03", "25P04", "53300"}) {
     CAPTURE(state);
     CHECK(is_transient(postgresql(state)));
   }
