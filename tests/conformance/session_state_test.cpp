@@ -1,0 +1,235 @@
+// States of a session that a consumer meets or leaves: none makes it hang, lie or leak.
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <soci/sqlite3/soci-sqlite3.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+const Message order{.business_key = "order123"};
+
+TEST_CASE("a caller's session that was lost is called transient, not inside a transaction") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  kill_connection(*sql, db);
+  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "transient");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "transient");
+  CHECK(thrown_by([&] { Transaction transaction(*sql); }) == "transient");
+}
+
+TEST_CASE("after a deadlock of the caller's own, a session is not taken for inside a transaction") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  prepare_guard_case(db);
+  const auto sql = db.session();
+  sql->begin();
+  *sql << "update pair set n = n + 1 where id = 1";
+  const auto other = db.session();
+  other->begin();
+  *other << "update ballast set n = n + 1";
+  *other << "update pair set n = n + 1 where id = 2";
+  std::thread crossing([&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
+  std::this_thread::sleep_for(milliseconds(200));
+  CHECK(thrown_by([&] { *sql << "update pair set n = n + 1 where id = 2"; }) == "transient");
+  crossing.join();
+  other->rollback();
+  CHECK(thrown_by([&] { verify(*sql); }) == "nothing");
+}
+
+TEST_CASE("with autocommit off, a refused check leaves no transaction open") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  const auto sql = db.session();
+  *sql << "set autocommit = 0";
+  TxConsumer consumer(*sql, "svc");
+  db.run("update txinbox_schema set version = 0");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "schema_outdated");
+  CHECK(thrown_by([&] { Transaction transaction(*sql); }) == "schema_outdated");
+  db.run("update txinbox_schema set version = 1");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a handler may call a procedure that returns rows") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  db.run("create procedure returning_rows() begin insert into effect values ('called'); select 1; end");
+  const auto call = [](soci::session& s, Delivery&) {
+    int one = 0;
+    s << "call returning_rows()", soci::into(one);
+  };
+  Pool pool = db.pool(1);
+  TxConsumer pooled(pool, "pooled");
+  CHECK(pooled.consume(order, call).outcome == Outcome::consumed);
+  const auto sql = db.session();
+  TxConsumer own(*sql, "own");
+  CHECK(own.consume(order, call).outcome == Outcome::consumed);
+  CHECK(own.consume({.business_key = "next"}, add_effect).outcome == Outcome::consumed);
+  CHECK(db.effects_of("called") == 2);
+}
+
+TEST_CASE("a session of any character set keeps its values apart from its SQL") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  Pool pool = open_pool(db.url() + "?charset=gbk", {.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  const std::string value = "中\\'), ('injected') -- ";
+  (void)consumer.consume(order,
+                         [&](soci::session& s, Delivery&) { s << "insert into effect values (:v)", soci::use(value); });
+  CHECK(db.effects_of("injected") == 0);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("time-outs and read-only modes that a user changed are not left to the next") {
+  EffectDatabase db;
+  const bool mariadb = db.is_mariadb();
+  const std::string change = on_sqlite3()      ? "pragma query_only = 1"
+                             : on_postgresql() ? "set default_transaction_read_only = on"
+                             : mariadb         ? "set max_statement_time = 0, tx_read_only = 1"
+                                               : "set max_execution_time = 0, transaction_read_only = 1";
+  const std::string query = on_sqlite3()      ? "select query_only from pragma_query_only"
+                            : on_postgresql() ? "select current_setting('default_transaction_read_only')"
+                            : mariadb         ? "select concat(@@max_statement_time, ' ', @@tx_read_only)"
+                                              : "select concat(@@max_execution_time, ' ', @@transaction_read_only)";
+  Pool pool = db.pool(1);
+  const auto now = [&] {
+    std::string value;
+    pool.acquire().session() << query, soci::into(value);
+    return value;
+  };
+  const std::string before = now();
+  pool.acquire().session() << change;
+  CHECK(now() == before);
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a setting that is NULL is restored as such") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(
+      PoolOptions{.connections = 1, .on_connect = [](soci::session& s) { s << "set character_set_results = NULL"; }});
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a connection that its user opened anew is noticed, also before its first message") {
+  EffectDatabase db;
+  int connects = 0;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session&) { ++connects; }});
+  for (int i = 0; i < 5; ++i) pool.acquire().session().reconnect();
+  auto connection = pool.acquire();
+  CHECK(connects == 6);
+}
+
+TEST_CASE("a caller's SQLite session can be closed after it met a lock") {
+  if (!on_sqlite3()) return;
+  EffectDatabase db;
+  const auto other = db.session();
+  *other << "begin immediate";
+  const std::string file = db.url().substr(std::string("sqlite://").size());
+  const auto sql = std::make_unique<soci::session>(soci::sqlite3, "dbname=" + file + " timeout=0");
+  TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "transient");
+  other->rollback();
+  const auto open_files = [&] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      count += std::filesystem::read_symlink(entry.path(), gone).string().starts_with(file) ? 1 : 0;
+    }
+    return count;
+  };
+  const int before = open_files();
+  sql->close();
+  CHECK(open_files() < before);
+}
+
+TEST_CASE("a handler that reconnects with a statement of its own alive does not keep the file locked") {
+  if (!on_sqlite3()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(300)});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  std::unique_ptr<soci::statement> alive;
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {
+            add_effect(s, d);
+            alive = std::make_unique<soci::statement>((s.prepare << "select count(*) from effect"));
+            s.reconnect();
+          });
+        }) == "transaction_lost");
+  CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == Outcome::consumed);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a new SQLite file can be opened by many at once") {
+  if (!on_sqlite3()) return;
+  for (int round = 0; round < 5; ++round) {
+    const TestDatabase db(TestDatabase::Tables::none);
+    std::vector<std::string> threw(8);
+    std::vector<std::thread> threads;
+    for (std::string& each : threw) {
+      threads.emplace_back([&] { each = thrown_by([&] { auto pool = open_pool(db.url(), {.connections = 1}); }); });
+    }
+    for (std::thread& each : threads) each.join();
+    CHECK(threw == std::vector<std::string>(8, "nothing"));
+  }
+}
+
+TEST_CASE("a malformed connection string is refused, and none of its words is repeated") {
+  if (!on_postgresql()) return;
+  try {
+    auto pool = open_pool("soci:postgresql://dbname=x password=hunter secret2");
+    FAIL("it was opened");
+  } catch (const Error& e) {
+    CHECK(e.code() == ErrorCode::invalid_argument);
+    CHECK(std::string(e.what()).find("secret2") == std::string::npos);
+  }
+}
+
+TEST_CASE("an observer may consume on the same pool") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer audit(pool, "audit");
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) {
+                        (void)audit.consume({.business_key = std::string(e.business_key)}, add_effect);
+                      }});
+  (void)consumer.consume(order, add_effect);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("no run begins after the policy's time, the wait before it included") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  int runs = 0;
+  TxConsumer consumer(pool, "svc",
+                      {.retry = {.max_attempts = 1000,
+                                 .initial_backoff = std::chrono::hours(1000),
+                                 .max_backoff = std::chrono::hours(1000),
+                                 .max_elapsed = milliseconds(1000)}});
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](soci::session&, Delivery&) {
+            ++runs;
+            throw Error(ErrorCode::acquire_timeout, "transient");
+          });
+        }) == "acquire_timeout");
+  CHECK(runs == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
