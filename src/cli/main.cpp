@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <iostream>
 
@@ -25,6 +26,11 @@ int status_of(const txinbox::Error& error) {
     default:
       return exit_database;
   }
+}
+
+bool is_subcommand(const CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(all.begin(), all.end(), [&](const CLI::App* each) { return each->check_name(name); });
 }
 
 int run_reporting_errors(const Run& run) {
@@ -70,6 +76,10 @@ int main(int argc, char** argv) {
   add_status(app, run);
   add_show(app, run);
   add_forget(app, run);
+  if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
+    message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
+    return exit_usage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

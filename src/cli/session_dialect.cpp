@@ -96,7 +96,7 @@ void check_sql(soci::session& session, const Script& script, const Dialect& dial
       if (!says_wrong_sql(code, dialect.database)) continue;
       const auto text = fmt::format("SQL statement {}: {}", i + 1, describe_setup_error(error));
       // MySQL allows values in places where PREPARE allows no question mark.
-      if (code != "1064") throw UsageError(text);
+      if (code != "1064" || statement.names.empty()) throw UsageError(text);
       message("txinbox: warning: " + text);
     }
     if (!only_changes_rows(statement.text)) return;

@@ -48,12 +48,18 @@ void check_keeps_transaction(const std::vector<Token>& tokens, Database database
                               "message has a transaction of its own (bodies with BEGIN … END are not supported)",
                               verb));
   }
-  constexpr std::array<std::string_view, 9> ddl{"CREATE", "ALTER",  "DROP", "TRUNCATE", "RENAME",
-                                                "GRANT",  "REVOKE", "LOCK", "UNLOCK"};
-  if (database == Database::mysql && any_of(verb, ddl) && second != "TEMPORARY") {
-    refuse(first, fmt::format("MariaDB and MySQL commit at {}, which would end the transaction that the message is "
-                              "consumed in; run it beforehand",
-                              verb));
+  constexpr std::array<std::string_view, 21> committing{
+      "CREATE", "ALTER",  "DROP",    "TRUNCATE",  "RENAME", "GRANT", "REVOKE",
+      "LOCK",   "UNLOCK", "ANALYZE", "OPTIMIZE",  "REPAIR", "CHECK", "FLUSH",
+      "RESET",  "CACHE",  "INSTALL", "UNINSTALL", "CHANGE", "STOP",  "PURGE"};
+  const bool executes_text = verb == "EXECUTE" && second == "IMMEDIATE";
+  const bool sets_statement = verb == "SET" && (second == "STATEMENT" || second == "PASSWORD");
+  if (database == Database::mysql && second != "TEMPORARY" &&
+      (any_of(verb, committing) || executes_text || sets_statement)) {
+    refuse(first,
+           fmt::format("MariaDB and MySQL commit at {} or can, which would end the transaction that the message is "
+                       "consumed in; run it beforehand",
+                       verb));
   }
   if (database == Database::postgresql && verb == "COPY") {
     refuse(first, "COPY is not supported; write INSERT");

@@ -41,6 +41,7 @@ TEST_CASE("a command line that cannot be meant is status 2") {
            consume({"--key", "/a", "--sql", ""}),
            consume({"--key", "/a", "--sql", "commit"}),
            consume({"--key", "/a", "--sql-file", "/nonexistent/x.sql"}),
+           consume({"--key", "/a", "--sql-file", "/"}),
            consume({"--key", "/a", "--sql", "select :b", "--bind", "c=/c"}),
            consume({"--key", "/a", "--sql", "select :b", "--bind", "b"}),
            consume({"--key", "/a", "--sql", "select 1", "--message-id", "id"}),
@@ -54,6 +55,31 @@ TEST_CASE("a command line that cannot be meant is status 2") {
     CHECK(ended.out.empty());
     CHECK(ended.err.starts_with("txinbox: "));
   }
+}
+
+TEST_CASE("a subcommand that does not exist is named") {
+  const Ended ended = run({"frobnicate"});
+  CHECK(ended.status == 2);
+  CHECK(ended.err.find("'frobnicate'") != std::string::npos);
+}
+
+TEST_CASE("a look at a SQLite file that is not there does not make it; migrate does") {
+  const auto file = std::filesystem::temp_directory_path() / ("txinbox-cli-" + std::to_string(getpid()) + ".db");
+  const std::string db = "sqlite://" + file.string();
+  for (const Command::Arguments& arguments :
+       {Command::Arguments{"doctor"},
+        {"status"},
+        {"show", "--consumer", "c", "k"},
+        {"forget", "--consumer", "c", "k"},
+        {"consume", "--consumer", "c", "--key", "/a", "--sql", "select 1", "/dev/null"}}) {
+    const Ended ended = run(arguments, db);
+    CHECK(ended.status == 3);
+    CHECK(ended.err.find("there is no such file") != std::string::npos);
+    CHECK(!std::filesystem::exists(file));
+  }
+  CHECK(run({"migrate"}, db).status == 0);
+  CHECK(run({"status"}, db).status == 0);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + suffix);
 }
 
 TEST_CASE("--bind takes one value, so that the file may follow it") {

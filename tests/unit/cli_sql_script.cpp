@@ -128,7 +128,8 @@ TEST_CASE("what would end the transaction is refused up front") {
     CHECK_FALSE(refused("update t set state = 'end', begin_at = :x", database));
   }
   for (const char* sql : {"set autocommit=1", "SET @@session.autocommit = 1", "xa end 'x'", "create table t(a int)",
-                          "truncate t", "lock tables t write"}) {
+                          "truncate t", "lock tables t write", "analyze table t", "flush tables",
+                          "execute immediate 'commit'", "set statement max_statement_time=1 for commit"}) {
     CHECK(refused(sql, Database::mysql));
   }
   CHECK_FALSE(refused("create temporary table t(a int)", Database::mysql));
