@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/connection_string.hpp"
 #include "backend/mysql_catalog.hpp"
 #include "backend/mysql_session.hpp"
 #include "url.hpp"
@@ -23,15 +24,6 @@ constexpr unsigned er_query_timeout_mysql = 3024;
 constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
 constexpr unsigned er_read_only_mode = 1836;
 constexpr unsigned er_group_replication_rollback = 3101;  // MySQL: certification failed at COMMIT
-
-void append(std::string& string, std::string_view name, std::string_view value) {
-  string += fmt::format("{}{}='", string.empty() ? "" : " ", name);
-  for (const char c : value) {
-    if (c == '\'' || c == '\\') string += '\\';
-    string += c;
-  }
-  string += '\'';
-}
 
 /// The password that the [client] group of the client library's option files holds for this account.
 /// The library reads them only while it connects, and SOCI does not ask it to, so a connection of its
@@ -61,7 +53,8 @@ class MysqlDatabase final : public Database {
     const auto connect_timeout = ceil<seconds>(options.connect_timeout).count();
     if (url.scheme != "soci") add_url(string, url, static_cast<unsigned>(connect_timeout));
     const auto add_default = [&](std::string_view name, auto value) {
-      if (string.find(std::string(name) + "=") == std::string::npos) append(string, name, std::to_string(value));
+      if (string.find(std::string(name) + "=") == std::string::npos)
+        append_parameter(string, name, std::to_string(value));
     };
     const auto silence = ceil<seconds>(longest_statement(options)).count();
     add_default("connect_timeout", connect_timeout);
@@ -137,7 +130,7 @@ class MysqlDatabase final : public Database {
     std::string password = url.password;
     if (password.empty()) password = password_from_option_files(url, socket, connect_timeout);
     const auto add = [&](std::string_view name, std::string_view value) {
-      if (!value.empty()) append(string, name, value);
+      if (!value.empty()) append_parameter(string, name, value);
     };
     add("host", url.host);
     add("port", url.port);

@@ -28,9 +28,7 @@ class MysqlCatalog final : public Catalog {
   }
 
   std::string qualified(const std::string& schema, std::string_view table) override {
-    std::string name = "`";
-    for (const char c : schema) name.append(c == '`' ? 2 : 1, c);
-    return fmt::format("{}`.`{}`", name, table);
+    return fmt::format("{}.`{}`", quoted_identifier(schema), table);
   }
 
   std::string literal(std::string_view text) override { return hex_literal(text); }

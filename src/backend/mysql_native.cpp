@@ -62,6 +62,12 @@ void throw_mysql_error(MYSQL* connection) {
 
 std::string hex_literal(std::string_view bytes) { return "x'" + detail::to_hex(bytes) + "'"; }
 
+std::string quoted_identifier(std::string_view name) {
+  std::string quoted = "`";
+  for (const char c : name) quoted.append(c == '`' ? 2 : 1, c);
+  return quoted + "`";
+}
+
 std::string quoted(std::string_view text) {
   std::string literal = "'";
   for (const char c : text) {

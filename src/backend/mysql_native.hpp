@@ -41,6 +41,9 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 /// A literal x'…': these very bytes, whatever character set and sql_mode the session has.
 std::string hex_literal(std::string_view bytes);
 
+/// `name`, quoted.
+std::string quoted_identifier(std::string_view name);
+
 /// 'text' with its quotes and backslashes escaped: for names and values that the server itself gave.
 std::string quoted(std::string_view text);
 

@@ -111,9 +111,7 @@ void MysqlSession::remember_settings() {
 }
 
 void MysqlSession::use_schema(const std::string& schema) {
-  std::string name = "`";
-  for (const char c : schema) name += c == '`' ? "``" : std::string(1, c);
-  table_ = name + "`.txinbox_consumed_message";
+  table_ = quoted_identifier(schema) + ".txinbox_consumed_message";
 }
 
 std::vector<Problem> MysqlSession::unsafe_settings() {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/connection_string.hpp"
 #include "backend/postgresql_catalog.hpp"
 #include "backend/postgresql_session.hpp"
 #include "url.hpp"
@@ -34,15 +35,6 @@ constexpr std::array meanings = {
     Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
 };
 
-void append(std::string& conninfo, std::string_view name, std::string_view value) {
-  conninfo += fmt::format("{}{}='", conninfo.empty() ? "" : " ", name);
-  for (const char c : value) {
-    if (c == '\'' || c == '\\') conninfo += '\\';
-    conninfo += c;
-  }
-  conninfo += '\'';
-}
-
 class PostgresqlDatabase final : public Database {
  public:
   std::string_view name() const noexcept override { return "postgresql"; }
@@ -50,7 +42,7 @@ class PostgresqlDatabase final : public Database {
   std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
     std::string conninfo = url.scheme == "soci" ? url.path : std::string();
     const auto add = [&](std::string_view name, std::string_view value) {
-      if (!value.empty()) append(conninfo, name, value);
+      if (!value.empty()) append_parameter(conninfo, name, value);
     };
     add("host", url.host);
     add("port", url.port);
@@ -67,7 +59,7 @@ class PostgresqlDatabase final : public Database {
              conninfo.find(std::string(name) + " =") != std::string::npos;
     };
     const auto add_default = [&](std::string_view name, const std::string& value) {
-      if (!given(name)) append(conninfo, name, value);
+      if (!given(name)) append_parameter(conninfo, name, value);
     };
     using std::chrono::ceil;
     using std::chrono::seconds;

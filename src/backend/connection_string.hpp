@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// Adds name='value' to a connection string. SOCI's MySQL backend and libpq read the same form, in which
+/// a backslash escapes quotes and itself.
+inline void append_parameter(std::string& string, std::string_view name, std::string_view value) {
+  if (!string.empty()) string += ' ';
+  string.append(name).append("='");
+  for (const char c : value) {
+    if (c == '\'' || c == '\\') string += '\\';
+    string += c;
+  }
+  string += '\'';
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend
