@@ -142,7 +142,7 @@ bool Sqlite3Session::intact() noexcept {
     sqlite3_commit_hook(configured_, nullptr, nullptr);
     sqlite3_rollback_hook(configured_, nullptr, nullptr);
     try_exec(configured_, "ROLLBACK");  // frees the locks even if the handler has statements on it
-    sqlite3_close(configured_);         // which SOCI could not
+    sqlite3_close_v2(configured_);      // which SOCI could not: at the latest with the last of them
   }
   return false;
 }
