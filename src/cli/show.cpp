@@ -4,23 +4,16 @@
 #include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
-#include "database_option.hpp"
 #include "exit_status.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
+#include "row_options.hpp"
 #include "subcommands.hpp"
 #include "table.hpp"
 #include "utf8.hpp"
 
 namespace txinbox::cli {
 namespace {
-
-struct ShowOptions {
-  DatabaseOption database;
-  std::string consumer;
-  std::string key;
-  bool json = false;
-};
 
 std::string as_json(const ConsumedMessage& row) {
   nlohmann::ordered_json json = {{"consumer", row.consumer},       {"business_key", row.business_key},
@@ -47,14 +40,11 @@ std::string as_text(const ConsumedMessage& row) {
   return text.substr(0, text.rfind("stored")) + label + text_or_hex(*row.stored);
 }
 
-int run_show(const ShowOptions& options) {
+int run_show(const RowOptions& options) {
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   const auto row = find(connection.session(), options.consumer, options.key);
-  if (!row) {
-    message("txinbox: there is no row of this consumer and business key");
-    return exit_found;
-  }
+  if (!row) return no_such_row();
   Output output;
   output.line(options.json ? as_json(*row) : as_text(*row));
   return output.failed() ? exit_stopped : exit_ok;
@@ -63,14 +53,9 @@ int run_show(const ShowOptions& options) {
 }  // namespace
 
 void add_show(CLI::App& app, Run& run) {
-  auto options = std::make_shared<ShowOptions>();
+  auto options = std::make_shared<RowOptions>();
   auto* command = app.add_subcommand("show", "Print what is recorded for one business key");
-  options->database.add_to(*command);
-  command->add_option("--consumer", options->consumer, "The consumer's name")->required()->type_name("NAME");
-  command->add_option("key", options->key, "The business key; -- before one that begins with a dash")
-      ->required()
-      ->option_text("BUSINESS_KEY");
-  command->add_flag("--json", options->json, "Print JSON");
+  options->add_to(*command);
   command->callback([options, &run] { run = [options] { return run_show(*options); }; });
 }
 
