@@ -31,7 +31,7 @@ install(FILES cmake/FindSOCI.cmake cmake/FindMySQL.cmake DESTINATION "${TXINBOX_
 
 # The pkg-config file. SOCI has none of its own, so its libraries are named here.
 set(pc_libs "")
-set(pc_requires fmt)
+set(pc_requires fmt libcrypto)
 foreach(component IN LISTS txinbox_databases)
   string(TOLOWER ${component} name)
   string(APPEND pc_libs " -lsoci_${name}")

@@ -1,14 +1,28 @@
-#include <utility>
-
 #include <txinbox/delivery.hpp>
 
+#include <utility>
+
+#include "connection_locals.hpp"
 #include "key.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
 
+Delivery::Delivery(const Message& message, int attempt, std::stop_token stop, std::size_t index)
+    : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
+
+Delivery::~Delivery() = default;
+
 void Delivery::store(std::string result) {
   detail::check_result(result);
   stored_ = std::move(result);
+}
+
+std::shared_ptr<void>& Delivery::connection_local(const std::type_info& type) {
+  if (locals_ == nullptr) {
+    own_locals_ = std::make_unique<detail::ConnectionLocals>();
+    locals_ = own_locals_.get();
+  }
+  return locals_->of(type);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

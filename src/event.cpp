@@ -8,6 +8,8 @@ std::string_view to_string(EventType type) noexcept {
       return "consumed";
     case EventType::already_consumed:
       return "already_consumed";
+    case EventType::conflict:
+      return "conflict";
     case EventType::in_progress:
       return "in_progress";
     case EventType::parked:

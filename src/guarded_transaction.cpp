@@ -8,12 +8,6 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 using backend::ClaimStatus;
 
-int mark_torn(backend::Session& session, const std::vector<OwnClaim>& claims) {
-  int marked = 0;
-  for (const OwnClaim& claim : claims) marked += session.mark_torn(claim.row()) ? 1 : 0;
-  return marked;
-}
-
 void throw_transaction_lost(bool torn) {
   if (torn) {
     throw Error(ErrorCode::transaction_lost,
@@ -37,25 +31,34 @@ bool is_transaction_lost(const std::exception_ptr& error) noexcept {
   }
 }
 
-void GuardedTransaction::begin() {
-  state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
-  session_.begin(token_);
+backend::ClaimRow GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
+  return {consumer, candidate.message->business_key, candidate.message->message_id, candidate.content_hash, &token_};
 }
 
-backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Message& message) {
+void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& candidate, Work work) {
+  claims_.push_back({std::string(consumer), candidate.message->business_key, token_, work});
+}
+
+void GuardedTransaction::begin() {
+  state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
+  session_.begin();
+}
+
+backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Candidate& candidate) {
   if (state_ != State::not_begun && state_ != State::open) {
     throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
   }
-  const backend::ClaimRow row{consumer, message.business_key, message.message_id, &token_};
+  const backend::ClaimRow row = row_of(consumer, candidate);
   // A row can be removed between the refused insert and the read; who does that all the time is not
   // waited for.
   constexpr int tries = 5;
   for (int i = 0; i < tries; ++i) {
     const bool begun = state_ == State::open;
-    state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
-    auto reply = begun ? session_.claim(row) : session_.begin_and_claim(token_, row);
+    state_ = State::open;
+    auto reply = begun ? session_.claim(row) : session_.begin_and_claim(row);
+    if (reply.ended) state_ = State::not_begun;
     if (reply.status == ClaimStatus::inserted) {
-      claims_.push_back({std::string(consumer), message.business_key, token_});
+      note_claim(consumer, candidate, Work::begun);
       return nullptr;
     }
     if (reply.status == ClaimStatus::exists) {
@@ -68,17 +71,45 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
       "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
 }
 
-void GuardedTransaction::commit(const std::optional<std::string>& result) {
-  std::vector<backend::StoredResult> results;
-  if (result) {
-    for (const OwnClaim& each : claims_) results.push_back({each.consumer, each.business_key, *result});
+std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_claim_all(
+    std::string_view consumer, std::span<const Candidate> candidates) {
+  std::vector<backend::ClaimRow> rows;
+  rows.reserve(candidates.size());
+  for (const Candidate& each : candidates) rows.push_back(row_of(consumer, each));
+  state_ = State::open;
+  auto replies = session_.begin_and_claim_all(rows);
+  std::vector<std::optional<backend::ExistingRow>> existing(candidates.size());
+  claims_.reserve(candidates.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i].status == ClaimStatus::inserted) {
+      note_claim(consumer, candidates[i], Work::none);
+    } else if (replies[i].status == ClaimStatus::exists) {
+      existing[i] = std::move(replies[i].row);
+    } else if (const backend::ExistingRow* row = claim(consumer, candidates[i])) {
+      existing[i] = *row;
+    } else {
+      claims_.back().work = Work::none;
+    }
+  }
+  return existing;
+}
+
+void GuardedTransaction::commit(std::span<const backend::StoredResult> results) {
+  // What the closing round trip carries stays far below any server's limit; the rest goes before it.
+  constexpr std::size_t most_bytes = 256UL * 1024;
+  constexpr std::size_t statement_bytes = 2048;
+  std::size_t bytes = 0;
+  for (const backend::StoredResult& each : results) bytes += each.result.size() + statement_bytes;
+  for (; bytes > most_bytes; results = results.subspan(1)) {
+    session_.store(results.front());
+    bytes -= results.front().result.size() + statement_bytes;
   }
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
-    status = session_.commit(token_, results);
+    status = session_.commit(results);
   } catch (...) {
     if (session_.may_have_committed()) {
-      session_usable_ = session_.roll_back(token_) != backend::RollbackStatus::failed;
+      session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
       state_ = State::in_doubt;
     } else {
       roll_back();
@@ -96,7 +127,7 @@ void GuardedTransaction::commit(const std::optional<std::string>& result) {
 void GuardedTransaction::roll_back() noexcept {
   if (state_ != State::open) return;
   state_ = State::rolled_back;
-  const backend::RollbackStatus status = session_.roll_back(token_);
+  const backend::RollbackStatus status = session_.roll_back();
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status != backend::RollbackStatus::ours) unproven_ = std::move(claims_);
 }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,17 +16,29 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
+/// A message to claim, with the hash of its content.
+struct Candidate {
+  const Message* message;
+  std::string_view content_hash;
+};
+
 /// A claim that this process inserted, kept by value so that it can outlive its transaction.
 struct OwnClaim {
+  /// How much of its work is in the transaction: what to do with the claim if the handler, or a
+  /// neighbour in the batch, has committed it.
+  enum class Work {
+    none,      ///< Its handler has not begun: the claim is removed.
+    begun,     ///< It has: the claim is marked as torn.
+    complete,  ///< All of it, proven by the end of a step: the claim holds.
+  };
+
   std::string consumer;
   std::string business_key;
   Token token;
+  Work work;
 
-  backend::ClaimRow row() const { return {consumer, business_key, {}, &token}; }
+  backend::ClaimRow row() const { return {consumer, business_key, {}, {}, &token}; }
 };
-
-/// Marks those of the claims that are in the table as torn. Returns how many were.
-int mark_torn(backend::Session&, const std::vector<OwnClaim>&);
 
 /// Throws `Error` transaction_lost, with what is to be done.
 [[noreturn]] void throw_transaction_lost(bool torn);
@@ -34,10 +48,12 @@ bool is_transaction_lost(const std::exception_ptr&) noexcept;
 
 /// A transaction that proves that it is still itself before it commits.
 ///
-/// What its end leaves to the owner is told by `unproven`: claims that the handler may have committed,
-/// because the guard was gone or the connection was.
+/// What its end leaves to the owner is told by `take_unproven`: claims that the handler may have
+/// committed, because the guard was gone or the connection was.
 class GuardedTransaction {
  public:
+  using Work = OwnClaim::Work;
+
   explicit GuardedTransaction(backend::Session& session) : session_(session) {}
   ~GuardedTransaction() { roll_back(); }
   GuardedTransaction(const GuardedTransaction&) = delete;
@@ -47,11 +63,29 @@ class GuardedTransaction {
 
   void begin();
 
-  /// Inserts a claim; begins first, in the same round trip where possible, if `begin` was not called.
-  backend::ExistingRow* claim(std::string_view consumer, const Message&);
+  /// Inserts a claim, whose handler is taken to begin at once. If `begin` was not called it begins
+  /// first, in the same round trip where possible; if the row exists, the transaction may have ended.
+  /// Returns the row that exists, null when the claim is ours.
+  backend::ExistingRow* claim(std::string_view consumer, const Candidate&);
+
+  /// Begins and inserts claims of which no handler has begun, in one statement where possible. The
+  /// candidates are sorted by key, each key once. Returns the rows that exist, none where the claim is
+  /// ours.
+  std::vector<std::optional<backend::ExistingRow>> begin_and_claim_all(std::string_view consumer,
+                                                                       std::span<const Candidate>);
+
+  /// How many claims are ours so far.
+  std::size_t claims() const noexcept { return claims_.size(); }
+
+  /// Forgets the latest claim: its step was undone.
+  void drop_last_claim() noexcept { claims_.pop_back(); }
+
+  /// Notes how much of a claim's work is in the transaction. Claims count from 0, in the order in which
+  /// they were inserted.
+  void set_work(std::size_t claim, Work work) noexcept { claims_[claim].work = work; }
 
   /// Errors: `Error` transaction_lost, after the rollback; a database error as it was.
-  void commit(const std::optional<std::string>& result);
+  void commit(std::span<const backend::StoredResult> results);
 
   /// Does nothing when the transaction has ended.
   void roll_back() noexcept;
@@ -62,11 +96,14 @@ class GuardedTransaction {
   /// Whether the session came through in a usable state.
   bool session_usable() const noexcept { return session_usable_; }
 
-  /// Claims to mark as torn if they are in the table.
+  /// Claims that may be in the table although we did not commit them.
   std::vector<OwnClaim> take_unproven() noexcept { return std::exchange(unproven_, {}); }
 
  private:
   enum class State { not_begun, open, committed, rolled_back, in_doubt };
+
+  backend::ClaimRow row_of(std::string_view consumer, const Candidate&) const noexcept;
+  void note_claim(std::string_view consumer, const Candidate&, Work);
 
   backend::Session& session_;
   Token token_ = Token::random();

@@ -56,6 +56,7 @@ void check(const PoolOptions& options) {
 }  // namespace
 
 Slot::~Slot() {
+  if (session) locals.clear(*session);
   backend.reset();
   session.reset();
 }
@@ -75,6 +76,7 @@ PoolState::~PoolState() = default;
 std::unique_ptr<Slot> PoolState::connect() const {
   auto slot = std::make_unique<Slot>();
   slot->session = database_->open(connection_string_);
+  slot->locals = ConnectionLocals(*slot->session);
   slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
   slot->backend->configure(options_);
   if (options_.on_connect) {
@@ -92,8 +94,21 @@ void PoolState::forget_one() noexcept {
   {
     const std::lock_guard lock(mutex_);
     --open_;
+    ++lost_;
   }
   freed_.notify_one();
+}
+
+std::uint64_t PoolState::lost_connections() {
+  std::unique_ptr<Slot> dead;  // closed after the lock is released: that can take a while
+  const std::lock_guard lock(mutex_);
+  if (!idle_.empty() && !idle_.back()->backend->intact()) {
+    dead = std::move(idle_.back());
+    idle_.pop_back();
+    --open_;
+    ++lost_;
+  }
+  return lost_;
 }
 
 std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
@@ -112,6 +127,7 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
     idle_.pop_back();
     if (slot->backend->intact()) return slot;
     --open_;
+    ++lost_;
     dead.push_back(std::move(slot));  // the server closed it meanwhile
   }
   ++open_;

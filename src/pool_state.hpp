@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -10,6 +11,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/backend.hpp"
+#include "connection_locals.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -18,6 +20,7 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 struct Slot {
   std::unique_ptr<soci::session> session;
   std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
+  ConnectionLocals locals;                    ///< The handlers'; end before the session as well.
   bool verified = false;                      ///< The tables and the settings were checked.
   bool clean = true;                          ///< Nothing was done on it that `clean()` must undo.
   bool usable = true;                         ///< Not told to be closed.
@@ -32,6 +35,10 @@ class PoolState {
   ~PoolState();
 
   const PoolOptions& options() const noexcept { return options_; }
+
+  /// How many connections were found dead or had to be closed. Looks at an idle one first, without
+  /// I/O, so that a server's end is seen although nobody uses its connections.
+  std::uint64_t lost_connections();
 
   /// As `Pool::acquire`.
   std::unique_ptr<Slot> acquire(const std::stop_token& stop);
@@ -51,6 +58,7 @@ class PoolState {
   std::condition_variable_any freed_;
   std::vector<std::unique_ptr<Slot>> idle_;  ///< The last one used is taken first: it is warm.
   std::size_t open_ = 0;
+  std::uint64_t lost_ = 0;
 };
 
 /// Lets the library's own classes into `Pool` and `Connection`.

@@ -21,9 +21,22 @@ class RetrySchedule {
 
   std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
 
+  /// Counts from 1 again, with the first bound: there was progress. The time goes on.
+  void start_over() noexcept {
+    attempt_ = 1;
+    bound_ = policy_.initial_backoff;
+  }
+
+  const RetryPolicy& policy() const noexcept { return policy_; }
+
   /// Whether the policy allows another run after a wait of `backoff`.
   bool may_retry(std::chrono::milliseconds backoff = {}) const noexcept {
-    return attempt_ < policy_.max_attempts && elapsed() < policy_.max_elapsed - backoff;
+    return attempt_ < policy_.max_attempts && has_time(backoff);
+  }
+
+  /// Whether the policy's time lasts for a wait of `backoff`.
+  bool has_time(std::chrono::milliseconds backoff = {}) const noexcept {
+    return elapsed() < policy_.max_elapsed - backoff;
   }
 
   /// The next wait: random between zero and the bound, which then doubles.

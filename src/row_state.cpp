@@ -4,13 +4,17 @@
 
 #include <txinbox/error.hpp>
 
+#include "content_hash.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-Claim claim_for_state(std::string_view state) {
+Claim claim_for(const backend::ExistingRow& row, std::string_view content_hash) {
+  if (is_conflict(row.content_hash, content_hash)) return Claim::conflict;
+  const std::string& state = row.state;
   if (state == "consumed") return Claim::already_consumed;
   if (state == "consuming") return Claim::in_progress;
   if (state == "parked" || state == "torn") return Claim::parked;
-  throw Error(ErrorCode::unknown_state, "a row of txinbox_consumed_message has the state '" + std::string(state) +
+  throw Error(ErrorCode::unknown_state, "a row of txinbox_consumed_message has the state '" + state +
                                             "', which this version does not know; upgrade the library");
 }
 

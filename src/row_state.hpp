@@ -5,12 +5,16 @@
 #include <txinbox/transaction.hpp>
 #include <txinbox/version.hpp>
 
+#include "backend/backend.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// What a row in this state means to a duplicate. A state that this library does not know is an error:
 /// its message is delivered again, never taken for consumed.
 ///
+/// A row with the hash of another content is a conflict in any state.
+///
 /// Errors: `Error` unknown_state.
-Claim claim_for_state(std::string_view state);
+Claim claim_for(const backend::ExistingRow&, std::string_view content_hash);
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

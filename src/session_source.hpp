@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stop_token>
 
 #include "backend/backend.hpp"
+#include "connection_locals.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
 class Pool;
@@ -17,14 +19,20 @@ struct Slot;
 /// A session that is ready to consume on: checked, and with the tables found.
 class BorrowedSession {
  public:
-  BorrowedSession(soci::session& sql, backend::Session& backend) noexcept : sql_(&sql), backend_(&backend) {}
+  BorrowedSession(soci::session& sql, backend::Session& backend);
   BorrowedSession(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
   BorrowedSession(BorrowedSession&&) noexcept;
   BorrowedSession& operator=(BorrowedSession&&) = delete;
-  ~BorrowedSession();  ///< Gives a pool's session back.
+  ~BorrowedSession();  ///< Gives a pool's session back; ends what handlers kept with a caller's.
 
   soci::session& sql() const noexcept { return *sql_; }
   backend::Session& backend() const noexcept { return *backend_; }
+
+  /// What handlers keep with the connection.
+  ConnectionLocals& locals() noexcept;
+
+  /// Ends what handlers kept: after an error it is of no more use.
+  void drop_locals() noexcept;
 
   /// Says that what was done on it has been undone or committed, so that the pool need not clean it.
   void is_clean() noexcept;
@@ -40,6 +48,7 @@ class BorrowedSession {
   backend::Session* backend_;
   std::shared_ptr<PoolState> pool_;
   std::unique_ptr<Slot> slot_;
+  ConnectionLocals locals_;  ///< Of a caller's session.
 };
 
 /// Where a consumer's sessions come from: a pool, or the one session of the caller's.
@@ -47,6 +56,7 @@ class SessionSource {
  public:
   explicit SessionSource(std::shared_ptr<PoolState> pool);
   explicit SessionSource(soci::session& sql);
+  SessionSource(SessionSource&&) noexcept;
   ~SessionSource();
 
   /// Errors: those of `Pool::acquire`; of `verify`, at the first use of a session; `transaction_open`
@@ -55,6 +65,9 @@ class SessionSource {
 
   /// Whether a lost session is replaced by the next `borrow`.
   bool reconnects() const noexcept { return pool_ != nullptr; }
+
+  /// As `PoolState::lost_connections`; 0 for a caller's session.
+  std::uint64_t lost_connections();
 
   /// What tells this source from others, for the check against nesting.
   const void* identity() const noexcept;

@@ -1,8 +1,9 @@
 #include "token.hpp"
 
-#include <cstdint>
-#include <cstring>
-#include <random>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
 
 #include "hex.hpp"
 
@@ -10,16 +11,13 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 Token Token::random() {
   // The operating system's source; a generator of our own would have to be reseeded after a fork.
-  thread_local std::random_device source;
-  std::array<unsigned char, 16> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); i += sizeof(std::uint32_t)) {
-    const std::uint32_t word = source();
-    std::memcpy(bytes.data() + i, &word, sizeof word);
+  Token token;
+  if (::getentropy(token.bytes_.data(), token.bytes_.size()) != 0) {
+    throw std::system_error(errno, std::generic_category(), "getentropy");
   }
-  return Token(bytes);
+  return token;
 }
 
-Token::Token(const std::array<unsigned char, 16>& bytes)
-    : bytes_(bytes), hex_(to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {}
+std::string Token::hex() const { return to_hex(bytes()); }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

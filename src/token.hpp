@@ -2,28 +2,28 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include <txinbox/version.hpp>
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-/// 128 random bits, fresh for each run of a transaction. They name the guard's savepoint, which a
-/// handler therefore cannot set by accident, and mark the claims of this run.
+/// 128 random bits that nobody else has: they mark the claims of one run of a transaction, and name the
+/// guard's savepoint of a session.
 class Token {
  public:
   static Token random();
 
   /// 32 lower-case hexadecimal digits.
-  const std::string& hex() const noexcept { return hex_; }
-  const std::array<unsigned char, 16>& bytes() const noexcept { return bytes_; }
+  std::string hex() const;
+  std::string_view bytes() const noexcept { return {bytes_.data(), bytes_.size()}; }
 
   friend bool operator==(const Token& a, const Token& b) noexcept { return a.bytes_ == b.bytes_; }
 
  private:
-  explicit Token(const std::array<unsigned char, 16>& bytes);
+  Token() = default;
 
-  std::array<unsigned char, 16> bytes_;
-  std::string hex_;
+  std::array<char, 16> bytes_{};
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

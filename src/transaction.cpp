@@ -4,6 +4,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "aftermath.hpp"
+#include "content_hash.hpp"
 #include "guarded_transaction.hpp"
 #include "key.hpp"
 #include "row_state.hpp"
@@ -45,13 +47,14 @@ class Transaction::Impl {
   Claim claim(std::string_view consumer, const Message& message) {
     detail::check_consumer(consumer);
     detail::check_message(message);
-    const backend::ExistingRow* existing = guarded_.claim(consumer, message);
-    return existing == nullptr ? Claim::claimed : detail::claim_for_state(existing->state);
+    const detail::ContentHash hash(message.content);
+    const backend::ExistingRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
+    return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
   }
 
   void commit() {
     try {
-      guarded_.commit(std::nullopt);
+      guarded_.commit({});
     } catch (...) {
       const bool torn = mark_unproven();
       if (torn && detail::is_transaction_lost(std::current_exception())) detail::throw_transaction_lost(torn);
@@ -67,10 +70,12 @@ class Transaction::Impl {
  private:
   /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
   bool mark_unproven() noexcept {
-    const auto unproven = guarded_.take_unproven();
     if (!guarded_.session_usable()) return false;
     try {
-      return detail::mark_torn(*session_, unproven) > 0;
+      detail::Aftermath aftermath;
+      aftermath.take(guarded_);
+      aftermath.settle(*session_);
+      return !aftermath.take_torn().empty();
     } catch (...) {  // the error on the way is the one that counts
       return false;
     }

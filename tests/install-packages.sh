@@ -1,19 +1,23 @@
 #!/bin/sh
 # Installs the Debian 12 packages that are missing; does nothing, and needs no root, when none is.
 #
-# Usage: install-packages.sh build|test
+# Usage: install-packages.sh build|test|bench
 #   build  what the library, the command and examples/run.sh need
 #   test   that, and what tests/run.sh needs besides
+#   bench  the same for bench/run.sh
 set -eu
 
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
-  libcli11-dev nlohmann-json3-dev"
+  libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 clang-format-14 clang-tidy-14 mariadb-server-core mariadb-client-core
   postgresql-15 postgresql-client-15"
+bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
+  gnuplot-nox fonts-dejavu-core"
 
 case ${1:-} in
   build) wanted=$build ;;
   test) wanted="$build $test" ;;
+  bench) wanted="$build $bench" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
 esac
 

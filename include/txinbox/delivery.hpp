@@ -1,14 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <typeinfo>
 
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
+namespace soci {
+class session;
+}
+
 namespace txinbox::inline TXINBOX_ABI {
+
+namespace detail {
+class ConnectionLocals;
+struct DeliveryAccess;
+}  // namespace detail
 
 /// One arrival of a message, as its handler sees it. Lives for one run of the handler.
 ///
@@ -16,8 +27,10 @@ namespace txinbox::inline TXINBOX_ABI {
 class Delivery {
  public:
   /// `consume` makes these; a test of a handler may too. `message` must outlive the delivery.
-  Delivery(const Message& message, int attempt, std::stop_token stop = {}, std::size_t index = 0)
-      : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
+  explicit Delivery(const Message& message, int attempt = 1, std::stop_token stop = {}, std::size_t index = 0);
+  Delivery(const Delivery&) = delete;
+  Delivery& operator=(const Delivery&) = delete;
+  ~Delivery();
 
   const Message& message() const noexcept { return *message_; }
 
@@ -41,12 +54,32 @@ class Delivery {
   /// What `store` was given, if it was called.
   const std::optional<std::string>& stored() const noexcept { return stored_; }
 
+  /// The handler's own `T` for the connection that it runs on: prepared statements, say. It is made as
+  /// `T(session)` when a handler first asks for it on a connection, never moved, and destroyed before
+  /// the connection is closed, and after each run that failed: a SOCI statement that has failed, or
+  /// that outlives its connection, is not to be used again. A consumer on a session of the caller's
+  /// keeps it for one `consume` or `consume_batch` only.
+  ///
+  /// `session` is the one that the handler was given. Its transaction may not be ended here either.
+  /// Errors: what `T`'s constructor throws.
+  template <class T>
+  T& per_connection(soci::session& session) {
+    std::shared_ptr<void>& local = connection_local(typeid(T));
+    if (!local) local = std::make_shared<T>(session);
+    return *static_cast<T*>(local.get());
+  }
+
  private:
+  friend struct detail::DeliveryAccess;
+  std::shared_ptr<void>& connection_local(const std::type_info&);
+
   const Message* message_;
   int attempt_;
   std::size_t index_;
   std::stop_token stop_;
   std::optional<std::string> stored_;
+  detail::ConnectionLocals* locals_ = nullptr;
+  std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Of a delivery that no consumer made.
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI

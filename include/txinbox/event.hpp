@@ -12,12 +12,13 @@ namespace txinbox::inline TXINBOX_ABI {
 enum class EventType {
   consumed,          ///< The transaction committed.
   already_consumed,  ///< A duplicate.
+  conflict,          ///< The same key came with other content; the handler did not run.
   in_progress,       ///< Another worker holds a lease.
   parked,            ///< The row is parked or torn; the handler did not run.
   retry,             ///< A transient error; the transaction runs again after `backoff`.
   torn,              ///< The handler committed our transaction itself; the claim was marked, so that no
                      ///< later delivery takes it for consumed.
-  failed,            ///< `consume` throws `error`.
+  failed,            ///< `consume` throws `error`; in a batch, it is the message's result.
 };
 
 std::string_view to_string(EventType) noexcept;
@@ -26,9 +27,10 @@ std::string_view to_string(EventType) noexcept;
 struct Event {
   EventType type;
   std::string_view consumer = {};
-  std::string_view business_key = {};    ///< Can be personal data: take care what you log.
-  int attempt = 1;                       ///< The run within this `consume` call.
-  std::chrono::nanoseconds duration{0};  ///< Since `consume` was called.
+  std::string_view business_key = {};    ///< Can be personal data: take care what you log. Empty for the retry of a
+                                         ///< batch.
+  int attempt = 1;                       ///< The run within this call.
+  std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called.
   std::exception_ptr error = {};         ///< For retry and failed. SOCI's text holds bound values.
   std::chrono::milliseconds backoff{0};  ///< For retry.
 };

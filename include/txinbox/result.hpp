@@ -14,11 +14,11 @@ namespace txinbox::inline TXINBOX_ABI {
 enum class Outcome {
   consumed,          ///< The handler ran and its transaction committed.
   already_consumed,  ///< An earlier delivery did.
-  conflict,          ///< Same key, other content. No call of this version gives it.
+  conflict,          ///< Same key, other content; the handler did not run.
   in_progress,       ///< Another worker holds a lease on the key.
   parked,            ///< Given up: the row is parked, or torn by a handler that committed it itself.
-  failed,            ///< This delivery failed; `error` says why. `consume` throws instead.
-  not_run,           ///< A batch stopped before it. No call of this version gives it.
+  failed,            ///< This delivery of a batch failed; `error` says why. `consume` throws instead.
+  not_run,           ///< A batch stopped before it.
 };
 
 std::string_view to_string(Outcome) noexcept;

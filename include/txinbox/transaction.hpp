@@ -16,7 +16,7 @@ namespace txinbox::inline TXINBOX_ABI {
 enum class Claim {
   claimed,           ///< The key is ours if this transaction commits: run the business SQL.
   already_consumed,  ///< An earlier delivery committed it.
-  conflict,          ///< Same key, other content. No call of this version gives it.
+  conflict,          ///< Same key, other content.
   in_progress,       ///< Another worker holds a lease on the key.
   parked,            ///< Given up: the row is parked or torn.
 };

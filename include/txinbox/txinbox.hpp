@@ -8,6 +8,7 @@
 #include <txinbox/inspect.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>
+#include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,13 +57,15 @@ struct ClaimRow {
   std::string_view consumer;
   std::string_view business_key;
   std::string_view message_id;
+  std::string_view content_hash;  ///< 32 bytes; empty when the message has no content.
   const Token* token;
 };
 
 /// What a claim met instead, when the key was there.
 struct ExistingRow {
   std::string state;
-  std::string token_hex;
+  std::string token;         ///< 16 bytes.
+  std::string content_hash;  ///< 32 bytes, or empty.
   std::optional<std::string> result;
   std::chrono::milliseconds lease_remaining{0};
 };
@@ -76,6 +79,7 @@ enum class ClaimStatus {
 struct ClaimReply {
   ClaimStatus status;
   ExistingRow row = {};
+  bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
 };
 
 /// What is written into a claimed row at the end.
@@ -139,32 +143,68 @@ class Session {
   virtual bool in_transaction() = 0;
 
   /// Opens the transaction and sets the guard.
-  virtual void begin(const Token& guard) = 0;
+  virtual void begin() = 0;
 
   /// Inserts a claim into the open transaction.
   virtual ClaimReply claim(const ClaimRow&) = 0;
 
-  /// Both, in one round trip where the protocol allows.
-  virtual ClaimReply begin_and_claim(const Token& guard, const ClaimRow& row) {
-    begin(guard);
+  /// Both, in one round trip where the protocol allows. When the row exists it may end the transaction,
+  /// in which there is nothing.
+  virtual ClaimReply begin_and_claim(const ClaimRow& row) {
+    begin();
     return claim(row);
   }
 
+  /// Both, for several rows, sorted by key, each key once. The transaction stays open.
+  virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow> rows) {
+    begin();
+    std::vector<ClaimReply> replies;
+    replies.reserve(rows.size());
+    for (const ClaimRow& row : rows) replies.push_back(claim(row));
+    return replies;
+  }
+
+  /// What is known without a round trip: false when the transaction is not ours any more, or aborted.
+  virtual bool seems_intact() noexcept = 0;
+
+  /// Writes a result into a row that was claimed in the open transaction.
+  virtual void store(const StoredResult&) = 0;
+
   /// Proves the guard, writes the results, commits. Leaves a pool's session clean when it succeeds.
   /// When it throws, `may_have_committed` says what is known.
-  virtual CommitStatus commit(const Token& guard, const std::vector<StoredResult>& results) = 0;
+  virtual CommitStatus commit(std::span<const StoredResult> results) = 0;
 
   /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
 
   /// Ends whatever transaction is open, and says whether it was still ours.
-  virtual RollbackStatus roll_back(const Token& guard) noexcept = 0;
+  virtual RollbackStatus roll_back() noexcept = 0;
 
-  /// Marks a claim of this token as torn, in a transaction of its own. False: there is none.
+  // --- A step of it: one message of a batch, which can be undone alone
+
+  virtual void begin_step() = 0;
+
+  /// Proves that the step is still there, and keeps what it did. False: not, or it is aborted.
+  virtual bool end_step() = 0;
+
+  /// Undoes the step. False: the transaction is not ours any more.
+  virtual bool undo_step() noexcept = 0;
+
+  // --- Afterwards, each in a transaction of its own
+
+  /// Marks a claim of this token as torn. False: there is none.
   virtual bool mark_torn(const ClaimRow&) = 0;
+
+  /// Removes a claim of this token, whose handler never ran. False: there is none.
+  virtual bool withdraw(const ClaimRow&) = 0;
 
  protected:
   Session() = default;
+
+  /// The guard: a savepoint of a name that no handler can set by accident. One name a session will do:
+  /// the savepoint itself ends with its transaction.
+  const std::string guard_ = "txinbox_" + Token::random().hex();
+  const std::string step_ = guard_ + "_step";
 };
 
 /// What the schema, the server and the tables look like on one connection: for migrate, verify,
@@ -244,9 +284,6 @@ class Database {
  protected:
   Database() = default;
 };
-
-/// The savepoint that is the guard.
-inline std::string guard_name(const Token& guard) { return "txinbox_" + guard.hex(); }
 
 /// How long the client waits for an answer before it takes the connection for dead: a little longer
 /// than the server may work on one statement, so that the server's own time-outs come first.

@@ -39,20 +39,30 @@ void exec(MYSQL* connection, std::string_view sql) {
   if (try_exec(connection, sql) != 0) throw_mysql_error(connection);
 }
 
-std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
+std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql) {
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
     throw_mysql_error(connection);
   }
-  const MysqlResult result(mysql_store_result(connection));
-  if (!result) throw_mysql_error(connection);
-  MYSQL_ROW fields = mysql_fetch_row(result.get());
-  if (fields == nullptr) return std::nullopt;
-  const unsigned long* lengths = mysql_fetch_lengths(result.get());
-  MysqlRow row(mysql_num_fields(result.get()));
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (fields[i] != nullptr) row[i].emplace(fields[i], lengths[i]);
+  std::vector<MysqlRow> rows;
+  {
+    const MysqlResult result(mysql_store_result(connection));
+    if (!result) throw_mysql_error(connection);
+    while (MYSQL_ROW fields = mysql_fetch_row(result.get())) {
+      const unsigned long* lengths = mysql_fetch_lengths(result.get());
+      MysqlRow& row = rows.emplace_back(mysql_num_fields(result.get()));
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (fields[i] != nullptr) row[i].emplace(fields[i], lengths[i]);
+      }
+    }
   }
-  return row;
+  if (drain(connection) != 0) throw_mysql_error(connection);
+  return rows;
+}
+
+std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
+  auto rows = query_rows(connection, sql);
+  if (rows.empty()) return std::nullopt;
+  return std::move(rows.front());
 }
 
 void throw_mysql_error(MYSQL* connection) {

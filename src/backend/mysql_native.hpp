@@ -36,6 +36,9 @@ unsigned drain(MYSQL* connection) noexcept;
 /// The first row of a query, if there is one.
 std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 
+/// All rows of a statement's first result; further ones are dropped.
+std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
+
 [[noreturn]] void throw_mysql_error(MYSQL* connection);
 
 /// A literal x'…': these very bytes, whatever character set and sql_mode the session has.

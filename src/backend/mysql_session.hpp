@@ -1,17 +1,23 @@
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/mysql_native.hpp"
+#include "backend/mysql_statement.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
 /// The inbox on one connection to MariaDB or MySQL.
 ///
 /// The guard is a savepoint, with autocommit off while it stands: what a handler runs after it
-/// swallowed a deadlock would otherwise commit by itself. MariaDB takes the opening and the closing
-/// as one compound statement each; MySQL, and a caller's session, get them one by one.
+/// swallowed a deadlock would otherwise commit by itself. A pool's connection to MariaDB keeps the
+/// opening and the closing prepared, as one compound statement each; MySQL, and a caller's session,
+/// get them one by one.
+///
+/// mysql_session.cpp has the session's life, mysql_transaction.cpp the guarded transaction.
 class MysqlSession final : public Session {
  public:
   MysqlSession(soci::session&, Ownership);
@@ -24,20 +30,35 @@ class MysqlSession final : public Session {
   bool intact() noexcept override;
 
   bool in_transaction() override;
-  void begin(const Token& guard) override;
+  void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  ClaimReply begin_and_claim(const Token& guard, const ClaimRow&) override;
-  CommitStatus commit(const Token& guard, const std::vector<StoredResult>&) override;
+  ClaimReply begin_and_claim(const ClaimRow&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
+  bool seems_intact() noexcept override;
+  void store(const StoredResult&) override;
+  CommitStatus commit(std::span<const StoredResult>) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
-  RollbackStatus roll_back(const Token& guard) noexcept override;
+  RollbackStatus roll_back() noexcept override;
+
+  void begin_step() override;
+  bool end_step() override;
+  bool undo_step() noexcept override;
+
   bool mark_torn(const ClaimRow&) override;
+  bool withdraw(const ClaimRow&) override;
 
  private:
   MYSQL* connection();
+  bool is_configured_connection(MYSQL*) const noexcept;
   bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
-  std::string insert_sql(const ClaimRow&) const;
+  std::string opening_sql() const;
+  std::string closing_sql(const std::string& before_commit) const;
+  std::string claim_sql(const ClaimRow&) const;
   std::string store_sql(const StoredResult&) const;
-  ClaimReply reply_to(unsigned error, const ClaimRow&);
+  void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
+  std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
+  CommitStatus commit_in_one_statement(MYSQL*, std::span<const StoredResult>);
+  bool change_own_claim(const std::string& statement, const ClaimRow&);
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;
   bool restore_after_compound(MYSQL*) noexcept;
@@ -50,9 +71,10 @@ class MysqlSession final : public Session {
   bool autocommit_ = true;  ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
-  std::string restore_in_compound_ = restore_;  ///< The same, as far as a compound statement can.
+  std::string end_guard_;                       ///< Pool: ends a compound statement: autocommit on, settings compared.
   std::string restore_role_;                    ///< Empty where the user has no roles.
   std::string database_;                        ///< Pool: the session's default database.
+  MysqlStatement opening_, closing_;            ///< Pool on MariaDB.
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/postgresql_native.hpp"
+#include "backend/postgresql_pipeline.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
-/// The inbox on one PostgreSQL connection. The guard is a savepoint; what one round trip can carry is
-/// sent as one string, quoted by libpq.
+/// The inbox on one PostgreSQL connection. The guard is a savepoint; what one round trip can carry goes
+/// through one pipeline. A pool's connection keeps the statements of the usual path prepared.
+///
+/// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction.
 class PostgresqlSession final : public Session {
  public:
   PostgresqlSession(soci::session&, Ownership);
@@ -21,25 +27,48 @@ class PostgresqlSession final : public Session {
   bool intact() noexcept override;
 
   bool in_transaction() override;
-  void begin(const Token& guard) override;
+  void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  ClaimReply begin_and_claim(const Token& guard, const ClaimRow&) override;
-  CommitStatus commit(const Token& guard, const std::vector<StoredResult>&) override;
-  RollbackStatus roll_back(const Token& guard) noexcept override;
+  ClaimReply begin_and_claim(const ClaimRow&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
+  bool seems_intact() noexcept override;
+  void store(const StoredResult&) override;
+  CommitStatus commit(std::span<const StoredResult>) override;
+  RollbackStatus roll_back() noexcept override;
+
+  void begin_step() override;
+  bool end_step() override;
+  bool undo_step() noexcept override;
+
   bool mark_torn(const ClaimRow&) override;
+  bool withdraw(const ClaimRow&) override;
 
  private:
+  /// A statement of the usual path.
+  struct Statement {
+    std::string name;  ///< Under which a pool's connection has it prepared.
+    std::string sql;
+  };
+
   PGconn* connection();
-  std::string begin_sql(const Token& guard) const;
-  std::string insert_sql(const ClaimRow&);
-  std::string key_condition(std::string_view consumer, std::string_view business_key);
-  ClaimReply claim_with(const std::string& before, const ClaimRow&);
+  void name_statements();
+  void prepare_statements();
+  void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
+  std::string store_sql(const StoredResult&) const;
+  PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
+  ClaimReply read_existing(const ClaimRow&, bool then_roll_back);
+  bool settings_are_remembered(const PGresult* asked) noexcept;
+  bool settings_restored(const std::vector<PostgresqlResult>&);
 
   soci::session& sql_;
   const bool pooled_;
   int process_id_ = 0;  ///< Pool: of the server process that was configured.
   std::string table_ = "txinbox_consumed_message";
-  std::string restore_;  ///< Pool: a statement that restores the remembered settings.
+  std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
+  std::vector<std::string> remembered_;  ///< Pool: their values.
+  bool prepared_ = false;                ///< Pool: the statements are, on this connection.
+  int statement_generation_ = 0;
+  Statement claim_, existing_, settings_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "backend/backend.hpp"
 #include "backend/sqlite3_catalog.hpp"
@@ -16,6 +17,8 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// The guard, on a pool's connection: a commit hook that vetoes every commit but our own, and a
 /// rollback hook that notes every rollback. Hooks cannot be chained, so a connection of the caller's
 /// keeps its own and gets a savepoint instead.
+///
+/// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction.
 class Sqlite3Session final : public Session {
  public:
   Sqlite3Session(soci::session&, Ownership);
@@ -29,11 +32,19 @@ class Sqlite3Session final : public Session {
   bool intact() noexcept override;
 
   bool in_transaction() override;
-  void begin(const Token& guard) override;
+  void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  CommitStatus commit(const Token& guard, const std::vector<StoredResult>&) override;
-  RollbackStatus roll_back(const Token& guard) noexcept override;
+  bool seems_intact() noexcept override;
+  void store(const StoredResult&) override;
+  CommitStatus commit(std::span<const StoredResult>) override;
+  RollbackStatus roll_back() noexcept override;
+
+  void begin_step() override;
+  bool end_step() override;
+  bool undo_step() noexcept override;
+
   bool mark_torn(const ClaimRow&) override;
+  bool withdraw(const ClaimRow&) override;
 
  private:
   /// What the hooks see; at an address of its own that they can be told apart by.
@@ -67,6 +78,9 @@ class Sqlite3Session final : public Session {
   bool hooks_in_place(::sqlite3*) noexcept;
   void enter_queue(::sqlite3*);
   void restore() noexcept;
+  bool guard_is_there(::sqlite3*) noexcept;
+  bool try_roll_back() noexcept;
+  bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
   soci::session& sql_;
@@ -77,7 +91,7 @@ class Sqlite3Session final : public Session {
   std::string restore_;  ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
-  Sqlite3Statement begin_, insert_, select_, store_, commit_, mark_;
+  Sqlite3Statement begin_, insert_, select_, store_, commit_, roll_back_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

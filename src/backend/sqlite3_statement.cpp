@@ -37,11 +37,19 @@ void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
   }
 }
 
-void Sqlite3Statement::bind_blob(int position, const void* data, std::size_t size) {
-  if (size == 0) {
+void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
+  if (bytes.empty()) {
     sqlite3_bind_zeroblob(statement_, position, 0);  // a null pointer would bind NULL
   } else {
-    sqlite3_bind_blob(statement_, position, data, static_cast<int>(size), SQLITE_STATIC);
+    sqlite3_bind_blob(statement_, position, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
+  }
+}
+
+void Sqlite3Statement::bind_blob_or_null(int position, std::string_view bytes) {
+  if (bytes.empty()) {
+    sqlite3_bind_null(statement_, position);
+  } else {
+    bind_blob(position, bytes);
   }
 }
 

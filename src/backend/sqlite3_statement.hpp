@@ -9,6 +9,14 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// Throws SQLite's last error on this connection as SOCI's kind of exception.
 [[noreturn]] void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what);
 
+/// Runs one or more statements without rows.
+inline bool try_sqlite3_exec(::sqlite3* connection, const std::string& sql) noexcept {
+  return sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+/// A pool keeps it prepared from the first, see `Sqlite3Session::intact`.
+inline constexpr auto sqlite3_begin = "BEGIN IMMEDIATE";
+
 /// A prepared statement. Reset after each run: one left in the middle of its rows holds locks.
 class Sqlite3Statement {
  public:
@@ -25,7 +33,8 @@ class Sqlite3Statement {
   /// Parameters count from 1. The bytes must stay until the run is over. Empty text may be bound as NULL.
   void bind_text(int position, std::string_view text);
   void bind_text_or_null(int position, std::string_view text);
-  void bind_blob(int position, const void* data, std::size_t size);
+  void bind_blob(int position, std::string_view bytes);
+  void bind_blob_or_null(int position, std::string_view bytes);
 
   /// Runs to the end and resets. Rows are dropped.
   void run();

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+/// A consumer's memory of the keys that it saw committed: it answers their duplicates with
+/// `already_consumed` without asking the database, which matters when a broker delivers much again.
+///
+/// Each key is kept as it is, with the hash of its content, so that no other key can be taken for it.
+/// A delivery with another content is left to the database, and so is one whose row holds a stored
+/// result. The memory belongs to one consumer object of one process; a lost connection of its pool
+/// empties it, since a failover may have lost what was committed.
+///
+/// `forget` does not reach it: a key that was forgotten can be answered from memory until it is older
+/// than `max_age`. Nor does it see a failover that closes no connection of this process (a server
+/// whose host vanished) before a statement fails.
+struct RecentKeys {
+  /// How many keys are kept, the latest ones; 0 keeps none. Each takes at most 0.5 KiB.
+  std::size_t capacity = 0;
+
+  /// How long a key is kept, at least 1 ms. Short, since it bounds what `forget` and an unseen failover
+  /// can do; a broker's redeliveries come within seconds.
+  std::chrono::milliseconds max_age{60'000};
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI

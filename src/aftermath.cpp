@@ -1,0 +1,94 @@
+#include "aftermath.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <soci/error.h>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+using Work = OwnClaim::Work;
+
+bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    return backend::is_fatal_to_session(backend::classify(e));
+  } catch (...) {
+    return false;
+  }
+}
+
+void Aftermath::take(GuardedTransaction& transaction) {
+  std::vector<OwnClaim> claims = transaction.take_unproven();
+  const bool complete = std::ranges::any_of(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+  if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
+  std::erase_if(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+  if (!claims.empty()) unproven_.push_back({std::move(claims)});
+}
+
+void Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& session,
+                         const std::exception_ptr& error) noexcept {
+  transaction.roll_back();
+  session.drop_locals();
+  try {
+    take(transaction);
+    if (!transaction.session_usable() || is_fatal_to_session(error)) {
+      session.discard();
+    } else {
+      settle(session.backend());
+      session.is_clean();
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
+  }
+}
+
+void Aftermath::settle_elsewhere(SessionSource& source) noexcept {
+  if (unproven_.empty() || !source.reconnects()) return;
+  try {
+    settle(source.borrow({}).backend());
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+/// False: it is not there.
+bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
+  if (claim.work == Work::none) {
+    try {
+      return session.withdraw(claim.row());
+    } catch (const soci::soci_error& error) {
+      // Who may not DELETE parks it.
+      if (backend::is_transient(backend::classify(error))) throw;
+    }
+  }
+  if (!session.mark_torn(claim.row())) return false;
+  torn_.push_back(claim.business_key);
+  return true;
+}
+
+/// False: none of it is there. What commits one of its claims commits the first, so that one look tells.
+bool Aftermath::settle(backend::Session& session, Run& run) {
+  for (; run.settled < run.claims.size(); ++run.settled) {
+    if (!settle(session, run.claims[run.settled]) && run.settled == 0) return false;
+  }
+  return true;
+}
+
+void Aftermath::settle(backend::Session& session) {
+  for (auto run = unproven_.begin(); run != unproven_.end();) {
+    run = settle(session, *run) ? unproven_.erase(run) : run + 1;
+  }
+}
+
+bool Aftermath::is_unproven(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
+  return std::ranges::any_of(unproven_, [&](const Run& run) {
+    return run.claims.front().token.bytes() == row.token &&
+           std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });
+  });
+}
+
+bool Aftermath::is_ours(const backend::ExistingRow& row) const noexcept {
+  return std::ranges::any_of(in_doubt_, [&](const Token& token) { return token.bytes() == row.token; });
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "guarded_transaction.hpp"
+#include "session_source.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Whether this database error makes its session useless.
+bool is_fatal_to_session(const std::exception_ptr& error) noexcept;
+
+/// What the runs of one call may have left in the table without having committed it: a handler's own
+/// COMMIT, or one of ours that got no answer.
+class Aftermath {
+ public:
+  /// Takes what a run that ended badly left.
+  void take(GuardedTransaction&);
+
+  /// Rolls back a run that threw `error`, takes what it left, and settles that on its own session, or
+  /// has the session closed if it is of no more use.
+  void clean_up(GuardedTransaction&, BorrowedSession&, const std::exception_ptr& error) noexcept;
+
+  /// The last chance to settle, on another session. An error then does not count: the one that led here
+  /// does.
+  void settle_elsewhere(SessionSource&) noexcept;
+
+  bool has_unproven() const noexcept { return !unproven_.empty(); }
+
+  /// Looks for the claims that no commit of ours has proven. Those that a handler has committed are
+  /// marked as torn, or removed if nothing was run for them. What is not there may still come, while
+  /// a lost connection's server works on: it is looked for again at the next call.
+  void settle(backend::Session&);
+
+  /// The keys that were marked since the last call of this.
+  std::vector<std::string> take_torn() noexcept { return std::exchange(torn_, {}); }
+
+  /// Whether this row is a claim that no commit of ours has proven.
+  bool is_unproven(std::string_view business_key, const backend::ExistingRow&) const noexcept;
+
+  /// Whether this row was written by a run of this call, whose commit then took effect.
+  bool is_ours(const backend::ExistingRow&) const noexcept;
+
+ private:
+  /// The claims of one transaction, in the order of their making.
+  struct Run {
+    std::vector<OwnClaim> claims;
+    std::size_t settled = 0;
+  };
+
+  bool settle(backend::Session&, const OwnClaim&);
+  bool settle(backend::Session&, Run&);
+
+  std::vector<Run> unproven_;
+  std::vector<std::string> torn_;
+  std::vector<Token> in_doubt_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

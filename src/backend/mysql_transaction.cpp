@@ -1,0 +1,270 @@
+// The guarded transaction on MariaDB and MySQL.
+
+#include <mysqld_error.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/mysql_session.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+constexpr auto claim_columns = "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
+
+constexpr auto existing_columns =
+    "state, attempt_token, content_hash, result, "
+    "IF(lease_expires_at IS NULL, 0, "
+    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000))";
+constexpr std::size_t existing_column_count = 5;
+
+/// Reads those columns, which stand first in the row.
+ExistingRow existing_row(MysqlRow& row) {
+  return {.state = row[0].value_or(""),
+          .token = row[1].value_or(""),
+          .content_hash = row[2].value_or(""),
+          .result = std::move(row[3]),
+          .lease_remaining = std::chrono::milliseconds(std::stoll(row[4].value_or("0")))};
+}
+
+std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC " + statements + "; END"; }
+
+std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
+
+std::string values_of(const ClaimRow& row) {
+  return fmt::format("({}, {}, {}, {}, 'consumed', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
+                     hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
+                     hex_literal(row.token->bytes()));
+}
+
+std::string_view or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
+
+std::string key_condition(std::string_view consumer, std::string_view business_key) {
+  return fmt::format("consumer = {} AND business_key = {}", hex_literal(consumer), hex_literal(business_key));
+}
+
+}  // namespace
+
+bool MysqlSession::in_transaction() {
+  MYSQL* db = connection();
+  const auto flag = [db] { return (db->server_status & SERVER_STATUS_IN_TRANS) != 0; };
+  if (!flag()) return false;
+  exec(db, "DO 0");  // after a deadlock the flag is stale until a statement has succeeded
+  return flag();
+}
+
+bool MysqlSession::seems_intact() noexcept {
+  const MYSQL* db = mysql_native(sql_);
+  return db != nullptr && (db->server_status & SERVER_STATUS_IN_TRANS) != 0;
+}
+
+void MysqlSession::begin() {
+  MYSQL* db = connection();
+  if (in_one_statement()) {
+    exec(db, compound("SET autocommit = 0; SAVEPOINT " + guard_));
+    return;
+  }
+  if (pooled_ || autocommit_) exec(db, "SET autocommit = 0");
+  exec(db, "SAVEPOINT " + guard_);
+}
+
+// Plain, not IGNORE: that would swallow other errors too.
+std::string MysqlSession::claim_sql(const ClaimRow& row) const {
+  return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
+}
+
+/// Of a duplicate it returns the row, and leaves no transaction open.
+std::string MysqlSession::opening_sql() const {
+  return compound(
+      fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN "
+                  "SELECT {} FROM {} WHERE consumer = ? AND business_key = ?; ROLLBACK; SET autocommit = 1; END; "
+                  "SET autocommit = 0; SAVEPOINT {}; "
+                  "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'consumed', ?, UTC_TIMESTAMP(6))",
+                  ER_DUP_ENTRY, existing_columns, table_, guard_, table_, claim_columns));
+}
+
+ClaimReply MysqlSession::begin_and_claim(const ClaimRow& row) {
+  if (!in_one_statement()) return Session::begin_and_claim(row);
+  const std::array values = {row.consumer,      row.business_key,        row.consumer,
+                             row.business_key,  or_null(row.message_id), or_null(row.content_hash),
+                             row.token->bytes()};
+  if (opening_.try_run(values) != 0) opening_.throw_error();
+  auto reply = opening_.take_reply();
+  if (!reply.has_rows) return {ClaimStatus::inserted};
+  if (!reply.row) return {ClaimStatus::vanished, {}, true};
+  return {ClaimStatus::exists, existing_row(*reply.row), true};
+}
+
+ClaimReply MysqlSession::claim(const ClaimRow& row) {
+  MYSQL* db = connection();
+  const unsigned error = try_exec(db, claim_sql(row));
+  if (error == 0) return {ClaimStatus::inserted};
+  if (error != ER_DUP_ENTRY) throw_mysql_error(db);
+
+  // A share lock: in a caller's REPEATABLE READ snapshot a plain read may not see the row, and FOR
+  // UPDATE deadlocks redeliveries of one key with each other.
+  auto found = query_row(db, fmt::format("SELECT {} FROM {} WHERE {} LOCK IN SHARE MODE", existing_columns, table_,
+                                         key_condition(row.consumer, row.business_key)));
+  if (!found) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, existing_row(*found)};
+}
+
+std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {
+  // Far below any max_allowed_packet, with every text of the longest.
+  constexpr std::size_t at_once = 500;
+  if (!in_one_statement()) begin();
+  std::vector<ClaimReply> replies;
+  replies.reserve(rows.size());
+  for (std::size_t done = 0; done < rows.size(); done += at_once) {
+    const auto part = rows.subspan(done, std::min(at_once, rows.size() - done));
+    claim_some(in_one_statement() && done == 0, part, replies);
+  }
+  return replies;
+}
+
+/// Inserts claims; an update that changes nothing keeps a duplicate from being an error, and tells it by
+/// its token.
+void MysqlSession::claim_some(bool open, std::span<const ClaimRow> rows, std::vector<ClaimReply>& replies) {
+  std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
+  for (const ClaimRow& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
+  insert += " ON DUPLICATE KEY UPDATE attempt_token = attempt_token";
+
+  std::vector<MysqlRow> found = run_claims(open, insert, rows);
+  std::unordered_map<std::string_view, MysqlRow*> row_of;
+  for (MysqlRow& each : found) row_of.emplace(*each[existing_column_count], &each);
+  for (const ClaimRow& row : rows) {
+    const auto at = row_of.find(row.business_key);
+    if (at == row_of.end()) {
+      replies.push_back({ClaimStatus::vanished});
+    } else if (at->second->at(1) == row.token->bytes()) {
+      replies.push_back({ClaimStatus::inserted});
+    } else {
+      replies.push_back({ClaimStatus::exists, existing_row(*at->second)});
+    }
+  }
+}
+
+/// Returns what is there afterwards, in no order: the columns of an existing row and the key.
+std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert, std::span<const ClaimRow> rows) {
+  MYSQL* db = connection();
+  if (is_mariadb_) {
+    const std::string returning = fmt::format("{} RETURNING {}, business_key", insert, existing_columns);
+    return query_rows(
+        db, open ? compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, returning)) : returning);
+  }
+  exec(db, insert);
+  std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
+                                   existing_columns, table_, hex_literal(rows[0].consumer));
+  for (const ClaimRow& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
+  return query_rows(db, select + ") LOCK IN SHARE MODE");
+}
+
+std::string MysqlSession::store_sql(const StoredResult& each) const {
+  return fmt::format("UPDATE {} SET result = {} WHERE {}", table_, hex_literal(each.result),
+                     key_condition(each.consumer, each.business_key));
+}
+
+void MysqlSession::store(const StoredResult& each) { exec(connection(), store_sql(each)); }
+
+std::string MysqlSession::closing_sql(const std::string& before_commit) const {
+  return compound("RELEASE SAVEPOINT " + guard_ + before_commit + "; COMMIT; " + end_guard_);
+}
+
+CommitStatus MysqlSession::commit(std::span<const StoredResult> results) {
+  MYSQL* db = mysql_native(sql_);
+  if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
+  commit_sent_ = false;
+  if (drain(db) != 0) throw_mysql_error(db);
+  if (in_one_statement()) return commit_in_one_statement(db, results);
+
+  const unsigned error = try_exec(db, "RELEASE SAVEPOINT " + guard_);
+  if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
+  if (error != 0) throw_mysql_error(db);
+  for (const StoredResult& each : results) exec(db, store_sql(each));
+  commit_sent_ = true;
+  exec(db, "COMMIT");
+  if (pooled_) {
+    if (!restore(db)) thread_id_ = 0;
+  } else if (autocommit_) {
+    try_exec(db, "SET autocommit = 1");  // committed already: if this fails, the connection is gone
+  }
+  return CommitStatus::committed;
+}
+
+CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const StoredResult> results) {
+  std::string stores;
+  for (const StoredResult& each : results) stores += "; " + store_sql(each);
+  commit_sent_ = true;
+  const bool prepared = stores.empty();
+  const unsigned error = prepared ? closing_.try_run() : try_exec(db, closing_sql(stores));
+  if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
+  if (error != 0 && prepared) closing_.throw_error();
+  if (error != 0) throw_mysql_error(db);
+  if (!restore_after_compound(db)) thread_id_ = 0;
+  return CommitStatus::committed;
+}
+
+RollbackStatus MysqlSession::roll_back() noexcept {
+  MYSQL* db = mysql_native(sql_);
+  if (db == nullptr || !is_configured_connection(db)) return RollbackStatus::failed;
+  drain(db);
+  const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_;
+  if (in_one_statement()) {
+    if (try_exec(db, compound(to_guard + "; ROLLBACK; " + end_guard_)) == 0) {
+      return restore_after_compound(db) ? RollbackStatus::ours : RollbackStatus::failed;
+    }
+    return clean() ? RollbackStatus::not_ours : RollbackStatus::failed;
+  }
+  const bool ours = try_exec(db, to_guard) == 0;
+  if (try_exec(db, "ROLLBACK") != 0) return RollbackStatus::failed;
+  const bool restored = pooled_ ? restore(db) : !autocommit_ || try_exec(db, "SET autocommit = 1") == 0;
+  if (!restored) return RollbackStatus::failed;
+  return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
+}
+
+void MysqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
+
+bool MysqlSession::end_step() {
+  MYSQL* db = connection();
+  if (!is_configured_connection(db)) return false;
+  if (drain(db) != 0) throw_mysql_error(db);
+  const unsigned error = try_exec(db, "RELEASE SAVEPOINT " + step_);
+  if (error == ER_SP_DOES_NOT_EXIST) return false;
+  if (error != 0) throw_mysql_error(db);
+  return true;
+}
+
+bool MysqlSession::undo_step() noexcept {
+  MYSQL* db = mysql_native(sql_);
+  if (db == nullptr || !is_configured_connection(db)) return false;
+  drain(db);
+  return try_exec(db, "ROLLBACK TO SAVEPOINT " + step_) == 0 && try_exec(db, "RELEASE SAVEPOINT " + step_) == 0;
+}
+
+bool MysqlSession::mark_torn(const ClaimRow& row) {
+  return change_own_claim("UPDATE " + table_ + " SET state = 'torn'", row);
+}
+
+bool MysqlSession::withdraw(const ClaimRow& row) { return change_own_claim("DELETE FROM " + table_, row); }
+
+/// False: it is not there, or not ours.
+bool MysqlSession::change_own_claim(const std::string& statement, const ClaimRow& row) {
+  MYSQL* db = connection();
+  exec(db, "START TRANSACTION");
+  try {
+    exec(db, fmt::format("{} WHERE {} AND attempt_token = {} AND state = 'consumed'", statement,
+                         key_condition(row.consumer, row.business_key), hex_literal(row.token->bytes())));
+    const bool changed = mysql_affected_rows(db) == 1;
+    exec(db, "COMMIT");
+    return changed;
+  } catch (...) {
+    try_exec(db, "ROLLBACK");
+    throw;
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,299 @@
+// The guarded transaction on PostgreSQL.
+
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/postgresql_array.hpp"
+#include "backend/postgresql_session.hpp"
+#include "hex.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+/// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
+bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
+
+/// What a pooler or a handler's DEALLOCATE leaves of a prepared statement.
+constexpr std::string_view unknown_statement = "26000";
+
+constexpr auto existing_columns =
+    "state, replace(attempt_token::text, '-', ''), encode(content_hash, 'hex'), encode(result, 'hex'), "
+    "greatest(0, coalesce(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000, 0))::bigint";
+constexpr int existing_column_count = 5;
+
+/// Reads those columns.
+ExistingRow existing_row(const PostgresqlResult& result, int row) {
+  ExistingRow existing;
+  existing.state = field(result, row, 0);
+  existing.token = detail::from_hex(field(result, row, 1));
+  existing.content_hash = detail::from_hex(field(result, row, 2));
+  if (PQgetisnull(result.get(), row, 3) == 0) existing.result = detail::from_hex(field(result, row, 3));
+  existing.lease_remaining = std::chrono::milliseconds(std::stoll(field(result, row, 4)));
+  return existing;
+}
+
+PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
+
+std::array<PostgresqlValue, 5> claim_values(const ClaimRow& row) {
+  return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), row.token->bytes()};
+}
+
+bool changed_one(const PostgresqlResult& result) { return std::string_view(PQcmdTuples(result.get())) == "1"; }
+
+/// Of the statements of a pipeline, in which none may fail.
+void require(PGconn* pg, const std::vector<PostgresqlResult>& results, std::size_t sent) {
+  for (const PostgresqlResult& each : results) {
+    if (!succeeded(each.get())) throw_postgresql_error(pg, each.get());
+  }
+  if (results.size() < sent) throw_postgresql_error(pg, nullptr);
+}
+
+/// These bytes, whatever client_encoding the handler has set.
+std::string key_condition(std::string_view consumer, std::string_view business_key) {
+  return fmt::format(
+      "consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND business_key = convert_from(decode('{}', 'hex'), "
+      "'UTF8')",
+      detail::to_hex(consumer), detail::to_hex(business_key));
+}
+
+std::string own_claim_condition(const ClaimRow& row) {
+  return fmt::format("{} AND attempt_token = '{}' AND state = 'consumed'",
+                     key_condition(row.consumer, row.business_key), row.token->hex());
+}
+
+}  // namespace
+
+/// After each change of the table's name, and when the server has lost them: under new names, since what
+/// an old one stands for is not known.
+void PostgresqlSession::name_statements() {
+  prepared_ = false;
+  const std::string suffix = std::to_string(++statement_generation_);
+  // A plain read: a share lock would write to the row (x7.4).
+  claim_ = {guard_ + "_claim_" + suffix,
+            fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
+                        "VALUES ($1, $2, $3, $4, 'consumed', $5) ON CONFLICT (consumer, business_key) DO NOTHING",
+                        table_)};
+  existing_ = {guard_ + "_existing_" + suffix,
+               fmt::format("SELECT {} FROM {} WHERE consumer = $1 AND business_key = $2", existing_columns, table_)};
+  settings_.name = guard_ + "_settings_" + suffix;
+}
+
+void PostgresqlSession::prepare_statements() {
+  PGconn* pg = connection();
+  const std::array<const Statement*, 3> statements = {&claim_, &existing_, &settings_};
+  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
+  });
+  require(pg, results, statements.size());
+  prepared_ = true;
+}
+
+void PostgresqlSession::add(PostgresqlPipeline& pipeline, const Statement& statement,
+                            std::span<const PostgresqlValue> values) const {
+  if (prepared_) {
+    pipeline.add_prepared(statement.name.c_str(), values);
+  } else {
+    pipeline.add(statement.sql.c_str(), values);
+  }
+}
+
+bool PostgresqlSession::in_transaction() {
+  PGconn* pg = connection();
+  if (PQstatus(pg) != CONNECTION_OK) throw_postgresql_error(pg, nullptr);
+  return PQtransactionStatus(pg) != PQTRANS_IDLE;
+}
+
+bool PostgresqlSession::seems_intact() noexcept {
+  PGconn* pg = postgresql_native(sql_);
+  return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
+}
+
+// A caller's own isolation level stays; a pool's sessions are READ COMMITTED by configuration.
+void PostgresqlSession::begin() { exec(connection(), "BEGIN; SAVEPOINT " + guard_); }
+
+/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
+PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
+  PGconn* pg = connection();
+  for (bool again = false;; again = true) {
+    if (pooled_ && !prepared_) prepare_statements();
+    auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+      pipeline.add("BEGIN");
+      pipeline.add(("SAVEPOINT " + guard_).c_str());
+      add_claim(pipeline);
+    });
+    if (!again && prepared_ && !results.empty() && sqlstate(results.back().get()) == unknown_statement) {
+      name_statements();
+      exec(pg, "ROLLBACK");
+      continue;
+    }
+    require(pg, results, 3);
+    return std::move(results.back());
+  }
+}
+
+ClaimReply PostgresqlSession::begin_and_claim(const ClaimRow& row) {
+  const auto claimed = open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row)); });
+  if (changed_one(claimed)) return {ClaimStatus::inserted};
+  return read_existing(row, true);
+}
+
+ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
+  PGconn* pg = connection();
+  const auto results =
+      run_pipeline(pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row)); });
+  require(pg, results, 1);
+  if (changed_one(results[0])) return {ClaimStatus::inserted};
+  return read_existing(row, false);
+}
+
+ClaimReply PostgresqlSession::read_existing(const ClaimRow& row, bool then_roll_back) {
+  PGconn* pg = connection();
+  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    add(pipeline, existing_, std::array{row.consumer, row.business_key});
+    if (then_roll_back) pipeline.add("ROLLBACK");
+  });
+  require(pg, results, then_roll_back ? 2 : 1);
+  if (PQntuples(results[0].get()) == 0) return {ClaimStatus::vanished, {}, then_roll_back};
+  return {ClaimStatus::exists, existing_row(results[0], 0), then_roll_back};
+}
+
+std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {
+  std::vector<std::string_view> keys;
+  std::vector<std::string_view> ids;
+  std::vector<std::string_view> hashes;
+  for (const ClaimRow& row : rows) {
+    keys.push_back(row.business_key);
+    ids.push_back(row.message_id);
+    hashes.push_back(row.content_hash);
+  }
+  const std::string key_array = postgresql_array(PostgresqlElement::text, keys);
+  const std::string id_array = postgresql_array(PostgresqlElement::text, ids);
+  const std::string hash_array = postgresql_array(PostgresqlElement::bytea, hashes);
+  const std::string_view consumer = rows[0].consumer;
+  const std::string insert = fmt::format(
+      "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
+      "SELECT $1::text, k, i, h, 'consumed', $2::uuid FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
+      "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
+      table_);
+  const auto claimed = open_with([&](PostgresqlPipeline& pipeline) {
+    pipeline.add(insert.c_str(),
+                 std::array<PostgresqlValue, 5>{consumer, rows[0].token->bytes(), key_array, id_array, hash_array});
+  });
+
+  const int inserted = PQntuples(claimed.get());
+  std::vector<ClaimReply> replies(rows.size(), {ClaimStatus::inserted});
+  if (static_cast<std::size_t>(inserted) == rows.size()) return replies;
+
+  std::unordered_set<std::string> ours;
+  for (int i = 0; i < inserted; ++i) ours.insert(field(claimed, i, 0));
+  PGconn* pg = connection();
+  const std::string select =
+      fmt::format("SELECT {}, business_key FROM {} WHERE consumer = $1 AND business_key = ANY ($2::text[])",
+                  existing_columns, table_);
+  const auto found = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    pipeline.add(select.c_str(), std::array<PostgresqlValue, 2>{consumer, key_array});
+  });
+  require(pg, found, 1);
+  std::unordered_map<std::string, int> row_of;
+  for (int i = 0; i < PQntuples(found[0].get()); ++i) row_of.emplace(field(found[0], i, existing_column_count), i);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string key(rows[i].business_key);
+    if (ours.contains(key)) continue;
+    const auto at = row_of.find(key);
+    replies[i] = at == row_of.end() ? ClaimReply{ClaimStatus::vanished}
+                                    : ClaimReply{ClaimStatus::exists, existing_row(found[0], at->second)};
+  }
+  return replies;
+}
+
+std::string PostgresqlSession::store_sql(const StoredResult& each) const {
+  return fmt::format("UPDATE {} SET result = decode('{}', 'hex') WHERE {}", table_, detail::to_hex(each.result),
+                     key_condition(each.consumer, each.business_key));
+}
+
+void PostgresqlSession::store(const StoredResult& each) { exec(connection(), store_sql(each)); }
+
+CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
+  PGconn* pg = postgresql_native(sql_);
+  // An aborted transaction would turn COMMIT into ROLLBACK without an error.
+  if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
+
+  const auto replies = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    pipeline.add(("RELEASE SAVEPOINT " + guard_).c_str());
+    for (const StoredResult& each : results) {
+      pipeline.add(store_sql(each).c_str());
+    }
+    pipeline.add("COMMIT");
+    if (pooled_) add(pipeline, settings_);
+  });
+
+  const std::size_t commit_index = 1 + results.size();
+  const bool committed = replies.size() > commit_index && succeeded(replies[commit_index].get()) &&
+                         std::string_view(PQcmdStatus(replies[commit_index].get())) == "COMMIT";
+  if (committed) {
+    if (pooled_ && !settings_restored(replies)) process_id_ = -1;  // not intact: the pool closes it
+    return CommitStatus::committed;
+  }
+  if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
+  require(pg, replies, commit_index + 1);
+  return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
+}
+
+/// `replies` of a pipeline that committed and asked for the settings at its end.
+bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& replies) {
+  PGconn* pg = postgresql_native(sql_);
+  if (PQstatus(pg) != CONNECTION_OK) return false;
+  const PGresult* asked = replies.back().get();
+  if (PQresultStatus(asked) == PGRES_TUPLES_OK) {
+    if (settings_are_remembered(asked)) return true;
+  } else {
+    name_statements();  // the handler has deallocated them
+  }
+  return succeeded(try_exec(pg, restore_).get());
+}
+
+RollbackStatus PostgresqlSession::roll_back() noexcept {
+  PGconn* pg = postgresql_native(sql_);
+  if (pg == nullptr || PQstatus(pg) != CONNECTION_OK) return RollbackStatus::failed;
+  if (pooled_ && PQbackendPID(pg) != process_id_) return RollbackStatus::failed;
+  const std::string end = pooled_ ? "ROLLBACK; " + restore_ : "ROLLBACK";
+  if (PQtransactionStatus(pg) == PQTRANS_IDLE) {
+    const bool restored = !pooled_ || succeeded(try_exec(pg, restore_).get());
+    return restored ? RollbackStatus::not_ours : RollbackStatus::failed;
+  }
+  if (succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {}; {}", guard_, end)).get())) {
+    return RollbackStatus::ours;
+  }
+  return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
+}
+
+void PostgresqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
+
+bool PostgresqlSession::end_step() {
+  if (!seems_intact()) return false;
+  const auto released = try_exec(connection(), "RELEASE SAVEPOINT " + step_);
+  if (succeeded(released.get())) return true;
+  if (says_guard_is_gone(sqlstate(released.get()))) return false;
+  throw_postgresql_error(connection(), released.get());
+}
+
+bool PostgresqlSession::undo_step() noexcept {
+  PGconn* pg = postgresql_native(sql_);
+  if (pg == nullptr || PQtransactionStatus(pg) == PQTRANS_IDLE) return false;
+  return succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {0}; RELEASE SAVEPOINT {0}", step_)).get());
+}
+
+bool PostgresqlSession::mark_torn(const ClaimRow& row) {
+  return changed_one(
+      exec(connection(), fmt::format("UPDATE {} SET state = 'torn' WHERE {}", table_, own_claim_condition(row))));
+}
+
+bool PostgresqlSession::withdraw(const ClaimRow& row) {
+  return changed_one(exec(connection(), fmt::format("DELETE FROM {} WHERE {}", table_, own_claim_condition(row))));
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

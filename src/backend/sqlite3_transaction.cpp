@@ -1,0 +1,175 @@
+// The guarded transaction on SQLite.
+
+#include "backend/sqlite3_session.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+// `main.`: a temporary table of the same name would otherwise be taken first.
+constexpr auto insert_sql =
+    "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
+    "content_hash) "
+    "VALUES (?1, ?2, ?3, 'consumed', ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+constexpr auto select_sql =
+    "SELECT state, attempt_token, content_hash, result, "
+    "CAST(max(0, coalesce((julianday(lease_expires_at) - julianday('now')) * 86400000, 0)) AS INTEGER) "
+    "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
+constexpr auto store_sql =
+    "UPDATE main.txinbox_consumed_message SET result = ?3 WHERE consumer = ?1 AND business_key = ?2";
+constexpr auto commit_sql = "COMMIT";
+
+}  // namespace
+
+bool Sqlite3Session::in_transaction() { return sqlite3_get_autocommit(connection()) == 0; }
+
+std::chrono::milliseconds Sqlite3Session::busy_timeout(::sqlite3* connection) {
+  if (pooled_) return lock_timeout_;
+  Sqlite3Statement query(connection, "PRAGMA busy_timeout");
+  return std::chrono::milliseconds(query.fetch() ? query.integer(0) : 0);
+}
+
+void Sqlite3Session::enter_queue(::sqlite3* connection) {
+  if (!turn_) {
+    const char* file = sqlite3_db_filename(connection, "main");
+    turn_.emplace(WriterQueue::of(file == nullptr ? "" : file));
+  }
+  // Over time: SQLite's own lock is asked once more, and throws the error that the caller expects.
+  turn_->begin(busy_timeout(connection));
+}
+
+void Sqlite3Session::begin() {
+  ::sqlite3* db = connection();
+  enter_queue(db);
+  try {
+    statement(begin_, sqlite3_begin)->run();
+    if (pooled_) {
+      *hooks_ = {.guarding = true};
+      hooks_in_place(db);
+    } else {
+      Sqlite3Statement(db, "SAVEPOINT " + guard_).run();
+    }
+  } catch (...) {
+    if (sqlite3_get_autocommit(db) == 0) try_sqlite3_exec(db, "ROLLBACK");
+    turn_->end();
+    throw;
+  }
+}
+
+ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
+  ::sqlite3* db = connection();
+  const auto insert = statement(insert_, insert_sql);
+  insert->bind_text(1, row.consumer);
+  insert->bind_text(2, row.business_key);
+  insert->bind_text_or_null(3, row.message_id);
+  insert->bind_blob(4, row.token->bytes());
+  insert->bind_blob_or_null(5, row.content_hash);
+  insert->run();
+  if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
+
+  const auto select = statement(select_, select_sql);
+  select->bind_text(1, row.consumer);
+  select->bind_text(2, row.business_key);
+  ClaimReply reply{ClaimStatus::vanished};
+  if (select->fetch()) {
+    reply.status = ClaimStatus::exists;
+    reply.row.state = select->text(0);
+    reply.row.token = select->text(1);
+    reply.row.content_hash = select->text(2);
+    if (!select->is_null(3)) reply.row.result = select->text(3);
+    reply.row.lease_remaining = std::chrono::milliseconds(select->integer(4));
+  }
+  select->reset();
+  return reply;
+}
+
+/// The hooks have seen no end of the transaction, and are the ones that would have.
+bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
+  return intact() && hooks_in_place(db) && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
+}
+
+bool Sqlite3Session::seems_intact() noexcept {
+  ::sqlite3* db = sqlite3_native(sql_);
+  return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
+}
+
+void Sqlite3Session::store(const StoredResult& each) {
+  const auto update = statement(store_, store_sql);
+  update->bind_text(1, each.consumer);
+  update->bind_text(2, each.business_key);
+  update->bind_blob(3, each.result);
+  update->run();
+}
+
+CommitStatus Sqlite3Session::commit(std::span<const StoredResult> results) {
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
+  if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
+  for (const StoredResult& each : results) store(each);
+  hooks_->committing = true;
+  const int result = statement(commit_, commit_sql)->try_run();
+  hooks_->committing = false;
+  if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
+  restore();
+  turn_->end();
+  return CommitStatus::committed;
+}
+
+RollbackStatus Sqlite3Session::roll_back() noexcept {
+  struct EndTurn {
+    std::optional<WriterTurn>& turn;
+    ~EndTurn() {
+      if (turn) turn->end();
+    }
+  } end_turn{turn_};
+
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (!intact()) return RollbackStatus::failed;
+  const bool open = sqlite3_get_autocommit(db) == 0;
+  const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
+  *hooks_ = {};
+  if (open && !try_roll_back()) return RollbackStatus::failed;
+  restore();
+  return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
+}
+
+bool Sqlite3Session::try_roll_back() noexcept {
+  try {
+    return statement(roll_back_, "ROLLBACK")->try_run() == SQLITE_OK;
+  } catch (...) {  // it could not be prepared
+    return false;
+  }
+}
+
+void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
+
+bool Sqlite3Session::end_step() {
+  ::sqlite3* db = connection();
+  return (!pooled_ || guard_is_there(db)) && try_sqlite3_exec(db, "RELEASE " + step_);
+}
+
+bool Sqlite3Session::undo_step() noexcept {
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
+  return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);
+}
+
+bool Sqlite3Session::mark_torn(const ClaimRow& row) {
+  return change_own_claim("UPDATE main.txinbox_consumed_message SET state = 'torn'", row);
+}
+
+bool Sqlite3Session::withdraw(const ClaimRow& row) {
+  return change_own_claim("DELETE FROM main.txinbox_consumed_message", row);
+}
+
+bool Sqlite3Session::change_own_claim(const std::string& sql, const ClaimRow& row) {
+  ::sqlite3* db = connection();
+  Sqlite3Statement change(
+      db, sql + " WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'consumed'");
+  change.bind_text(1, row.consumer);
+  change.bind_text(2, row.business_key);
+  change.bind_blob(3, row.token->bytes());
+  change.run();
+  return sqlite3_changes(db) > 0;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,245 @@
+#include "batch_delivery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "key.hpp"
+#include "nesting_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+namespace {
+
+/// Whether the error is about others who want the same rows, which fewer messages in one transaction
+/// may help; not about a database that is away.
+bool is_contention(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {  // no connection of the pool is free
+    return false;
+  } catch (...) {
+    return !is_fatal_to_session(error);
+  }
+}
+
+bool is_late_claim(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ClaimCameLate&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// The same error, if it is that one, with what a torn claim needs.
+std::exception_ptr as_torn(std::exception_ptr error) noexcept {
+  if (error && !is_transaction_lost(error)) return error;  // the handler's own
+  try {
+    throw_transaction_lost(true);
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages, const Handler& handler,
+                             OnFailure on_failure)
+    : context_(context),
+      messages_(messages),
+      handler_(handler),
+      on_failure_(on_failure),
+      schedule_(context.options.retry),
+      part_size_(messages.size()),
+      end_(messages.size()) {}
+
+std::vector<Result> BatchDelivery::consume() {
+  if (messages_.empty()) return {};
+  try {
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    prepare_items();
+    for (Part part = next_part(); !part.empty(); part = next_part()) {
+      if (const std::exception_ptr error = run(part)) {
+        after_failure(part, error);
+      } else {
+        after_success();
+      }
+    }
+  } catch (...) {
+    context_.tell({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
+    throw;
+  }
+  aftermath_.settle_elsewhere(context_.source);
+  settle_torn(nullptr, nullptr);
+  return finish();
+}
+
+/// What needs no database: bad messages, and keys that are known.
+void BatchDelivery::prepare_items() {
+  const bool remembers = context_.recent.enabled();
+  const std::uint64_t losses = remembers ? context_.source.lost_connections() : 0;
+  items_.reserve(messages_.size());
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    const Message& message = messages_[i];
+    BatchItem& item = items_.emplace_back(BatchItem{&message, i, ContentHash(message.content)});
+    try {
+      check_message(message);
+    } catch (...) {
+      fail(item, std::current_exception());
+      continue;
+    }
+    if (remembers && context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
+      item.result = {.outcome = Outcome::already_consumed};
+    }
+  }
+}
+
+BatchDelivery::Part BatchDelivery::next_part() {
+  Part part;
+  if (is_over()) return part;
+  while (begin_ < end_ && items_[begin_].result) ++begin_;
+  for (std::size_t i = begin_; i < end_ && part.size() < part_size_; ++i) {
+    if (!items_[i].result) part.push_back(&items_[i]);
+  }
+  return part;
+}
+
+/// Null when the part was committed. Whatever it returns has been rolled back, and its session given
+/// back.
+std::exception_ptr BatchDelivery::run(const Part& part) {
+  progress_ = false;
+  try {
+    run_once(part);
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+void BatchDelivery::run_once(const Part& part) {
+  const NestingCheck not_nested(context_.source.identity());
+  const bool remembers = context_.recent.enabled();
+  const std::uint64_t losses = remembers ? context_.source.lost_connections() : 0;
+  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  sent_ = true;
+  aftermath_.settle(session.backend());
+  GuardedTransaction transaction(session.backend());
+  BatchRun run(context_, handler_, aftermath_, session, transaction, part);
+  try {
+    if (by_steps_) {
+      run.run_by_steps(on_failure_);
+    } else {
+      run.run_whole();
+    }
+  } catch (...) {
+    aftermath_.clean_up(transaction, session, std::current_exception());
+    // Without steps, an earlier handler may have lost what this one only showed.
+    const auto& culprit = run.culprit();
+    if (culprit && by_steps_) {
+      settle_torn(culprit->first, culprit->second);
+      fail(*culprit->first, culprit->second);
+    } else {
+      settle_torn(culprit ? culprit->first : nullptr, culprit ? culprit->second : nullptr);
+    }
+    throw;
+  }
+  run.publish(context_.recent, losses, remembers ? context_.source.lost_connections() : 0);
+}
+
+/// The deliveries whose claims were torn have failed; later ones find the row and are parked.
+void BatchDelivery::settle_torn(const BatchItem* culprit, const std::exception_ptr& culprits_error) {
+  for (const std::string& key : aftermath_.take_torn()) {
+    const auto torn = std::ranges::find_if(
+        items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
+    if (torn != items_.end()) fail(*torn, as_torn(&*torn == culprit ? culprits_error : nullptr));
+    context_.tell({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
+  }
+}
+
+void BatchDelivery::after_success() {
+  schedule_.start_over();
+  by_steps_ = false;
+  part_size_ = std::min(part_size_ * 2, items_.size());
+  if (on_failure_ == OnFailure::skip) return;
+  for (std::size_t i = begin_; i < end_; ++i) {
+    if (items_[i].result && items_[i].result->outcome == Outcome::failed) end_ = i;
+  }
+}
+
+void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
+  if (progress_) {
+    schedule_.start_over();
+  } else if (is_late_claim(error)) {  // settled by now
+  } else if (is_transient(error)) {
+    after_transient(part, error);
+  } else if (!sent_) {
+    std::rethrow_exception(error);
+  } else if (!by_steps_) {
+    by_steps_ = true;
+  } else if (part.size() > 1) {  // the commit, say: whose fault it is shows in smaller parts
+    part_size_ = (part.size() + 1) / 2;
+  } else {
+    fail(*part.front(), error);
+  }
+}
+
+void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& error) {
+  constexpr int patience = 2;
+  const bool contention = is_contention(error);
+  const int most_attempts = schedule_.policy().max_attempts;
+  const bool divide = contention && part.size() > 1 && schedule_.attempt() >= std::min(patience, most_attempts);
+  const auto backoff = schedule_.next_backoff();
+  const bool again = (divide || schedule_.attempt() < most_attempts) && schedule_.has_time(backoff);
+  if (again && context_.can_go_on_after(error)) {
+    context_.tell({.type = EventType::retry,
+                   .attempt = schedule_.attempt(),
+                   .duration = schedule_.elapsed(),
+                   .error = error,
+                   .backoff = backoff});
+    if (schedule_.wait(backoff, context_.options.stop)) {
+      if (divide) {
+        part_size_ = (part.size() + 1) / 2;
+        schedule_.start_over();
+      }
+      return;
+    }
+  }
+  if (!sent_) std::rethrow_exception(error);
+  fail(*part.front(), error);
+  schedule_.start_over();
+  // Where the rows of one message are what is contended for, the others may fare better.
+  over_ = part.size() > 1 || !contention || !schedule_.has_time() || is_over();
+}
+
+/// Gives the message its result.
+void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
+  item.result = {.outcome = Outcome::failed, .error = std::move(error)};
+  progress_ = true;
+  if (on_failure_ == OnFailure::stop) end_ = std::min(end_, item.index);
+}
+
+std::vector<Result> BatchDelivery::finish() {
+  std::vector<Result> results;
+  results.reserve(items_.size());
+  bool stopped = false;
+  for (BatchItem& item : items_) {
+    if (stopped || !item.result) {
+      results.push_back({.outcome = Outcome::not_run});
+      continue;
+    }
+    results.push_back(std::move(*item.result));
+    const Result& result = results.back();
+    stopped = on_failure_ == OnFailure::stop && result.outcome == Outcome::failed;
+    context_.tell({.type = event_for(result.outcome),
+                   .business_key = item.message->business_key,
+                   .attempt = std::max(item.runs, 1),
+                   .duration = schedule_.elapsed(),
+                   .error = result.error});
+  }
+  return results;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,179 @@
+#include "batch_run.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+using Work = OwnClaim::Work;
+
+BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath,
+                   BorrowedSession& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
+    : context_(context),
+      handler_(handler),
+      aftermath_(aftermath),
+      session_(session),
+      transaction_(transaction),
+      part_(part) {
+  sort_keys();
+  staged_.reserve(part_.size());
+}
+
+void BatchRun::sort_keys() {
+  const auto key_at = [&](std::size_t at) -> const std::string& { return part_[at]->message->business_key; };
+  std::vector<std::size_t> order(part_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, key_at);
+  key_of_.resize(part_.size());
+  for (const std::size_t at : order) {
+    if (first_of_key_.empty() || key_at(first_of_key_.back()) != key_at(at)) first_of_key_.push_back(at);
+    key_of_[at] = first_of_key_.size() - 1;
+  }
+  keys_.resize(first_of_key_.size());
+}
+
+std::vector<Candidate> BatchRun::candidates() const {
+  std::vector<Candidate> candidates;
+  candidates.reserve(keys_.size());
+  for (const std::size_t at : first_of_key_) candidates.push_back({part_[at]->message, part_[at]->hash.bytes()});
+  return candidates;
+}
+
+void BatchRun::run_whole() {
+  auto existing = transaction_.begin_and_claim_all(context_.consumer, candidates());
+  std::size_t claims = 0;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    keys_[i].existing = std::move(existing[i]);
+    if (!keys_[i].existing) keys_[i].claim = claims++;
+  }
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    BatchItem& item = *part_[i];
+    Key& key = keys_[key_of_[i]];
+    if (key.existing || key.staged) {
+      stage(item, key);
+      continue;
+    }
+    transaction_.set_work(key.claim, Work::begun);
+    Staged done = run_handler(item);
+    if (!session_.backend().seems_intact()) {
+      try {
+        throw_transaction_lost(false);
+      } catch (...) {
+        culprit_ = {&item, std::current_exception()};
+        throw;
+      }
+    }
+    key.staged = staged_.size();
+    staged_.push_back(std::move(done));
+  }
+  commit();
+}
+
+void BatchRun::run_by_steps(OnFailure on_failure) {
+  transaction_.begin();
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    BatchItem& item = *part_[i];
+    Key& key = keys_[key_of_[i]];
+    if (key.existing || key.staged) {
+      stage(item, key);
+    } else if (!run_step(item, key) && on_failure == OnFailure::stop) {
+      break;
+    }
+  }
+  commit();
+}
+
+/// False: it failed, and nothing of it is left.
+bool BatchRun::run_step(BatchItem& item, Key& key) {
+  backend::Session& backend = session_.backend();
+  const std::size_t claims_before = transaction_.claims();
+  backend.begin_step();
+  try {
+    if (backend::ExistingRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
+      key.existing = std::move(*existing);
+      if (!backend.end_step()) throw_transaction_lost(false);
+      stage(item, key);
+      return true;
+    }
+    Staged done = run_handler(item);
+    if (!backend.end_step()) throw_transaction_lost(false);
+    transaction_.set_work(transaction_.claims() - 1, Work::complete);
+    key.staged = staged_.size();
+    staged_.push_back(std::move(done));
+    return true;
+  } catch (const ClaimCameLate&) {
+    throw;
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    if (is_transient(error)) throw;
+    if (!backend.undo_step()) {
+      culprit_ = {&item, error};
+      throw;
+    }
+    session_.drop_locals();
+    if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
+    key = {};
+    staged_.push_back({&item, {.outcome = Outcome::failed, .error = error}});
+    return false;
+  }
+}
+
+/// The result of a message whose key was dealt with before: by an earlier delivery, or by a copy.
+void BatchRun::stage(BatchItem& item, Key& key) {
+  if (key.existing) {
+    stage_existing(item, key);
+  } else {
+    stage_copy(item, staged_[*key.staged]);
+  }
+}
+
+void BatchRun::stage_existing(BatchItem& item, Key& key) {
+  backend::ExistingRow row = *key.existing;
+  if (aftermath_.is_unproven(item.message->business_key, row)) throw ClaimCameLate{};
+  Result result = result_for(row, item.hash.bytes());
+  // A commit of this very call whose reply was lost; its copies are duplicates.
+  if (result.outcome == Outcome::already_consumed && aftermath_.is_ours(row) && !key.staged) {
+    result.outcome = Outcome::consumed;
+    key.staged = staged_.size();
+  }
+  staged_.push_back({&item, std::move(result)});
+}
+
+void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
+  const bool conflict = is_conflict(first.item->hash.bytes(), item.hash.bytes());
+  Result result = conflict ? Result{.outcome = Outcome::conflict}
+                           : Result{.outcome = Outcome::already_consumed, .stored = first.result.stored};
+  staged_.push_back({&item, std::move(result)});
+}
+
+BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
+  Delivery delivery(*item.message, ++item.runs, context_.options.stop, item.index);
+  DeliveryAccess::set_locals(delivery, session_.locals());
+  handler_(session_.sql(), delivery);
+  return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
+}
+
+void BatchRun::commit() {
+  if (transaction_.claims() == 0) {
+    transaction_.roll_back();
+  } else {
+    std::vector<backend::StoredResult> results;
+    for (const Staged& each : staged_) {
+      if (!each.ours || !each.result.stored) continue;
+      results.push_back({context_.consumer, each.item->message->business_key, *each.result.stored});
+    }
+    transaction_.commit(results);
+  }
+  if (transaction_.session_usable()) session_.is_clean();
+}
+
+void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::uint64_t losses) {
+  for (Staged& each : staged_) {
+    if (recent.enabled() && each.ours && !each.result.stored) {
+      recent.remember(each.item->message->business_key, each.item->hash.bytes(), losses_before, losses);
+    }
+    each.item->result = std::move(each.result);
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

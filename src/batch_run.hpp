@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "aftermath.hpp"
+#include "consumer_context.hpp"
+#include "content_hash.hpp"
+#include "guarded_transaction.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// One message of a batch.
+struct BatchItem {
+  const Message* message;
+  std::size_t index;  ///< In the batch.
+  ContentHash hash;
+  int runs = 0;  ///< Of its handler.
+  std::optional<Result> result = {};
+};
+
+/// A claim of an earlier run turned up after it had been looked for: it is to be settled first.
+struct ClaimCameLate {};
+
+/// One transaction with a part of a batch.
+///
+/// What it throws is to be rolled back by its owner. `results` are valid once it has committed.
+class BatchRun {
+ public:
+  /// `part`: items without a result, in the order of the batch.
+  BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath, BorrowedSession& session,
+           GuardedTransaction& transaction, std::span<BatchItem* const> part);
+
+  /// All claims at once, then the handlers; nothing can be undone alone.
+  void run_whole();
+
+  /// Claim after claim, each with its handler in a step that can be undone. What fails is left out; with
+  /// `stop`, what is behind it as well.
+  void run_by_steps(OnFailure on_failure);
+
+  /// The item whose handler lost the transaction, and what its delivery ends with.
+  const std::optional<std::pair<BatchItem*, std::exception_ptr>>& culprit() const noexcept { return culprit_; }
+
+  /// Hands the results to the items, and what is known as committed to the memory of recent keys.
+  void publish(RecentMemory&, std::uint64_t losses_before, std::uint64_t losses);
+
+ private:
+  /// What the messages of one business key share.
+  struct Key {
+    std::optional<backend::ExistingRow> existing = {};
+    std::size_t claim = 0;                   ///< Its number, where the claim is ours.
+    std::optional<std::size_t> staged = {};  ///< The first message that was consumed under it.
+  };
+  struct Staged {
+    BatchItem* item;
+    Result result;
+    bool ours = false;  ///< Consumed by this run.
+  };
+
+  void sort_keys();
+  std::vector<Candidate> candidates() const;
+  void stage(BatchItem&, Key&);
+  void stage_existing(BatchItem&, Key&);
+  void stage_copy(BatchItem&, const Staged& first);
+  Staged run_handler(BatchItem&);
+  bool run_step(BatchItem&, Key&);
+  void commit();
+
+  const ConsumerContext& context_;
+  const Handler& handler_;
+  const Aftermath& aftermath_;
+  BorrowedSession& session_;
+  GuardedTransaction& transaction_;
+  std::span<BatchItem* const> part_;
+
+  std::vector<std::size_t> first_of_key_;  ///< For each key its first message in the part; sorted by key.
+  std::vector<std::size_t> key_of_;        ///< For each message of the part its key.
+  std::vector<Key> keys_;
+  std::vector<Staged> staged_;
+  std::optional<std::pair<BatchItem*, std::exception_ptr>> culprit_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,87 @@
+#include "consumer_context.hpp"
+
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "aftermath.hpp"
+#include "key.hpp"
+#include "row_state.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, TxConsumerOptions options_)
+    : source(std::move(source_)),
+      consumer(std::move(consumer_)),
+      options(std::move(options_)),
+      recent(options.recent_keys) {
+  check_consumer(consumer);
+  check(options.retry);
+  if (recent.enabled() && !source.reconnects()) {
+    throw Error(ErrorCode::invalid_argument,
+                "TxConsumerOptions::recent_keys needs a pool: on a session of the caller's nobody tells when its "
+                "connection is lost");
+  }
+}
+
+void ConsumerContext::refuse_when_stopped() const {
+  if (!options.stop.stop_requested()) return;
+  throw Error(ErrorCode::stopped, "the consumer's stop token is set; no new message is begun");
+}
+
+bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noexcept {
+  return source.reconnects() || !is_fatal_to_session(error);
+}
+
+void ConsumerContext::tell(Event event) const noexcept {
+  if (!options.observer) return;
+  event.consumer = consumer;
+  try {
+    options.observer(event);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+Outcome outcome_for(Claim claim) noexcept {
+  switch (claim) {
+    case Claim::claimed:
+      return Outcome::consumed;
+    case Claim::already_consumed:
+      return Outcome::already_consumed;
+    case Claim::conflict:
+      return Outcome::conflict;
+    case Claim::in_progress:
+      return Outcome::in_progress;
+    case Claim::parked:
+      return Outcome::parked;
+  }
+  return Outcome::in_progress;
+}
+
+EventType event_for(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::consumed:
+      return EventType::consumed;
+    case Outcome::already_consumed:
+      return EventType::already_consumed;
+    case Outcome::in_progress:
+      return EventType::in_progress;
+    case Outcome::conflict:
+      return EventType::conflict;
+    case Outcome::parked:
+      return EventType::parked;
+    case Outcome::failed:
+    case Outcome::not_run:
+      return EventType::failed;
+  }
+  return EventType::failed;
+}
+
+Result result_for(backend::ExistingRow& row, std::string_view content_hash) {
+  const Claim claim = claim_for(row, content_hash);
+  // What another content's handler stored is not this delivery's.
+  if (claim == Claim::conflict) return {.outcome = Outcome::conflict};
+  return {.outcome = outcome_for(claim), .stored = std::move(row.result), .retry_after = row.lease_remaining};
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

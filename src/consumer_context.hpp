@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include <txinbox/event.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/transaction.hpp>
+#include <txinbox/tx_consumer.hpp>
+
+#include "backend/backend.hpp"
+#include "recent_memory.hpp"
+#include "retry_schedule.hpp"
+#include "session_source.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// What all calls of one consumer share.
+struct ConsumerContext {
+  SessionSource source;
+  const std::string consumer;
+  const TxConsumerOptions options;
+  RecentMemory recent;
+
+  /// Errors: `Error` as `TxConsumer`'s constructors.
+  ConsumerContext(SessionSource source, std::string consumer, TxConsumerOptions options);
+
+  /// Errors: `Error` stopped.
+  void refuse_when_stopped() const;
+
+  /// Whether the same source can be used for another run after this error.
+  bool can_go_on_after(const std::exception_ptr& error) const noexcept;
+
+  /// Hands the event to the observer, and drops what it throws.
+  void tell(Event) const noexcept;
+};
+
+/// What a claim's answer, or a result, is called elsewhere.
+Outcome outcome_for(Claim) noexcept;
+EventType event_for(Outcome) noexcept;
+
+/// The result of a delivery that found this row of an earlier one.
+Result result_for(backend::ExistingRow&, std::string_view content_hash);
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// The SHA-256 of a message's content; nothing for none.
+class ContentHash {
+ public:
+  explicit ContentHash(std::string_view content);
+
+  /// 32 bytes, or empty.
+  std::string_view bytes() const noexcept { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<char, 32> bytes_{};
+  std::size_t size_ = 0;
+};
+
+/// Whether two hashes speak of two contents. A row or a message without one is in no conflict.
+inline bool is_conflict(std::string_view one, std::string_view other) noexcept {
+  return !one.empty() && !other.empty() && one != other;
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,122 @@
+#include "single_delivery.hpp"
+
+#include <array>
+#include <exception>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "key.hpp"
+#include "nesting_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+Result SingleDelivery::consume() {
+  try {
+    check_message(message_);
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    const bool known = context_.recent.enabled() &&
+                       context_.recent.knows(message_.business_key, hash_.bytes(), context_.source.lost_connections());
+    Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
+    tell({.type = event_for(result.outcome)});
+    return result;
+  } catch (...) {
+    tell({.type = EventType::failed, .error = std::current_exception()});
+    throw;
+  }
+}
+
+Result SingleDelivery::consume_with_retries() {
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      Result result = run();
+      tell_if_torn();
+      return result;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    tell_if_torn();
+    const auto backoff = schedule_.next_backoff();
+    if (is_transient(error) && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
+      tell({.type = EventType::retry, .error = error, .backoff = backoff});
+      if (schedule_.wait(backoff, context_.options.stop)) continue;
+    }
+    aftermath_.settle_elsewhere(context_.source);
+    note_torn();
+    tell_if_torn();
+    std::rethrow_exception(error);
+  }
+}
+
+/// One run of the whole transaction. What it throws has been rolled back, and its session has been
+/// given back.
+Result SingleDelivery::run() {
+  const NestingCheck not_nested(context_.source.identity());
+  const std::uint64_t losses = context_.recent.enabled() ? context_.source.lost_connections() : 0;
+  const auto remember = [&](std::string_view content_hash) {
+    if (!context_.recent.enabled()) return;
+    context_.recent.remember(message_.business_key, content_hash, losses, context_.source.lost_connections());
+  };
+  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  aftermath_.settle(session.backend());
+  note_torn();
+  GuardedTransaction transaction(session.backend());
+  try {
+    if (backend::ExistingRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
+      transaction.roll_back();
+      if (transaction.session_usable()) session.is_clean();
+      Result result = answer(*existing, session);
+      if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
+      return result;
+    }
+    Delivery delivery(message_, schedule_.attempt(), context_.options.stop);
+    DeliveryAccess::set_locals(delivery, session.locals());
+    handler_(session.sql(), delivery);
+    stored_ = delivery.stored();
+    if (stored_) {
+      transaction.commit(std::array{backend::StoredResult{context_.consumer, message_.business_key, *stored_}});
+    } else {
+      transaction.commit({});
+      remember(hash_.bytes());
+    }
+    session.is_clean();
+    return {.outcome = Outcome::consumed, .stored = stored_};
+  } catch (...) {
+    aftermath_.clean_up(transaction, session, std::current_exception());
+    note_torn();
+    if (torn_ && is_transaction_lost(std::current_exception())) throw_transaction_lost(true);
+    throw;
+  }
+}
+
+Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& session) {
+  // The handler's own COMMIT was still on its way when the claim was looked for.
+  if (aftermath_.is_unproven(message_.business_key, row)) {
+    aftermath_.settle(session.backend());
+    note_torn();
+    if (torn_) return {.outcome = Outcome::parked};
+  }
+  const bool ours = aftermath_.is_ours(row);
+  Result result = result_for(row, hash_.bytes());
+  // A commit of this very call whose reply was lost.
+  if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
+  return result;
+}
+
+/// Once the session was given back: the observer may want one.
+void SingleDelivery::tell_if_torn() noexcept {
+  if (!torn_ || torn_told_) return;
+  torn_told_ = true;
+  tell({.type = EventType::torn});
+}
+
+void SingleDelivery::tell(Event event) const noexcept {
+  event.business_key = message_.business_key;
+  event.attempt = schedule_.attempt();
+  event.duration = schedule_.elapsed();
+  context_.tell(event);
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

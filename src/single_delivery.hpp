@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "aftermath.hpp"
+#include "consumer_context.hpp"
+#include "content_hash.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// One `consume` call.
+class SingleDelivery {
+ public:
+  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler)
+      : context_(context),
+        message_(message),
+        handler_(handler),
+        hash_(message.content),
+        schedule_(context.options.retry) {}
+
+  Result consume();
+
+ private:
+  Result consume_with_retries();
+  Result run();
+  Result answer(backend::ExistingRow&, BorrowedSession&);
+  void note_torn() noexcept { torn_ = torn_ || !aftermath_.take_torn().empty(); }
+  void tell(Event) const noexcept;
+  void tell_if_torn() noexcept;
+
+  ConsumerContext& context_;
+  const Message& message_;
+  const Handler& handler_;
+  const ContentHash hash_;
+  RetrySchedule schedule_;
+  Aftermath aftermath_;
+  std::optional<std::string> stored_;  ///< What the last run's handler stored.
+  bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
+  bool torn_told_ = false;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
