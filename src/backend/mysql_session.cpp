@@ -113,9 +113,7 @@ void MysqlSession::remember_settings() {
 
 void MysqlSession::use_schema(const std::string& schema) {
   table_ = quoted_identifier(schema) + ".txinbox_consumed_message";
-  if (!in_one_statement()) return;
-  opening_.prepare(connection(), opening_sql());
-  closing_.prepare(connection(), closing_sql(""));
+  if (in_one_statement()) prepare_statements();
 }
 
 std::vector<Problem> MysqlSession::unsafe_settings() {

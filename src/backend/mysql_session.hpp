@@ -32,7 +32,6 @@ class MysqlSession final : public Session {
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  ClaimReply begin_and_claim(const ClaimRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
   bool seems_intact() noexcept override;
   void store(const StoredResult&) override;
@@ -47,12 +46,17 @@ class MysqlSession final : public Session {
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+  ClaimReply open_and_claim(const ClaimRow&) override;
+
  private:
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
   bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
-  std::string opening_sql() const;
+  void prepare_statements();
   std::string closing_sql(const std::string& before_commit) const;
+  std::string existing_sql(const std::string& condition) const;
   std::string claim_sql(const ClaimRow&) const;
   std::string store_sql(const StoredResult&) const;
   void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
@@ -70,11 +74,11 @@ class MysqlSession final : public Session {
   bool commit_sent_ = false;
   bool autocommit_ = true;  ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
-  std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
-  std::string end_guard_;                       ///< Pool: ends a compound statement: autocommit on, settings compared.
-  std::string restore_role_;                    ///< Empty where the user has no roles.
-  std::string database_;                        ///< Pool: the session's default database.
-  MysqlStatement opening_, closing_;            ///< Pool on MariaDB.
+  std::string restore_ = "SET autocommit = 1";   ///< One SET statement.
+  std::string end_guard_;                        ///< Pool: ends a compound statement: autocommit on, settings compared.
+  std::string restore_role_;                     ///< Empty where the user has no roles.
+  std::string database_;                         ///< Pool: the session's default database.
+  MysqlStatement opening_, closing_, existing_;  ///< Pool on MariaDB.
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

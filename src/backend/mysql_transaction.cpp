@@ -77,18 +77,20 @@ std::string MysqlSession::claim_sql(const ClaimRow& row) const {
   return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
 }
 
-/// Of a duplicate it returns the row, and leaves no transaction open.
-std::string MysqlSession::opening_sql() const {
-  return compound(
-      fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN "
-                  "SELECT {} FROM {} WHERE consumer = ? AND business_key = ?; ROLLBACK; SET autocommit = 1; END; "
-                  "SET autocommit = 0; SAVEPOINT {}; "
-                  "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'consumed', ?, UTC_TIMESTAMP(6))",
-                  ER_DUP_ENTRY, existing_columns, table_, guard_, table_, claim_columns));
+void MysqlSession::prepare_statements() {
+  MYSQL* db = connection();
+  const std::string existing = existing_sql("consumer = ? AND business_key = ?");
+  existing_.prepare(db, existing);
+  // Of a duplicate it returns the row, and leaves no transaction open.
+  opening_.prepare(db, compound(fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
+                                            "SET autocommit = 0; SAVEPOINT {}; "
+                                            "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'consumed', ?, UTC_TIMESTAMP(6))",
+                                            ER_DUP_ENTRY, existing, guard_, table_, claim_columns)));
+  closing_.prepare(db, closing_sql(""));
 }
 
-ClaimReply MysqlSession::begin_and_claim(const ClaimRow& row) {
-  if (!in_one_statement()) return Session::begin_and_claim(row);
+ClaimReply MysqlSession::open_and_claim(const ClaimRow& row) {
+  if (!in_one_statement()) return Session::open_and_claim(row);
   const std::array values = {row.consumer,      row.business_key,        row.consumer,
                              row.business_key,  or_null(row.message_id), or_null(row.content_hash),
                              row.token->bytes()};
@@ -99,6 +101,24 @@ ClaimReply MysqlSession::begin_and_claim(const ClaimRow& row) {
   return {ClaimStatus::exists, existing_row(*reply.row), true};
 }
 
+// With a caller's autocommit off, or under its isolation level, a read opens a transaction or a snapshot.
+std::optional<ExistingRow> MysqlSession::look_for(const ClaimRow& row) {
+  if (!pooled_) return std::nullopt;
+  std::optional<MysqlRow> found;
+  if (existing_.prepared()) {
+    if (existing_.try_run(std::array{row.consumer, row.business_key}) != 0) existing_.throw_error();
+    found = existing_.take_reply().row;
+  } else {
+    found = query_row(connection(), existing_sql(key_condition(row.consumer, row.business_key)));
+  }
+  if (!found) return std::nullopt;
+  return existing_row(*found);
+}
+
+std::string MysqlSession::existing_sql(const std::string& condition) const {
+  return fmt::format("SELECT {} FROM {} WHERE {}", existing_columns, table_, condition);
+}
+
 ClaimReply MysqlSession::claim(const ClaimRow& row) {
   MYSQL* db = connection();
   const unsigned error = try_exec(db, claim_sql(row));
@@ -107,8 +127,7 @@ ClaimReply MysqlSession::claim(const ClaimRow& row) {
 
   // A share lock: in a caller's REPEATABLE READ snapshot a plain read may not see the row, and FOR
   // UPDATE deadlocks redeliveries of one key with each other.
-  auto found = query_row(db, fmt::format("SELECT {} FROM {} WHERE {} LOCK IN SHARE MODE", existing_columns, table_,
-                                         key_condition(row.consumer, row.business_key)));
+  auto found = query_row(db, existing_sql(key_condition(row.consumer, row.business_key)) + " LOCK IN SHARE MODE");
   if (!found) return {ClaimStatus::vanished};
   return {ClaimStatus::exists, existing_row(*found)};
 }

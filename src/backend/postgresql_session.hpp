@@ -29,7 +29,6 @@ class PostgresqlSession final : public Session {
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  ClaimReply begin_and_claim(const ClaimRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
   bool seems_intact() noexcept override;
   void store(const StoredResult&) override;
@@ -42,6 +41,10 @@ class PostgresqlSession final : public Session {
 
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
+
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+  ClaimReply open_and_claim(const ClaimRow&) override;
 
  private:
   /// A statement of the usual path.
@@ -56,7 +59,8 @@ class PostgresqlSession final : public Session {
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string store_sql(const StoredResult&) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
-  ClaimReply read_existing(const ClaimRow&, bool then_roll_back);
+  std::vector<PostgresqlResult> ask_existing(const ClaimRow&, bool then_roll_back);
+  std::optional<ExistingRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
   bool settings_are_remembered(const PGresult* asked) noexcept;
   bool settings_restored(const std::vector<PostgresqlResult>&);
 

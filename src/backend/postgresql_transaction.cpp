@@ -135,10 +135,12 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
   }
 }
 
-ClaimReply PostgresqlSession::begin_and_claim(const ClaimRow& row) {
+ClaimReply PostgresqlSession::open_and_claim(const ClaimRow& row) {
   const auto claimed = open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row)); });
   if (changed_one(claimed)) return {ClaimStatus::inserted};
-  return read_existing(row, true);
+  auto existing = existing_in(ask_existing(row, true), 2);
+  if (!existing) return {ClaimStatus::vanished, {}, true};
+  return {ClaimStatus::exists, std::move(*existing), true};
 }
 
 ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
@@ -147,18 +149,34 @@ ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
       run_pipeline(pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row)); });
   require(pg, results, 1);
   if (changed_one(results[0])) return {ClaimStatus::inserted};
-  return read_existing(row, false);
+  auto existing = existing_in(ask_existing(row, false), 1);
+  if (!existing) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, std::move(*existing)};
 }
 
-ClaimReply PostgresqlSession::read_existing(const ClaimRow& row, bool then_roll_back) {
-  PGconn* pg = connection();
-  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+// A caller's session may be at an isolation level of its own.
+std::optional<ExistingRow> PostgresqlSession::look_for(const ClaimRow& row) {
+  if (!prepared_) return std::nullopt;
+  const auto found = ask_existing(row, false);
+  if (!found.empty() && sqlstate(found[0].get()) == unknown_statement) {
+    name_statements();
+    return std::nullopt;
+  }
+  return existing_in(found, 1);
+}
+
+std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRow& row, bool then_roll_back) {
+  return run_pipeline(connection(), [&](PostgresqlPipeline& pipeline) {
     add(pipeline, existing_, std::array{row.consumer, row.business_key});
     if (then_roll_back) pipeline.add("ROLLBACK");
   });
-  require(pg, results, then_roll_back ? 2 : 1);
-  if (PQntuples(results[0].get()) == 0) return {ClaimStatus::vanished, {}, then_roll_back};
-  return {ClaimStatus::exists, existing_row(results[0], 0), then_roll_back};
+}
+
+std::optional<ExistingRow> PostgresqlSession::existing_in(const std::vector<PostgresqlResult>& results,
+                                                          std::size_t sent) {
+  require(connection(), results, sent);
+  if (PQntuples(results[0].get()) == 0) return std::nullopt;
+  return existing_row(results[0], 0);
 }
 
 std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {

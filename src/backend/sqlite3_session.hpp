@@ -46,6 +46,9 @@ class Sqlite3Session final : public Session {
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+
  private:
   /// What the hooks see; at an address of its own that they can be told apart by.
   struct Hooks {
@@ -79,6 +82,7 @@ class Sqlite3Session final : public Session {
   void enter_queue(::sqlite3*);
   void restore() noexcept;
   bool guard_is_there(::sqlite3*) noexcept;
+  std::optional<ExistingRow> read_existing(const ClaimRow&);
   bool try_roll_back() noexcept;
   bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);

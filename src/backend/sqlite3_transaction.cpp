@@ -65,21 +65,31 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   insert->bind_blob_or_null(5, row.content_hash);
   insert->run();
   if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
+  auto existing = read_existing(row);
+  if (!existing) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, std::move(*existing)};
+}
 
+// A caller's session would have to prepare the statement anew.
+std::optional<ExistingRow> Sqlite3Session::look_for(const ClaimRow& row) {
+  return pooled_ ? read_existing(row) : std::nullopt;
+}
+
+std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
   const auto select = statement(select_, select_sql);
   select->bind_text(1, row.consumer);
   select->bind_text(2, row.business_key);
-  ClaimReply reply{ClaimStatus::vanished};
+  std::optional<ExistingRow> existing;
   if (select->fetch()) {
-    reply.status = ClaimStatus::exists;
-    reply.row.state = select->text(0);
-    reply.row.token = select->text(1);
-    reply.row.content_hash = select->text(2);
-    if (!select->is_null(3)) reply.row.result = select->text(3);
-    reply.row.lease_remaining = std::chrono::milliseconds(select->integer(4));
+    existing.emplace();
+    existing->state = select->text(0);
+    existing->token = select->text(1);
+    existing->content_hash = select->text(2);
+    if (!select->is_null(3)) existing->result = select->text(3);
+    existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
   }
   select->reset();
-  return reply;
+  return existing;
 }
 
 /// The hooks have seen no end of the transaction, and are the ones that would have.
