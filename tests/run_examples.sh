@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
-# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP     (the programs)
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER     (the programs)
 set -eu
 
 folder=$(mktemp -d)
@@ -20,3 +20,7 @@ rm orders.db
 
 actions=$("$3" | cut -d ' ' -f 2 | tr '\n' ' ')
 [ "$actions" = "acknowledge acknowledge acknowledge dead_letter " ] || fail "the broker loop says: $actions"
+rm orders.db
+
+"$4" >/dev/null || fail "batch_consumer does not consume its batch once"
+"$4" >/dev/null || fail "batch_consumer consumes its batch again"
