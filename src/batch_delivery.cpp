@@ -23,10 +23,10 @@ bool is_contention(const std::exception_ptr& error) noexcept {
   }
 }
 
-bool is_late_claim(const std::exception_ptr& error) noexcept {
+bool says_run_again(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
-  } catch (const ClaimCameLate&) {
+  } catch (const RunAgain&) {
     return true;
   } catch (...) {
     return false;
@@ -132,10 +132,11 @@ void BatchDelivery::run_once(const Part& part) {
     if (by_steps_) {
       run.run_by_steps(on_failure_);
     } else {
-      run.run_whole();
+      run.run_whole(on_failure_);
     }
   } catch (...) {
     aftermath_.clean_up(transaction, session, std::current_exception());
+    if (run.last() != nullptr) end_ = run.last()->index + 1;
     // Without steps, an earlier handler may have lost what this one only showed.
     const auto& culprit = run.culprit();
     if (culprit && by_steps_) {
@@ -165,24 +166,24 @@ void BatchDelivery::after_success() {
   part_size_ = std::min(part_size_ * 2, items_.size());
   if (on_failure_ == OnFailure::skip) return;
   for (std::size_t i = begin_; i < end_; ++i) {
-    if (items_[i].result && items_[i].result->outcome == Outcome::failed) end_ = i;
+    if (items_[i].result && holds_up(*items_[i].result)) end_ = i;
   }
 }
 
 void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
   if (progress_) {
     schedule_.start_over();
-  } else if (is_late_claim(error)) {  // settled by now
+  } else if (says_run_again(error)) {  // what was learnt is noted by now
   } else if (is_transient(error)) {
     after_transient(part, error);
   } else if (!sent_) {
     std::rethrow_exception(error);
+  } else if (part.size() == 1) {
+    fail(*part.front(), error);
   } else if (!by_steps_) {
     by_steps_ = true;
-  } else if (part.size() > 1) {  // the commit, say: whose fault it is shows in smaller parts
+  } else {  // the commit, say: whose fault it is shows in smaller parts
     part_size_ = (part.size() + 1) / 2;
-  } else {
-    fail(*part.front(), error);
   }
 }
 
@@ -232,7 +233,7 @@ std::vector<Result> BatchDelivery::finish() {
     }
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
-    stopped = on_failure_ == OnFailure::stop && result.outcome == Outcome::failed;
+    stopped = on_failure_ == OnFailure::stop && holds_up(result);
     context_.tell({.type = event_for(result.outcome),
                    .business_key = item.message->business_key,
                    .attempt = std::max(item.runs, 1),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "row_state.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 using Work = OwnClaim::Work;
@@ -39,13 +41,14 @@ std::vector<Candidate> BatchRun::candidates() const {
   return candidates;
 }
 
-void BatchRun::run_whole() {
+void BatchRun::run_whole(OnFailure on_failure) {
   auto existing = transaction_.begin_and_claim_all(context_.consumer, candidates());
   std::size_t claims = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     keys_[i].existing = std::move(existing[i]);
     if (!keys_[i].existing) keys_[i].claim = claims++;
   }
+  if (on_failure == OnFailure::stop) find_last();
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
@@ -69,6 +72,16 @@ void BatchRun::run_whole() {
   commit();
 }
 
+/// Of those behind it the claims are there, and no handler has run yet.
+void BatchRun::find_last() {
+  for (std::size_t i = 0; i + 1 < part_.size(); ++i) {
+    const auto& existing = keys_[key_of_[i]].existing;
+    if (!existing || claim_for(*existing, part_[i]->hash.bytes()) != Claim::in_progress) continue;
+    last_ = part_[i];
+    throw RunAgain{};
+  }
+}
+
 void BatchRun::run_by_steps(OnFailure on_failure) {
   transaction_.begin();
   for (std::size_t i = 0; i < part_.size(); ++i) {
@@ -76,15 +89,16 @@ void BatchRun::run_by_steps(OnFailure on_failure) {
     Key& key = keys_[key_of_[i]];
     if (key.existing || key.staged) {
       stage(item, key);
-    } else if (!run_step(item, key) && on_failure == OnFailure::stop) {
-      break;
+    } else {
+      run_step(item, key);
     }
+    if (on_failure == OnFailure::stop && holds_up(staged_.back().result)) break;
   }
   commit();
 }
 
-/// False: it failed, and nothing of it is left.
-bool BatchRun::run_step(BatchItem& item, Key& key) {
+/// Of a message that fails nothing is left but its result.
+void BatchRun::run_step(BatchItem& item, Key& key) {
   backend::Session& backend = session_.backend();
   const std::size_t claims_before = transaction_.claims();
   backend.begin_step();
@@ -93,15 +107,14 @@ bool BatchRun::run_step(BatchItem& item, Key& key) {
       key.existing = std::move(*existing);
       if (!backend.end_step()) throw_transaction_lost(false);
       stage(item, key);
-      return true;
+      return;
     }
     Staged done = run_handler(item);
     if (!backend.end_step()) throw_transaction_lost(false);
     transaction_.set_work(transaction_.claims() - 1, Work::complete);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
-    return true;
-  } catch (const ClaimCameLate&) {
+  } catch (const RunAgain&) {
     throw;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
@@ -114,7 +127,6 @@ bool BatchRun::run_step(BatchItem& item, Key& key) {
     if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
     key = {};
     staged_.push_back({&item, {.outcome = Outcome::failed, .error = error}});
-    return false;
   }
 }
 
@@ -129,7 +141,7 @@ void BatchRun::stage(BatchItem& item, Key& key) {
 
 void BatchRun::stage_existing(BatchItem& item, Key& key) {
   backend::ExistingRow row = *key.existing;
-  if (aftermath_.is_unproven(item.message->business_key, row)) throw ClaimCameLate{};
+  if (aftermath_.is_unproven(item.message->business_key, row)) throw RunAgain{};
   Result result = result_for(row, item.hash.bytes());
   // A commit of this very call whose reply was lost; its copies are duplicates.
   if (result.outcome == Outcome::already_consumed && aftermath_.is_ours(row) && !key.staged) {

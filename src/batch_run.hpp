@@ -24,8 +24,9 @@ struct BatchItem {
   std::optional<Result> result = {};
 };
 
-/// A claim of an earlier run turned up after it had been looked for: it is to be settled first.
-struct ClaimCameLate {};
+/// Thrown when nothing has failed, but something was learnt and the part must run again: a claim of an
+/// earlier run turned up, or a message behind which nothing may run.
+struct RunAgain {};
 
 /// One transaction with a part of a batch.
 ///
@@ -37,7 +38,7 @@ class BatchRun {
            GuardedTransaction& transaction, std::span<BatchItem* const> part);
 
   /// All claims at once, then the handlers; nothing can be undone alone.
-  void run_whole();
+  void run_whole(OnFailure on_failure);
 
   /// Claim after claim, each with its handler in a step that can be undone. What fails is left out; with
   /// `stop`, what is behind it as well.
@@ -45,6 +46,9 @@ class BatchRun {
 
   /// The item whose handler lost the transaction, and what its delivery ends with.
   const std::optional<std::pair<BatchItem*, std::exception_ptr>>& culprit() const noexcept { return culprit_; }
+
+  /// The item behind which nothing may run, although it has not failed.
+  const BatchItem* last() const noexcept { return last_; }
 
   /// Hands the results to the items, and what is known as committed to the memory of recent keys.
   void publish(RecentMemory&, std::uint64_t losses_before, std::uint64_t losses);
@@ -64,11 +68,12 @@ class BatchRun {
 
   void sort_keys();
   std::vector<Candidate> candidates() const;
+  void find_last();
   void stage(BatchItem&, Key&);
   void stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
   Staged run_handler(BatchItem&);
-  bool run_step(BatchItem&, Key&);
+  void run_step(BatchItem&, Key&);
   void commit();
 
   const ConsumerContext& context_;
@@ -83,6 +88,12 @@ class BatchRun {
   std::vector<Key> keys_;
   std::vector<Staged> staged_;
   std::optional<std::pair<BatchItem*, std::exception_ptr>> culprit_;
+  const BatchItem* last_ = nullptr;
 };
+
+/// Whether, with `OnFailure::stop`, what is behind a message of this result must wait for its redelivery.
+inline bool holds_up(const Result& result) noexcept {
+  return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress;
+}
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

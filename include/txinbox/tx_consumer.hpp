@@ -46,7 +46,7 @@ struct TxConsumerOptions {
   RecentKeys recent_keys = {};
 };
 
-/// What a batch does after a message that failed.
+/// What a batch does after a message that failed, or that another worker holds (`in_progress`).
 enum class OnFailure {
   stop,  ///< What follows is `not_run`: the committed prefix is exact, and no message overtakes another.
   skip,  ///< The others go on.
@@ -104,7 +104,7 @@ class TxConsumer {
   /// committed stays so.
   ///
   /// Returns one result for each message, in the given order. With `stop` there is at most one
-  /// `failed`, and all behind it are `not_run`.
+  /// `failed` or `in_progress`, and all behind it are `not_run`.
   ///
   /// Transaction: its own, one or more. None may be open on a session of the caller's.
   /// Blocking:    as `consume`, with the time of all handlers; `retry.max_elapsed` counts for the

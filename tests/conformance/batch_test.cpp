@@ -239,11 +239,46 @@ TEST_CASE("rows in other states are told as what they are, in the middle of a ba
   }
   db.run("update txinbox_consumed_message set state = 'consuming' where business_key = 'leased'");
   db.run("update txinbox_consumed_message set state = 'surprise' where business_key = 'odd'");
-  const auto results = consumer.consume_batch(messages_of({"a", "parked", "torn", "leased", "odd", "b"}), add_effect,
-                                              OnFailure::skip);
+  const auto results =
+      consumer.consume_batch(messages_of({"a", "parked", "torn", "leased", "odd", "b"}), add_effect, OnFailure::skip);
   CHECK(outcomes(results) ==
         Outcomes{consumed, Outcome::parked, Outcome::parked, Outcome::in_progress, failed, consumed});
   CHECK(code_of(results[4].error) == ErrorCode::unknown_state);
+}
+
+TEST_CASE("with stop, nothing overtakes a message that another worker holds") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  (void)consumer.consume({.business_key = "leased"}, add_effect);
+  db.run("update txinbox_consumed_message set state = 'consuming'");
+  int runs = 0;
+  const Handler counting = [&](soci::session& sql, Delivery& d) {
+    ++runs;
+    add_effect(sql, d);
+  };
+  CHECK(outcomes(consumer.consume_batch(messages_of({"z", "leased", "a"}), counting)) ==
+        Outcomes{consumed, Outcome::in_progress, not_run});
+  CHECK(runs == 1);
+  CHECK(db.claims() == 2);
+  // Also where the batch runs by steps.
+  CHECK(outcomes(consumer.consume_batch(messages_of({"y", "leased", "bad", "a"}), failing_for({"y"}))) ==
+        Outcomes{failed, not_run, not_run, not_run});
+  CHECK(outcomes(consumer.consume_batch(messages_of({"y", "leased", "a"}), counting, OnFailure::skip)) ==
+        Outcomes{consumed, Outcome::in_progress, consumed});
+}
+
+TEST_CASE("a batch of one runs a handler that fails once") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  int runs = 0;
+  const auto results = consumer.consume_batch(messages_of({"a"}), [&](soci::session&, Delivery&) {
+    ++runs;
+    throw NoStock();
+  });
+  CHECK(outcomes(results) == Outcomes{failed});
+  CHECK(runs == 1);
 }
 
 TEST_CASE("the observer hears of each message of a batch that was dealt with") {
