@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 
 #include "usage_error.hpp"
 
@@ -60,19 +59,8 @@ BoundValue to_bound(const JsonValue& value, const Dialect& dialect) {
   return to_json_text(value);
 }
 
-BoundValue& Bindings::get(std::string_view name) {
-  const auto at = std::find_if(values_.begin(), values_.end(), [&](const auto& pair) { return pair.first == name; });
-  if (at == values_.end()) throw std::logic_error("a placeholder without a value");
-  return at->second;
-}
-
 Binder::Binder(const Script& script, const std::vector<std::string>& options) {
-  for (const auto& statement : script.statements) {
-    for (const auto& name : statement.names) {
-      const bool known = std::any_of(sources_.begin(), sources_.end(), [&](const auto& s) { return s.name == name; });
-      if (!known) sources_.push_back({name, std::nullopt});
-    }
-  }
+  for (const auto& name : script.names) sources_.push_back({name, std::nullopt});
   for (const auto& option : options) {
     const auto equals = option.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -88,11 +76,12 @@ Binder::Binder(const Script& script, const std::vector<std::string>& options) {
   }
 }
 
-Bindings Binder::bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const {
-  Bindings bindings;
+Values Binder::bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const {
+  Values values;
+  values.reserve(sources_.size());
   for (const auto& source : sources_) {
     if (source.pointer && source.pointer->is_whole()) {
-      bindings.add(source.name, std::string(line));
+      values.emplace_back(std::string(line));
       continue;
     }
     const JsonValue* value = source.pointer ? source.pointer->find(root) : root.find(source.name);
@@ -102,33 +91,12 @@ Bindings Binder::bind(const JsonValue& root, std::string_view line, const Dialec
                           : fmt::format(":{}: there is no such member (a JSON null gives NULL)", source.name));
     }
     try {
-      bindings.add(source.name, to_bound(*value, dialect));
+      values.push_back(to_bound(*value, dialect));
     } catch (const LineError& error) {
       throw LineError(fmt::format(":{}: {}", source.name, error.what()));
     }
   }
-  return bindings;
-}
-
-void execute(soci::session& session, const Statement& statement, Bindings& bindings) {
-  static soci::indicator null = soci::i_null;
-  static std::string nothing;
-  soci::statement prepared(session);
-  for (const auto& name : statement.names) {
-    std::visit(
-        [&](auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
-            prepared.exchange(soci::use(nothing, null, name));
-          } else {
-            prepared.exchange(soci::use(value, name));
-          }
-        },
-        bindings.get(name));
-  }
-  prepared.alloc();
-  prepared.prepare(statement.text, soci::details::st_one_time_query);
-  prepared.define_and_bind();
-  prepared.execute(true);
+  return values;
 }
 
 }  // namespace txinbox::cli

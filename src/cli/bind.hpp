@@ -3,17 +3,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
 #include "json_line.hpp"
 #include "json_pointer.hpp"
 #include "sql_script.hpp"
-
-namespace soci {
-class session;
-}
 
 namespace txinbox::cli {
 
@@ -25,15 +20,8 @@ using BoundValue = std::variant<std::monostate, long long, unsigned long long, d
 /// Errors: `LineError` for a string with a NUL character where it would be cut.
 BoundValue to_bound(const JsonValue& value, const Dialect& dialect);
 
-/// The values of one line, by placeholder.
-class Bindings {
- public:
-  void add(std::string name, BoundValue value) { values_.emplace_back(std::move(name), std::move(value)); }
-  BoundValue& get(std::string_view name);
-
- private:
-  std::vector<std::pair<std::string, BoundValue>> values_;
-};
+/// The values of one line, in the order of the script's names.
+using Values = std::vector<BoundValue>;
 
 /// Where each placeholder's value is found in a line.
 class Binder {
@@ -45,7 +33,7 @@ class Binder {
   Binder(const Script& script, const std::vector<std::string>& options);
 
   /// Errors: `LineError` for a member that the line does not have, and as `to_bound`.
-  Bindings bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const;
+  Values bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const;
 
  private:
   struct Source {
@@ -54,8 +42,5 @@ class Binder {
   };
   std::vector<Source> sources_;
 };
-
-/// Runs one statement with its values bound, and drops its rows.
-void execute(soci::session& session, const Statement& statement, Bindings& bindings);
 
 }  // namespace txinbox::cli

@@ -1,6 +1,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -70,7 +71,7 @@ int run_consume(const ConsumeOptions& options) {
   const std::string sql = read_sql(options);
   Dialect dialect = default_dialect(database);
   Script script = parse_script(sql, dialect);
-  const MessageReader messages(options, script);
+  std::optional<MessageReader> messages(std::in_place, options, script, dialect);
   const Input input(options.file);
 
   StopSignals signals;
@@ -82,11 +83,12 @@ int run_consume(const ConsumeOptions& options) {
     if (actual != dialect) {
       dialect = actual;
       script = parse_script(sql, dialect);
+      messages.emplace(options, script, dialect);
     }
     check_sql(connection.session(), script, dialect);
   }
   TxConsumer consumer(pool, options.consumer, {.stop = signals.token()});
-  return ConsumeRun(options, script, dialect, messages, consumer, signals).run(input.fd());
+  return ConsumeRun(options, script, *messages, consumer, signals).run(input.fd());
 }
 
 }  // namespace
@@ -115,6 +117,12 @@ void add_consume(CLI::App& app, Run& run) {
                    "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
       ->type_name("NAME=POINTER")
       ->allow_extra_args(false);
+  command
+      ->add_option("--batch", options->batch,
+                   "The most messages that one transaction takes; those that are there are not kept waiting for more")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, max_batch, "from 1 to 10000"));
   command->add_flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
   command->add_flag("--json", options->json, "Print a JSON object for each message after its commit");
   command->add_flag("--verbose", options->verbose,

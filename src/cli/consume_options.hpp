@@ -11,6 +11,10 @@ namespace txinbox::cli {
 /// The longest line that is read, in bytes.
 inline constexpr std::size_t max_line_size = 64UL * 1024 * 1024;
 
+/// The most messages and bytes of lines that one transaction takes.
+inline constexpr std::size_t max_batch = 10'000;
+inline constexpr std::size_t max_batch_size = 8UL * 1024 * 1024;
+
 struct ConsumeOptions {
   DatabaseOption database;
   std::string consumer;
@@ -20,6 +24,7 @@ struct ConsumeOptions {
   std::string sql_file;
   std::vector<std::string> binds;
   std::string file;  // empty or "-": standard input
+  std::size_t batch = 100;
   bool stop_on_error = false;
   bool json = false;
   bool verbose = false;

@@ -1,154 +1,165 @@
 #include "consume_run.hpp"
 
-#include <optional>
-#include <system_error>
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
 
 #include "describe_error.hpp"
 #include "exit_status.hpp"
 
 namespace txinbox::cli {
+namespace {
 
-int ConsumeRun::run(int input_fd) {
-  LineReader reader(input_fd, signals_.wake_fd(), max_line_size);
-  std::string line;
-  Next next = Next::go_on;
-  while (next == Next::go_on) {
-    const auto status = reader.next(line);
-    if (status == LineReader::Status::end) break;
-    line_ = reader.number();
-    if (status == LineReader::Status::error) {
-      progress_.message(fmt::format("line {}: reading failed: {}", line_ + 1,
-                                    std::generic_category().message(reader.error_number())));
-      ++tally_.failed;
-      next = Next::stop_failed;
-      break;
-    }
-    next = handle(status, line);
-    progress_.update(tally_.messages(), last_line_);
-    if (next == Next::go_on && (signals_.stopped() || output_.failed())) next = Next::stop_signal;
-  }
-  return finish(next);
-}
-
-ConsumeRun::Next ConsumeRun::handle(LineReader::Status status, const std::string& line) {
-  key_.clear();
-  switch (status) {
-    case LineReader::Status::stopped:
-      return Next::stop_signal;
-    case LineReader::Status::too_long:
-      return fail("invalid", fmt::format("longer than {} MiB", max_line_size / 1024 / 1024));
-    default:
-      break;
-  }
-  if (line.find_first_not_of(" \t") == std::string::npos) {
-    last_line_ = line_;
-    return Next::go_on;
-  }
-  return consume(line);
-}
-
-ConsumeRun::Next ConsumeRun::consume(const std::string& line) {
-  MessageReader::Read read;
-  try {
-    read = messages_.read(line, dialect_, key_);
-  } catch (const LineError& error) {
-    return fail("invalid", error.what());
-  }
-  try {
-    handler_ran_ = false;
-    statement_ = 0;
-    const Result result = consumer_.consume(read.message, [&](soci::session& session, Delivery&) {
-      handler_ran_ = true;
-      statement_ = 0;
-      for (const auto& statement : script_.statements) {
-        ++statement_;
-        execute(session, statement, read.bindings);
-      }
-      statement_ = 0;
-    });
-    return settle(result);
-  } catch (...) {
-    return settle(std::current_exception());
-  }
-}
-
-ConsumeRun::Next ConsumeRun::settle(const Result& result) {
-  switch (result.outcome) {
-    case Outcome::consumed:
-      ++tally_.consumed;
-      break;
-    case Outcome::already_consumed:
-      ++tally_.already_consumed;
-      break;
-    case Outcome::conflict:
-      ++tally_.conflicts;
-      progress_.message(fmt::format("line {}: conflict: the same key came with other content", line_));
-      break;
-    case Outcome::parked:
-      ++tally_.parked;
-      progress_.message(fmt::format(
-          "line {}: parked: an earlier run was given up, or ended its transaction itself; see txinbox show", line_));
-      break;
-    default:
-      return fail(to_string(result.outcome), "in progress: another worker holds the key; deliver it again");
-  }
-  const bool well = action_for(result) == Action::acknowledge;
-  tell(to_string(result.outcome));
-  return well || !options_.stop_on_error ? Next::go_on : Next::stop_failed;
-}
-
-ConsumeRun::Next ConsumeRun::settle(const std::exception_ptr& error) {
-  std::optional<ErrorCode> code;
-  bool inbox_failed = false;
+bool is(ErrorCode code, const std::exception_ptr& error) {
+  if (!error) return false;
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    code = e.code();
-  } catch (const soci::soci_error&) {
-    inbox_failed = !handler_ran_;  // the claim: no other message can fare better
-  } catch (...) {                  // told by describe_error
+    return e.code() == code;
+  } catch (...) {
+    return false;
   }
-  if (code == ErrorCode::stopped) return Next::stop_signal;  // the message was not begun
+}
 
-  std::string why = describe_error(error, options_.verbose);
-  if (statement_ != 0) why = fmt::format("statement {}: {}", statement_, why);
-  const auto next = fail(code == ErrorCode::invalid_key ? "invalid" : "failed", why);
-  if (is_transient(error) && signals_.stopped()) return Next::stop_signal;
-  if (inbox_failed || is_transient(error) || action_for(error) == Action::stop) return Next::stop_database;
+bool is_database_error(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+// A message that nothing was decided about.
+bool is_open(const Result& result) {
+  return result.outcome == Outcome::not_run ||
+         (result.outcome == Outcome::failed &&
+          (ScriptHandler::is_held_back(result.error) || is(ErrorCode::stopped, result.error)));
+}
+
+std::size_t end_of_open(const std::vector<Result>& results, std::size_t at) {
+  while (at < results.size() && is_open(results[at])) ++at;
+  return at;
+}
+
+}  // namespace
+
+int ConsumeRun::run(int input_fd) {
+  LineReader lines(input_fd, signals_.wake_fd(), max_line_size);
+  BatchReader batches(lines, messages_,
+                      {.lines = options_.batch, .bytes = max_batch_size, .ends_at_wrong = options_.stop_on_error});
+  Batch batch;
+  Next next = Next::go_on;
+  while (next == Next::go_on) {
+    const auto status = batches.next(batch);
+    if (batch.empty_through != 0) report_.done_through(batch.empty_through);
+    if (status == BatchReader::Status::stopped) {  // what was read is not begun
+      next = Next::stop_signal;
+      break;
+    }
+    next = consume(batch);
+    const bool heard = report_.flush();
+    if (next == Next::go_on && !batch.lines.empty() && (signals_.stopped() || !heard)) next = Next::stop_signal;
+    if (next == Next::go_on && status == BatchReader::Status::error) {
+      report_.reading_failed(lines.number(), lines.error_number());
+      next = Next::stop_failed;
+    }
+    if (status == BatchReader::Status::end) break;
+  }
+  const bool heard = report_.sum_up(next != Next::go_on);
+  if (next == Next::stop_database) return exit_database;
+  if (next == Next::stop_signal || !heard) return exit_stopped;
+  return report_.all_well() ? exit_ok : exit_found;
+}
+
+// Where the run ends at a line, messages behind it may have been consumed all the same: those are told,
+// and what lies between is not done.
+ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
+  using Order = ScriptHandler::Order;
+  ScriptHandler handler(script_, batch, options_.stop_on_error ? Order::strict : Order::free);
+  std::vector<Result> results(batch.messages.size(), {.outcome = Outcome::not_run});
+  Next next = Next::go_on;
+  bool gap = false;
+  std::size_t message = 0;
+  for (const Line& line : batch.lines) {
+    const bool ended = next != Next::go_on;
+    bool told = !ended;
+    if (!line.is_message()) {
+      if (told) next = tell_failed(line.number, line.key, "invalid", line.wrong);
+    } else {
+      const std::size_t m = message++;
+      if (!ended && is_open(results[m]) && !signals_.stopped()) {
+        consume_some(batch, handler, {m, end_of_open(results, m)}, results);
+      }
+      told = ended ? results[m].outcome == Outcome::consumed : !is_open(results[m]);
+      if (told) {
+        const Next after = tell(line.number, batch.messages[m].business_key, results[m], handler.run_of(m));
+        if (!ended) next = after;
+      } else if (!ended) {
+        next = Next::stop_signal;
+      }
+    }
+    gap = gap || !told;
+    if (!gap) report_.done_through(next == Next::go_on ? line.through : line.number);
+  }
   return next;
 }
 
-ConsumeRun::Next ConsumeRun::fail(std::string_view outcome, const std::string& why) {
-  ++tally_.failed;
-  progress_.message(fmt::format("line {}: {}", line_, why));
-  tell(outcome, why);
-  return options_.stop_on_error ? Next::stop_failed : Next::go_on;
+void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results) {
+  const auto at = results.begin() + static_cast<std::ptrdiff_t>(range.begin);
+  handler.begin(range.begin, range.end);
+  try {
+    auto some = consumer_.consume_batch(std::span(batch.messages).subspan(range.begin, range.end - range.begin),
+                                        std::ref(handler), options_.stop_on_error ? OnFailure::stop : OnFailure::skip);
+    std::move(some.begin(), some.end(), at);
+  } catch (...) {  // nothing was sent
+    std::fill(at, results.begin() + static_cast<std::ptrdiff_t>(range.end), Result{.outcome = Outcome::not_run});
+    *at = {.outcome = Outcome::failed, .error = std::current_exception()};
+  }
 }
 
-void ConsumeRun::tell(std::string_view outcome, std::string_view error) {
-  last_line_ = line_;
-  if (!options_.json) return;
-  nlohmann::ordered_json json = {{"line", line_}};
-  if (!key_.empty()) json["key"] = key_;
-  json["outcome"] = outcome;
-  if (!error.empty()) json["error"] = error;
-  output_.line(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const Result& result,
+                                  const ScriptHandler::Run& run) {
+  switch (result.outcome) {
+    case Outcome::consumed:
+    case Outcome::already_consumed:
+      report_.ended(line, key, result.outcome);
+      return Next::go_on;
+    case Outcome::conflict:
+      report_.ended(line, key, result.outcome, "conflict: the same key came with other content");
+      return after_failure();
+    case Outcome::parked:
+      report_.ended(line, key, result.outcome,
+                    "parked: an earlier run was given up, or ended its transaction itself; see txinbox show");
+      return after_failure();
+    case Outcome::in_progress:
+    case Outcome::not_run:
+      return tell_failed(line, key, to_string(result.outcome),
+                         "in progress: another worker holds the key; deliver it again");
+    case Outcome::failed:
+      break;
+  }
+  std::string why = describe_error(result.error, options_.verbose);
+  if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
+  const Next next = tell_failed(line, key, is(ErrorCode::invalid_key, result.error) ? "invalid" : "failed", why);
+  const bool transient = is_transient(result.error);
+  if (transient && signals_.stopped()) return Next::stop_signal;
+  // The claim's own error: no other message can fare better.
+  const bool inbox_failed = !run.begun && is_database_error(result.error);
+  if (inbox_failed || transient || action_for(result) == Action::stop) return Next::stop_database;
+  return next;
 }
 
-int ConsumeRun::finish(Next last) {
-  progress_.erase();
-  std::optional<std::size_t> stopped_at;
-  if (last != Next::go_on) stopped_at = last_line_;
-  output_.line(options_.json ? summary_json(tally_, progress_.elapsed(), stopped_at)
-                             : summary(tally_, progress_.elapsed(), stopped_at));
-  if (last == Next::stop_database) return exit_database;
-  if (last == Next::stop_signal || output_.failed()) return exit_stopped;
-  return tally_.all_well() ? exit_ok : exit_found;
+ConsumeRun::Next ConsumeRun::tell_failed(std::size_t line, std::string_view key, std::string_view outcome,
+                                         std::string_view why) {
+  report_.failed(line, key, outcome, why);
+  return after_failure();
 }
 
 }  // namespace txinbox::cli

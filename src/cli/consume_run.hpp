@@ -1,33 +1,30 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
-#include <string>
 #include <string_view>
+#include <vector>
 
 #include <txinbox/tx_consumer.hpp>
 
+#include "batch_reader.hpp"
 #include "consume_options.hpp"
-#include "line_reader.hpp"
-#include "message_reader.hpp"
-#include "output.hpp"
-#include "progress.hpp"
+#include "report.hpp"
+#include "script_handler.hpp"
 #include "stop_signals.hpp"
-#include "tally.hpp"
 
 namespace txinbox::cli {
 
-/// Consumes line after line and tells how each ended.
+/// Consumes batch after batch and tells how each of their lines ended.
 class ConsumeRun {
  public:
-  ConsumeRun(const ConsumeOptions& options, const Script& script, const Dialect& dialect, const MessageReader& messages,
-             TxConsumer& consumer, StopSignals& signals)
+  ConsumeRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, TxConsumer& consumer,
+             StopSignals& signals)
       : options_(options),
         script_(script),
-        dialect_(dialect),
         messages_(messages),
         consumer_(consumer),
-        signals_(signals) {}
+        signals_(signals),
+        report_(options.json) {}
 
   /// Until the input ends, a signal comes, or nothing can be consumed any more; then prints the
   /// summary.
@@ -37,29 +34,23 @@ class ConsumeRun {
  private:
   enum class Next { go_on, stop_failed, stop_database, stop_signal };
 
-  Next handle(LineReader::Status status, const std::string& line);
-  Next consume(const std::string& line);
-  Next settle(const Result& result);
-  Next settle(const std::exception_ptr& error);
-  Next fail(std::string_view outcome, const std::string& why);
-  void tell(std::string_view outcome, std::string_view error = {});
-  int finish(Next last);
+  struct Range {
+    std::size_t begin;
+    std::size_t end;
+  };
+
+  Next consume(Batch& batch);
+  void consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results);
+  Next tell(std::size_t line, std::string_view key, const Result& result, const ScriptHandler::Run& run);
+  Next tell_failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why);
+  Next after_failure() const { return options_.stop_on_error ? Next::stop_failed : Next::go_on; }
 
   const ConsumeOptions& options_;
   const Script& script_;
-  const Dialect& dialect_;
   const MessageReader& messages_;
   TxConsumer& consumer_;
   StopSignals& signals_;
-
-  Output output_;
-  Progress progress_;
-  Tally tally_;
-  std::size_t line_ = 0;       // in hand
-  std::size_t last_line_ = 0;  // dealt with
-  std::string key_;            // of the line in hand, as far as it is known
-  bool handler_ran_ = false;
-  std::size_t statement_ = 0;  // that the handler is at, from 1
+  Report report_;
 };
 
 }  // namespace txinbox::cli

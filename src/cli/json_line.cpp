@@ -55,7 +55,7 @@ class TreeBuilder {
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    if (!seen_.back().insert(name).second) {
+    if (!is_new(name)) {
       error = "malformed JSON: an object names one member twice";
       return false;
     }
@@ -71,6 +71,15 @@ class TreeBuilder {
   }
 
  private:
+  bool is_new(const std::string& name) {
+    constexpr std::size_t few = 16;  // which are compared one by one: faster, and no memory
+    const auto& names = open_.back()->names;
+    if (names.size() < few) return std::find(names.begin(), names.end(), name) == names.end();
+    auto& seen = seen_.back();
+    if (seen.empty()) seen.insert(names.begin(), names.end());
+    return seen.insert(name).second;
+  }
+
   JsonValue* add(JsonValue value) {
     if (open_.empty()) {
       root = std::move(value);
@@ -102,6 +111,10 @@ class TreeBuilder {
     }
     JsonValue v;
     v.kind = kind;
+    if (open_.empty()) {  // the line itself, as most have it
+      v.names.reserve(8);
+      v.items.reserve(8);
+    }
     open_.push_back(add(std::move(v)));
     seen_.emplace_back();
     return true;
@@ -114,44 +127,8 @@ class TreeBuilder {
   }
 
   std::vector<JsonValue*> open_;             // each is the last item of the one before: none moves
-  std::vector<std::set<std::string>> seen_;  // the names of each open object
+  std::vector<std::set<std::string>> seen_;  // the names of each open object, where there are many
 };
-
-void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  out += '"';
-}
 
 void append(std::string& out, const JsonValue& value) {
   switch (value.kind) {
@@ -166,7 +143,7 @@ void append(std::string& out, const JsonValue& value) {
       out += value.text;
       break;
     case JsonValue::Kind::string:
-      append_string(out, value.text);
+      append_json_string(out, value.text);
       break;
     case JsonValue::Kind::array:
       out += '[';
@@ -180,7 +157,7 @@ void append(std::string& out, const JsonValue& value) {
       out += '{';
       for (std::size_t i = 0; i < value.items.size(); ++i) {
         if (i != 0) out += ',';
-        append_string(out, value.names[i]);
+        append_json_string(out, value.names[i]);
         out += ':';
         append(out, value.items[i]);
       }
@@ -214,6 +191,42 @@ std::string to_json_text(const JsonValue& value) {
   std::string result;
   append(result, value);
   return result;
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
 }
 
 }  // namespace txinbox::cli

@@ -42,4 +42,7 @@ JsonValue parse_json_line(std::string_view line);
 /// The value as JSON text without spaces; numbers as they stood in the line.
 std::string to_json_text(const JsonValue& value);
 
+/// Appends the text as a JSON string, quotes included. It must be valid UTF-8.
+void append_json_string(std::string& out, std::string_view text);
+
 }  // namespace txinbox::cli

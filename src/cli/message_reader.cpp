@@ -4,24 +4,21 @@
 
 namespace txinbox::cli {
 
-MessageReader::MessageReader(const ConsumeOptions& options, const Script& script)
-    : key_(options.key), binder_(script, options.binds) {
+MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect)
+    : key_(options.key), binder_(script, options.binds), dialect_(dialect) {
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
 }
 
-MessageReader::Read MessageReader::read(std::string_view line, const Dialect& dialect, std::string& key) const {
-  const JsonValue root = parse_json_line(line);
-  key = key_.key(root);
-  Read result;
-  result.message.business_key = key;
+void MessageReader::read(std::string_view line, Message& message, Values& values) const {
+  JsonValue root = parse_json_line(line);
+  message.business_key = key_.key(root);
   if (message_id_) {
     // It is for tracing: a message that has none is consumed all the same.
     const JsonValue* value = message_id_->find(root);
     const bool none = value == nullptr || value->kind == JsonValue::Kind::null;
-    if (!none) result.message.message_id = scalar_text(root, *message_id_, "message id");
+    if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
   }
-  result.bindings = binder_.bind(root, line, dialect);
-  return result;
+  values = binder_.bind(root, line, dialect_);
 }
 
 }  // namespace txinbox::cli

@@ -16,20 +16,16 @@ namespace txinbox::cli {
 class MessageReader {
  public:
   /// Errors: `UsageError` for what the options say.
-  MessageReader(const ConsumeOptions& options, const Script& script);
+  MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect);
 
-  struct Read {
-    Message message;
-    Bindings bindings;
-  };
-
-  /// Errors: `LineError`; `key` is then what could be read of it.
-  Read read(std::string_view line, const Dialect& dialect, std::string& key) const;
+  /// Errors: `LineError`; the message's key is then what could be read of it.
+  void read(std::string_view line, Message& message, Values& values) const;
 
  private:
   KeyTemplate key_;
   std::optional<JsonPointer> message_id_;
   Binder binder_;
+  Dialect dialect_;
 };
 
 }  // namespace txinbox::cli

@@ -38,11 +38,11 @@ void occupy_standard_descriptors() {
   }
 }
 
-bool Output::line(std::string_view text) {
+bool Output::line(std::string_view text) { return lines(std::string(text) + '\n'); }
+
+bool Output::lines(std::string_view text) {
   if (failed_) return false;
-  std::string whole(text);
-  whole += '\n';
-  if (const int error = write_all(STDOUT_FILENO, whole); error != 0) {
+  if (const int error = write_all(STDOUT_FILENO, text); error != 0) {
     failed_ = true;
     message(fmt::format("txinbox: standard output: {}", std::generic_category().message(error)));
   }

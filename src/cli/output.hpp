@@ -15,6 +15,9 @@ class Output {
   /// disk is full; the reason goes to standard error once. SIGPIPE must be ignored.
   bool line(std::string_view text);
 
+  /// The same for text that ends in a line feed already.
+  bool lines(std::string_view text);
+
   bool failed() const { return failed_; }
 
  private:

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <optional>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
 
 #include "describe_error.hpp"
 #include "output.hpp"
+#include "row_statement.hpp"
 #include "soci_placeholders.hpp"
 #include "usage_error.hpp"
 
@@ -41,6 +42,9 @@ void prepare(soci::session& session, const Statement& statement, const Dialect& 
     session << "DEALLOCATE PREPARE txinbox_check";
     return;
   }
+  // In one transaction, so that a pooler has the statement freed where it was prepared.
+  std::optional<soci::transaction> transaction;
+  if (dialect.database == Database::postgresql) transaction.emplace(session);
   soci::statement prepared(session);
   prepared.alloc();
   prepared.prepare(statement.text, soci::details::st_repeatable_query);
@@ -56,19 +60,9 @@ bool says_wrong_sql(const std::string& code, Database database) {
     case Database::mysql:
       return std::find(mysql.begin(), mysql.end(), code) != mysql.end();
     case Database::postgresql:
-      return code.starts_with("42");
+      return code.starts_with("42") && code != "42P05";  // which is another client's of a pooler
   }
   return false;
-}
-
-bool only_changes_rows(const std::string& statement) {
-  std::string verb;
-  for (char c : statement) {
-    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
-    verb += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  constexpr std::array<std::string_view, 6> verbs{"INSERT", "UPDATE", "DELETE", "SELECT", "WITH", "REPLACE"};
-  return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
 }
 
 }  // namespace
@@ -99,7 +93,7 @@ void check_sql(soci::session& session, const Script& script, const Dialect& dial
       if (code != "1064" || statement.names.empty()) throw UsageError(text);
       message("txinbox: warning: " + text);
     }
-    if (!only_changes_rows(statement.text)) return;
+    if (!is_row_statement(statement.text)) return;
   }
 }
 

@@ -44,8 +44,8 @@ void check_keeps_transaction(const std::vector<Token>& tokens, Database database
   const bool to_savepoint = verb == "ROLLBACK" && has("TO");
   if ((any_of(verb, control) && !to_savepoint) || (verb == "PREPARE" && second == "TRANSACTION") ||
       (database == Database::mysql && (verb == "XA" || (verb == "SET" && has("AUTOCOMMIT"))))) {
-    refuse(first, fmt::format("{} would end the transaction that the message is consumed in; leave it out, each "
-                              "message has a transaction of its own (bodies with BEGIN … END are not supported)",
+    refuse(first, fmt::format("{} would end the transaction that the message is consumed in; leave it out, txinbox "
+                              "begins and commits by itself (bodies with BEGIN … END are not supported)",
                               verb));
   }
   constexpr std::array<std::string_view, 21> committing{
@@ -93,13 +93,19 @@ Statement build(const std::vector<Token>& tokens, const Dialect& dialect) {
   return statement;
 }
 
+void number_values(Script& script) {
+  for (auto& statement : script.statements) {
+    for (const auto& name : statement.names) {
+      const auto at = std::find(script.names.begin(), script.names.end(), name);
+      statement.values.push_back(static_cast<std::size_t>(at - script.names.begin()));
+      if (at == script.names.end()) script.names.push_back(name);
+    }
+  }
+}
+
 }  // namespace
 
-bool Script::uses(std::string_view name) const {
-  return std::any_of(statements.begin(), statements.end(), [&](const Statement& statement) {
-    return std::find(statement.names.begin(), statement.names.end(), name) != statement.names.end();
-  });
-}
+bool Script::uses(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 Script parse_script(std::string_view sql, const Dialect& dialect) {
   if (sql.find('\0') != std::string_view::npos) throw UsageError("the SQL holds a NUL character");
@@ -121,6 +127,7 @@ Script parse_script(std::string_view sql, const Dialect& dialect) {
   }
   finish();
   if (script.statements.empty()) throw UsageError("the SQL holds no statement");
+  number_values(script);
   return script;
 }
 

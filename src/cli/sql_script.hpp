@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,14 +11,16 @@ namespace txinbox::cli {
 
 /// One statement, as SOCI is given it.
 struct Statement {
-  std::string text;                // without comments and the semicolon
-  std::vector<std::string> names;  // its placeholders, each once
+  std::string text;                 // without comments and the semicolon
+  std::vector<std::string> names;   // its placeholders, each once
+  std::vector<std::size_t> values;  // where each of them is in the script's names
 };
 
 /// The user's SQL, taken apart. Bodies with semicolons in them (CREATE TRIGGER … BEGIN … END) are not
 /// understood; a body in PostgreSQL's dollar quotes is.
 struct Script {
   std::vector<Statement> statements;
+  std::vector<std::string> names;  // of all statements, each once
 
   bool uses(std::string_view name) const;
 };

@@ -1,5 +1,8 @@
 #include "utf8.hpp"
 
+#include <cstdint>
+#include <cstring>
+
 #include <fmt/format.h>
 
 namespace txinbox::cli {
@@ -27,6 +30,13 @@ std::size_t character_length(std::string_view text) {
   return 0;
 }
 
+bool starts_with_eight_of_ascii(std::string_view text) {
+  std::uint64_t bytes = 0;
+  if (text.size() < sizeof(bytes)) return false;
+  std::memcpy(&bytes, text.data(), sizeof(bytes));
+  return (bytes & 0x8080808080808080U) == 0;
+}
+
 // C0, DEL, and C1, which some terminals obey in UTF-8 too.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
@@ -39,6 +49,10 @@ bool is_control(std::string_view character) {
 std::size_t find_invalid_utf8(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
+    if (starts_with_eight_of_ascii(text.substr(at))) {
+      at += 8;
+      continue;
+    }
     const auto length = character_length(text.substr(at));
     if (length == 0) return at;
     at += length;

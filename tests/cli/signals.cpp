@@ -39,16 +39,19 @@ std::string slow_sql() {
          "select count(*) from c";
 }
 
-// A consumer whose first message is done, and whose second one is running its slow SQL.
+// A consumer whose first message is done, and which is in the middle of a batch of two, at the slow SQL of
+// the first of them.
 class InHand {
  public:
   explicit InHand(const std::string& sql) {
     orders.db.run("create table t_slow (x integer)");
     command.emplace(Command::Arguments{"consume", "--json", "--consumer", "c", "--key", "/no", "--sql", sql},
                     orders.db.url());
-    command->write("{\"no\":1,\"n\":0}\n{\"no\":2,\"n\":2}\n{\"no\":3,\"n\":0}\n");
+    command->write("{\"no\":1,\"n\":0}\n");
     REQUIRE(command->printed("\"line\":1"));
+    command->write("{\"no\":2,\"n\":2}\n{\"no\":3,\"n\":0}\n");
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    command->write("{\"no\":4,\"n\":0}\n");
   }
 
   Orders orders;
@@ -58,7 +61,7 @@ class InHand {
 }  // namespace
 
 TEST_CASE("killed in the middle of a file and started again on the whole of it, the result is the same") {
-  constexpr int messages = 2'000;
+  constexpr int messages = 20'000;
   const Orders orders;
   std::string text;
   for (int i = 0; i < messages; ++i) text += Orders::line(i) + (i % 3 == 0 ? Orders::line(i) : "");
@@ -96,17 +99,17 @@ TEST_CASE("a signal wakes a consumer that waits for input, and the summary says 
   }
 }
 
-TEST_CASE("a signal lets the transaction in hand finish") {
+TEST_CASE("a signal lets the batch in hand finish, and nothing behind it begins") {
   InHand run(slow_sql() + "; update t_inventory set stock = stock - 1");
   run.command->signal(SIGTERM);
   const Ended ended = run.command->wait();
   CHECK(ended.status == 4);
-  CHECK(ended.last_line().starts_with(R"({"summary":true,"consumed":2,)"));
-  CHECK(ended.last_line().ends_with("\"stopped_at_line\":2}"));
-  CHECK(run.orders.taken() == 2);
+  CHECK(ended.last_line().starts_with(R"({"summary":true,"consumed":3,)"));
+  CHECK(ended.last_line().ends_with("\"stopped_at_line\":3}"));
+  CHECK(run.orders.taken() == 3);
 }
 
-TEST_CASE("a second signal ends it at once, and the transaction in hand leaves nothing") {
+TEST_CASE("a second signal ends it at once, and the batch in hand leaves nothing") {
   InHand run("update t_inventory set stock = stock - 1; " + slow_sql());
   run.command->signal(SIGTERM);
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -117,7 +120,7 @@ TEST_CASE("a second signal ends it at once, and the transaction in hand leaves n
 
 TEST_CASE("it stops when nobody reads what it prints") {
   const Orders orders;
-  Command command(Orders::arguments({"--json"}), orders.db.url());
+  Command command(Orders::arguments({"--json", "--batch", "1"}), orders.db.url());
   command.write(Orders::line(1));
   REQUIRE(command.printed("\"line\":1"));
   command.close_output();

@@ -47,6 +47,10 @@ TEST_CASE("a command line that cannot be meant is status 2") {
            consume({"--key", "/a", "--sql", "select 1", "--message-id", "id"}),
            consume({"--key", "/a", "--sql", "select 1", "/nonexistent/x.jsonl"}),
            consume({"--key", "/a", "--sql", "select 1", "/"}),
+           consume({"--key", "/a", "--sql", "select 1", "--batch", "0"}),
+           consume({"--key", "/a", "--sql", "select 1", "--batch", "-1"}),
+           consume({"--key", "/a", "--sql", "select 1", "--batch", "10001"}),
+           consume({"--key", "/a", "--sql", "select 1", "--batch", "all"}),
            consume({"--key", "/a", "--sql", "select 1", "a", "b"}),
        }) {
     const Ended ended = run(arguments, db);

@@ -141,3 +141,53 @@ TEST_CASE("a SELECT in the SQL is run and its rows are dropped") {
   CHECK(ended.status == 0);
   CHECK(orders.taken() == 2);
 }
+
+TEST_CASE("one placeholder takes values of other types from line to line") {
+  const TestDatabase db;
+  db.run(on_sqlite3() ? "create table v (k integer, x, y)"
+                      : "create table v (k integer, x varchar(99), y varchar(99))");
+  const char* values[] = {"1", "null", "\"1\"", "2.5", "true", "[1]", "18446744073709551615", "\"\"", "null", "-7"};
+  std::string input;
+  int k = 0;
+  for (const char* x : values) {
+    for (const char* y : values) {
+      input += R"({"k":)" + std::to_string(k++) + R"(,"x":)" + x + R"(,"y":)" + y + "}\n";
+    }
+  }
+  auto contents = [&](const std::string& consumer, const std::string& batch) {
+    db.run("delete from v");
+    const Ended ended = run({"consume", "--consumer", consumer, "--key", "/k", "--batch", batch, "--sql",
+                             "insert into v values (:k, :x, :y)"},
+                            db.url(), input);
+    CHECK(ended.status == 0);
+    const std::string text = on_mysql() ? "char" : "text";
+    std::string all;
+    for (int i = 0; i < k; ++i) {
+      for (const std::string column : {"x", "y"}) {
+        all += db.text("select " + (on_sqlite3() ? "typeof(" + column + ") || ' ' || " : std::string()) +
+                       "coalesce(cast(" + column + " as " + text + "), 'NULL') from v where k = " + std::to_string(i)) +
+               "|";
+      }
+    }
+    return all;
+  };
+  const std::string single = contents("a", "1");
+  CHECK(single.starts_with(on_sqlite3() ? "integer 1|integer 1|integer 1|null NULL|integer 1|text 1|integer 1|real 2.5|"
+                                        : "1|1|1|NULL|1|1|1|2.5|"));
+  CHECK(contents("b", "7") == single);
+  CHECK(contents("c", "1000") == single);
+}
+
+TEST_CASE("rows that a statement gives do not disturb the rest of a batch") {
+  const Orders orders;
+  const std::string returning = on_mysql() ? "" : " returning no";
+  const Ended ended =
+      run({"consume", "--consumer", "c", "--key", "/no", "--sql",
+           "insert into t_order(no, sku, qty) values (:no, :sku, :qty)" + returning +
+               "; select no from t_order; update t_inventory set stock = stock - :qty where sku = :sku"},
+          orders.db.url(), Orders::line(1) + Orders::line(2) + Orders::line(3) + Orders::line(1));
+  CHECK(ended.err.empty());
+  CHECK(counts(ended) == "consumed 3, already consumed 1, conflicts 0, parked 0, failed 0");
+  CHECK(orders.orders() == 3);
+  CHECK(orders.taken() == 3);
+}

@@ -56,10 +56,10 @@ TEST_CASE("placeholders take top-level members, and --bind overrides them") {
   const Script script = parse_script("select :a, :b, :c", dialect);
   const Binder binder(script, {"b=/n/b", "c="});
   const std::string line = R"( {"a": 1, "b": 2, "n": {"b": 3}} )";
-  Bindings bindings = binder.bind(parse_json_line(line), line, dialect);
-  CHECK(std::get<long long>(bindings.get("a")) == 1);
-  CHECK(std::get<long long>(bindings.get("b")) == 3);
-  CHECK(text_of(bindings.get("c")) == line);
+  const Values values = binder.bind(parse_json_line(line), line, dialect);
+  CHECK(std::get<long long>(values[0]) == 1);
+  CHECK(std::get<long long>(values[1]) == 3);
+  CHECK(text_of(values[2]) == line);
   CHECK_THROWS_WITH_AS(binder.bind(parse_json_line("{}"), "{}", dialect),
                        ":a: there is no such member (a JSON null gives NULL)", LineError);
   CHECK_THROWS_WITH_AS(binder.bind(parse_json_line(R"({"a":1})"), "{}", dialect), ":b: there is no /n/b", LineError);

@@ -62,6 +62,7 @@ TEST_CASE("a NUL byte does not end a line early") {
 TEST_CASE("invalid UTF-8 is refused") {
   for (const char* bytes : {"\xff", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x82"}) {
     CHECK(refusal(std::string("{\"a\":\"") + bytes + "\"}") == "invalid UTF-8 at byte 7");
+    CHECK(refusal(std::string("{\"a\":\"0123456789") + bytes + "0123456789\"}") == "invalid UTF-8 at byte 17");
   }
   CHECK(refusal("{\"a\":\"\xf0\x9f\x98\x80\"}").empty());
 }
@@ -71,6 +72,13 @@ TEST_CASE("a member named twice is refused at every depth") {
   CHECK(refusal(R"({"a":1,"\u0061":2})") == "malformed JSON: an object names one member twice");
   CHECK(refusal(R"({"x":[{"a":1,"a":2}]})") == "malformed JSON: an object names one member twice");
   CHECK(refusal(R"({"a":{"a":1},"b":{"a":1}})").empty());
+  std::string many;
+  for (int i = 0; i < 50; ++i) many += "\"a" + std::to_string(i) + "\":{\"a0\":1},";
+  CHECK(refusal("{" + many + "\"b\":1}").empty());
+  for (int i = 0; i < 50; ++i) {
+    CHECK(refusal("{" + many + "\"a" + std::to_string(i) + "\":1}") ==
+          "malformed JSON: an object names one member twice");
+  }
 }
 
 TEST_CASE("nesting is limited, so that no line exhausts the stack") {

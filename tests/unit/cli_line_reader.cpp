@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct Pipe {
     if (ends[1] >= 0) ::close(ends[1]);
     ends[1] = -1;
   }
+  void write(std::string_view text) const {
+    REQUIRE(::write(ends[1], text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
 };
 
 // Each line, with "<too long>" for one that was skipped.
@@ -39,11 +43,11 @@ std::vector<std::string> lines(const std::string& input, std::size_t limit) {
   });
   LineReader reader(pipe.ends[0], -1, limit);
   std::vector<std::string> result;
-  std::string line;
+  std::string_view line;
   while (true) {
     const auto status = reader.next(line);
     if (status != LineReader::Status::line && status != LineReader::Status::too_long) break;
-    result.push_back(status == LineReader::Status::line ? line : "<too long>");
+    result.emplace_back(status == LineReader::Status::line ? line : "<too long>");
     CHECK(reader.number() == result.size());
   }
   writer.join();
@@ -78,7 +82,43 @@ TEST_CASE("a reader that waits wakes when it is told to") {
   Pipe wake;
   LineReader reader(input.ends[0], wake.ends[0], 10);
   std::thread waker([&] { CHECK(::write(wake.ends[1], "x", 1) == 1); });
-  std::string line;
+  std::string_view line;
   CHECK(reader.next(line) == LineReader::Status::stopped);
   waker.join();
+}
+
+TEST_CASE("a reader that does not wait gives the lines that are there, and keeps the begin of one") {
+  using Status = LineReader::Status;
+  constexpr auto no = LineReader::Wait::no;
+  Pipe pipe;
+  LineReader reader(pipe.ends[0], -1, 10);
+  std::string_view line;
+  CHECK(reader.next(line, no) == Status::none);
+  pipe.write("one\ntwo\nth");
+  CHECK(reader.next(line, no) == Status::line);
+  CHECK(line == "one");
+  CHECK(reader.next(line, no) == Status::line);
+  CHECK(line == "two");
+  CHECK(reader.next(line, no) == Status::none);
+  CHECK(reader.number() == 2);
+  pipe.write("re");
+  CHECK(reader.next(line, no) == Status::none);
+  pipe.write("e\n\n");
+  CHECK(reader.next(line, no) == Status::line);
+  CHECK(line == "three");
+  CHECK(reader.next(line, no) == Status::line);
+  CHECK(line.empty());
+  CHECK(reader.number() == 4);
+  pipe.write("12345678");
+  CHECK(reader.next(line, no) == Status::none);
+  pipe.write("90123456");
+  CHECK(reader.next(line, no) == Status::none);
+  pipe.write("\nlast");
+  CHECK(reader.next(line, no) == Status::too_long);
+  CHECK(reader.next(line, no) == Status::none);
+  pipe.close_writer();
+  CHECK(reader.next(line, no) == Status::line);
+  CHECK(line == "last");
+  CHECK(reader.next(line, no) == Status::end);
+  CHECK(reader.number() == 6);
 }

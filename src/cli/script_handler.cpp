@@ -1,0 +1,71 @@
+#include "script_handler.hpp"
+
+#include <stdexcept>
+
+#include <txinbox/result.hpp>
+
+#include "prepared_script.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+class HeldBack : public std::runtime_error {
+ public:
+  HeldBack() : std::runtime_error("a message before this one has to be settled first") {}
+};
+
+}  // namespace
+
+bool ScriptHandler::is_held_back(const std::exception_ptr& error) {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const HeldBack&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void ScriptHandler::begin(std::size_t first, std::size_t end) {
+  first_ = first;
+  ran_to_ = first;
+  failed_.reset();
+  for (std::size_t i = first; i < end; ++i) runs_[i] = {};
+}
+
+// Of one that ran: it needs no run of its own.
+bool ScriptHandler::is_copy(std::size_t message) const {
+  for (std::size_t i = first_; i < message; ++i) {
+    if (batch_.messages[i].business_key == batch_.messages[message].business_key) return true;
+  }
+  return false;
+}
+
+bool ScriptHandler::would_overtake(std::size_t message) {
+  if (failed_ && *failed_ < message) return true;
+  if (order_ == Order::free) return false;
+  while (ran_to_ < message && (runs_[ran_to_].begun || is_copy(ran_to_))) ++ran_to_;
+  return ran_to_ < message;
+}
+
+void ScriptHandler::operator()(soci::session& session, Delivery& delivery) {
+  const std::size_t message = first_ + delivery.index();
+  Run& run = runs_[message];
+  run = {};
+  if (failed_ == message) failed_.reset();
+  if (would_overtake(message)) throw HeldBack();
+  run.begun = true;
+  try {
+    auto& prepared = delivery.per_connection<PreparedScript>(session);
+    while (run.statement < script_.statements.size()) {
+      prepared.run(script_, run.statement++, batch_.values[message]);
+    }
+  } catch (...) {
+    run.error = std::current_exception();
+    if (is_transient(run.error)) failed_ = message;
+    throw;
+  }
+}
+
+}  // namespace txinbox::cli

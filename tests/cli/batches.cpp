@@ -1,0 +1,176 @@
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "cli/orders.hpp"
+
+using namespace txinbox::test;
+
+namespace {
+
+// An order whose second statement fails where its number is in t_seen already.
+Ended consume_seen(const Orders& orders, const std::string& input, Command::Arguments more) {
+  Command::Arguments words{"consume",
+                           "--json",
+                           "--consumer",
+                           "c",
+                           "--key",
+                           "/no",
+                           "--sql",
+                           "insert into t_order(no, sku, qty) values (:no, :sku, :qty); "
+                           "insert into t_seen values (:no)"};
+  words.insert(words.end(), more.begin(), more.end());
+  return run(words, orders.db.url(), input);
+}
+
+std::string order(const std::string& no, const std::string& qty = "1") {
+  return R"({"no":")" + no + R"(","sku":"a","qty":)" + qty + "}\n";
+}
+
+// Orders where s has been seen, and where the keys of these names have rows in these states.
+class Mixed {
+ public:
+  Mixed() {
+    orders.db.run("create table t_seen (no varchar(60) primary key)");
+    orders.db.run("insert into t_seen values ('seen')");
+    consume_seen(orders, order("before") + order("parked") + order("held"), {});
+    orders.db.run("update txinbox_consumed_message set state = 'parked' where business_key = 'parked'");
+    const std::string future = on_postgresql() ? "now() + interval '1 hour'" : "'2999-01-01 00:00:00'";
+    orders.db.run(
+        "update txinbox_consumed_message set state = 'consuming', lease_owner = 'x', lease_fence = 1, "
+        "lease_expires_at = " +
+        future + " where business_key = 'held'");
+  }
+  Orders orders;
+};
+
+// What it printed but for the time that it took, and what it left.
+struct Left {
+  int status;
+  std::string out;
+  std::string err;
+  long long orders;
+  std::string last;
+
+  friend bool operator==(const Left&, const Left&) = default;
+};
+
+Left outcome(const std::string& input, const Command::Arguments& arguments) {
+  const Mixed mixed;
+  const Ended ended = consume_seen(mixed.orders, input, arguments);
+  std::string out = ended.out;
+  const auto seconds = out.find("\"seconds\"");
+  const auto behind = out.find("\"stopped_at_line\"");
+  REQUIRE(seconds != std::string::npos);
+  REQUIRE(behind != std::string::npos);
+  out.erase(seconds, behind - seconds);
+  CHECK(mixed.orders.db.number("select count(*) from t_order") + 1 ==
+        mixed.orders.db.number("select count(*) from t_seen"));
+  return {ended.status, out, ended.err, mixed.orders.orders(),
+          mixed.orders.db.text("select max(no) from t_order where no like 'n%'")};
+}
+
+}  // namespace
+
+TEST_CASE("batches of any size give what one message at a time gives") {
+  const std::string stream = order("n1") + order("before") + "\n" + order("n2") + order("n1") + "{\"no\":\n" +  // 6
+                             order("seen") + order("n3", "null") + order("n3") + order("n4") +                  // 10
+                             "{\"no\":\"n5\"}\n" + order("parked") + order("held") + order("") + " \n" +        // 15
+                             order("n5") + order("seen") + order("n6") + order("n6") + "[]\n" + order("n7") + "\n\n";
+  const Left single = outcome(stream, {"--batch", "1"});
+  CHECK(single.status == 1);
+  CHECK(single.orders == 3 + 7);
+  CHECK(single.err.find("line 6: malformed JSON") == 0);
+  CHECK(single.err.find("\nline 7: statement 2: ") != std::string::npos);
+  CHECK(single.err.find("\nline 8: statement 1: ") != std::string::npos);
+  CHECK(single.out.find(R"({"line":9,"key":"n3","outcome":"consumed"})") != std::string::npos);
+  for (const std::string& size : std::vector<std::string>{"2", "3", "5", "8", "100", "10000"}) {
+    CAPTURE(size);
+    const Left batched = outcome(stream, {"--batch", size});
+    CHECK(batched.out == single.out);
+    CHECK(batched.err == single.err);
+    CHECK(batched == single);
+  }
+}
+
+TEST_CASE("with --stop-on-error, nothing of a batch is consumed behind the line that stops it") {
+  const std::string before = order("n1") + order("before") + order("n2") + order("n1") + order("n3");
+  for (const std::string& bad :
+       {order("seen"), order("n4", "null"), std::string("{}\n"), order("parked"), order("held"), order("")}) {
+    CAPTURE(bad);
+    const std::string stream = before + bad + "\n" + order("n8") + order("n9");
+    const Left single = outcome(stream, {"--stop-on-error", "--batch", "1"});
+    CHECK(single.status == 1);
+    CHECK(single.orders == 3 + 3);
+    CHECK(single.last == "n3");
+    CHECK(single.out.find("\"stopped_at_line\":6}") != std::string::npos);
+    for (const std::string& size : std::vector<std::string>{"2", "4", "100"}) {
+      CAPTURE(size);
+      const Left batched = outcome(stream, {"--stop-on-error", "--batch", size});
+      CHECK(batched.out == single.out);
+      CHECK(batched.err == single.err);
+      CHECK(batched == single);
+    }
+  }
+}
+
+TEST_CASE("duplicates among the lines do not stop a run with --stop-on-error") {
+  const std::string stream = order("before") + order("n1") + order("before") + order("n2") + order("n2") + order("n3");
+  const Left batched = outcome(stream, {"--stop-on-error"});
+  CHECK(batched.status == 0);
+  CHECK(batched.orders == 3 + 3);
+  CHECK(batched == outcome(stream, {"--stop-on-error", "--batch", "1"}));
+}
+
+TEST_CASE("a message does not wait for a full batch, nor for the rest of the line behind it") {
+  const Orders orders;
+  Command command(Orders::arguments({"--json", "--batch", "1000"}), orders.db.url());
+  const std::string third = Orders::line(3);
+  command.write(Orders::line(1) + Orders::line(2) + third.substr(0, 9));
+  CHECK(command.printed(R"({"line":2,"key":"o2","outcome":"consumed"})"));
+  CHECK(orders.orders() == 2);
+  command.write(third.substr(9));
+  CHECK(command.printed(R"({"line":3,"key":"o3","outcome":"consumed"})"));
+  CHECK(orders.orders() == 3);
+  command.write(Orders::line(4).substr(0, 9));
+  const Ended ended = command.wait();
+  CHECK(ended.status == 1);
+  CHECK(ended.err.starts_with("line 4: malformed JSON"));
+}
+
+TEST_CASE("lines that come together are one transaction, as far as --batch goes") {
+  const Orders orders;
+  std::string stream;
+  for (int i = 0; i < 10; ++i) stream += Orders::line(i);
+  auto transactions = [&](const std::string& consumer, const std::string& size) {
+    const Ended ended = run({"consume", "--consumer", consumer, "--key", "/no", "--batch", size, "--sql",
+                             "update t_inventory set stock = stock - :qty where sku = :sku"},
+                            orders.db.url(), stream);
+    CHECK(ended.status == 0);
+    return orders.db.number("select count(distinct attempt_token) from txinbox_consumed_message where consumer = '" +
+                            consumer + "'");
+  };
+  CHECK(transactions("a", "1") == 10);
+  CHECK(transactions("b", "5") == 2);
+  CHECK(transactions("c", "100") == 1);
+}
+
+TEST_CASE("failed statements do not stay prepared on the server") {
+  if (!on_postgresql()) return;
+  const Orders orders;
+  orders.db.run("create table t_count (no varchar(60), statements integer)");
+  std::string stream;
+  for (int i = 0; i < 40; ++i) stream += order("bad" + std::to_string(i), "null") + order("n" + std::to_string(i));
+  for (const std::string& size : std::vector<std::string>{"1", "100"}) {
+    const Ended ended = run({"consume", "--consumer", "c" + size, "--key", "/no", "--batch", size, "--sql",
+                             "insert into t_count select :no, count(*) from pg_prepared_statements; "
+                             "insert into t_order(no, sku, qty) values (:no || '/" +
+                                 size + "', :sku, :qty)"},
+                            orders.db.url(), stream);
+    CHECK(counts(ended) == "consumed 40, already consumed 0, conflicts 0, parked 0, failed 40");
+  }
+  const auto most = orders.db.number("select max(statements) from t_count");
+  CHECK(most >= 1);
+  CHECK(most <= 4);  // two, for an int and for NULL
+}
