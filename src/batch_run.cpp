@@ -148,7 +148,9 @@ void BatchRun::stage_existing(BatchItem& item, Key& key) {
     result.outcome = Outcome::consumed;
     key.staged = staged_.size();
   }
+  const bool memorable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;
   staged_.push_back({&item, std::move(result)});
+  if (memorable) staged_.back().known_hash = std::move(row.content_hash);
 }
 
 void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
@@ -181,8 +183,11 @@ void BatchRun::commit() {
 
 void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::uint64_t losses) {
   for (Staged& each : staged_) {
+    const std::string& key = each.item->message->business_key;
     if (recent.enabled() && each.ours && !each.result.stored) {
-      recent.remember(each.item->message->business_key, each.item->hash.bytes(), losses_before, losses);
+      recent.remember(key, each.item->hash.bytes(), losses_before, losses);
+    } else if (each.known_hash) {
+      recent.remember(key, *each.known_hash, losses_before, losses);
     }
     each.item->result = std::move(each.result);
   }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -63,7 +64,8 @@ class BatchRun {
   struct Staged {
     BatchItem* item;
     Result result;
-    bool ours = false;  ///< Consumed by this run.
+    bool ours = false;                           ///< Consumed by this run.
+    std::optional<std::string> known_hash = {};  ///< Of an earlier delivery's content, for the memory of recent keys.
   };
 
   void sort_keys();

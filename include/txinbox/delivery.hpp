@@ -60,7 +60,7 @@ class Delivery {
   /// that outlives its connection, is not to be used again. A consumer on a session of the caller's
   /// keeps it for one `consume` or `consume_batch` only.
   ///
-  /// `session` is the one that the handler was given. Its transaction may not be ended here either.
+  /// `session` is the one that the handler was given; a handler that reconnects it loses what it kept.
   /// Errors: what `T`'s constructor throws.
   template <class T>
   T& per_connection(soci::session& session) {

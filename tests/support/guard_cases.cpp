@@ -80,15 +80,19 @@ void reconnect_after_kill(soci::session& sql, TestDatabase& db) {
 
 }  // namespace
 
-void kill_connection(soci::session& sql, TestDatabase& db) {
+long long connection_id(soci::session& sql) {
   long long id = 0;
+  if (on_mysql()) sql << "select connection_id()", soci::into(id);
+  if (on_postgresql()) sql << "select pg_backend_pid()", soci::into(id);
+  return id;
+}
+
+void kill_connection(long long id, const TestDatabase& db) {
   if (on_mysql()) {
-    sql << "select connection_id()", soci::into(id);
     const std::string is_there = "select count(*) from information_schema.processlist where id = " + std::to_string(id);
     db.run("kill " + std::to_string(id));
     while (db.number(is_there) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } else if (on_postgresql()) {
-    sql << "select pg_backend_pid()", soci::into(id);
     db.run("select pg_terminate_backend(" + std::to_string(id) + ", 5000)");
   }
 }

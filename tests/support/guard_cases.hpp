@@ -48,7 +48,11 @@ void quietly(F&& f) {
   }
 }
 
+/// What the server calls a session's connection.
+long long connection_id(soci::session&);
+
 /// Ends the server's side of a session, from another one.
-void kill_connection(soci::session&, TestDatabase&);
+void kill_connection(long long id, const TestDatabase&);
+inline void kill_connection(soci::session& sql, const TestDatabase& db) { kill_connection(connection_id(sql), db); }
 
 }  // namespace txinbox::test

@@ -73,6 +73,7 @@ void Proxy::serve(int client) {
   setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     std::array<char, 65536> buffer{};
+    bool clients_turn = true;  // whoever spoke last, the other is awaited
     std::array<pollfd, 2> ends = {pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
     while (!ending_) {
       if (poll(ends.data(), ends.size(), 20) <= 0) continue;
@@ -83,6 +84,8 @@ void Proxy::serve(int client) {
         ++lost_;
         break;
       }
+      if (!from_server && clients_turn) ++round_trips_;
+      clients_turn = from_server;
       send_all(from_server ? client : server, buffer.data(), static_cast<std::size_t>(size));
     }
   }

@@ -7,8 +7,8 @@
 
 namespace txinbox::test {
 
-/// A TCP proxy on the loopback that can lose a server's reply: what the client sent arrives, and the
-/// answer does not.
+/// A TCP proxy on the loopback that counts round trips, and can lose a server's reply: what the client
+/// sent arrives, and the answer does not.
 class Proxy {
  public:
   /// In front of the server that `url` names.
@@ -26,6 +26,10 @@ class Proxy {
   /// How many replies were lost so far.
   int lost() const { return lost_; }
 
+  /// How often a client has spoken after it had heard from the server, or for the first time: in how
+  /// many pieces either of them speaks makes no difference.
+  int round_trips() const { return round_trips_; }
+
  private:
   void accept_all();
   void serve(int client);
@@ -35,6 +39,7 @@ class Proxy {
   int listener_ = -1;
   std::atomic<int> replies_until_loss_ = 0;
   std::atomic<int> lost_ = 0;
+  std::atomic<int> round_trips_ = 0;
   std::atomic<bool> ending_ = false;
   std::thread acceptor_;
 };

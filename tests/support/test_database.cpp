@@ -121,6 +121,8 @@ Pool TestDatabase::pool(PoolOptions options) const { return open_pool(url_, std:
 
 std::unique_ptr<soci::session> TestDatabase::session(const std::string& more) const { return open(url_, more); }
 
+std::unique_ptr<soci::session> TestDatabase::session_through(const std::string& url) { return open(url, ""); }
+
 void TestDatabase::run(const std::string& sql) const { *own_ << sql; }
 
 long long TestDatabase::number(const std::string& sql) const {

@@ -38,6 +38,9 @@ class TestDatabase {
   /// but SQLite's busy time-out. `more` is added to SOCI's connection string.
   std::unique_ptr<soci::session> session(const std::string& more = "") const;
 
+  /// The same through a proxy, whose URL this is.
+  static std::unique_ptr<soci::session> session_through(const std::string& url);
+
   /// Runs one statement, or fetches one number, on a session kept for that: what others committed.
   void run(const std::string& sql) const;
   long long number(const std::string& sql) const;

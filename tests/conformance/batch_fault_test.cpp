@@ -1,0 +1,295 @@
+// Lost replies, lost connections and locks in the middle of a batch: each effect is there once, and
+// the results say what is.
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using std::chrono::milliseconds;
+using Outcomes = std::vector<Outcome>;
+constexpr auto consumed = Outcome::consumed;
+constexpr auto duplicate = Outcome::already_consumed;
+constexpr auto failed = Outcome::failed;
+constexpr auto not_run = Outcome::not_run;
+
+const auto five = messages_of({"d", "a", "c", "e", "b"});
+const Outcomes all_consumed(5, consumed);
+
+void check_all_once(const EffectDatabase& db) {
+  for (const Message& each : five) CHECK(db.effects_of(each.business_key) == 1);
+  CHECK(db.claims() == 5);
+}
+
+TEST_CASE("a batch whose commit was answered and the answer lost has taken effect, once") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  int runs = 0;
+  const auto results = consumer.consume_batch(five, [&](soci::session& sql, Delivery& d) {
+    ++runs;
+    add_effect(sql, d);
+    if (d.index() == 1) d.store("receipt");
+    // MySQL's COMMIT is the third statement, after the release of the guard and the result.
+    if (d.index() == 4) proxy.lose_reply(on_mysql() && !db.is_mariadb() ? 2 : 0);
+  });
+  CHECK(proxy.lost() == 1);
+  CHECK(runs == 5);
+  CHECK(outcomes(results) == all_consumed);
+  CHECK(results[1].stored == "receipt");
+  check_all_once(db);
+}
+
+TEST_CASE("the same in steps: what failed fails, and its neighbours are consumed once") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  const auto messages = messages_of({"bad", "b", "a"});
+  const auto results = consumer.consume_batch(
+      messages,
+      [&](soci::session& sql, Delivery& d) {
+        add_effect(sql, d);
+        if (d.index() == 0) throw HandlersOwnError("an honest failure");
+        // The end of its step is answered, and on MySQL the release of the guard.
+        if (d.index() == 2) proxy.lose_reply(on_mysql() && !db.is_mariadb() ? 2 : 1);
+      },
+      OnFailure::skip);
+  CHECK(proxy.lost() == 1);
+  CHECK(outcomes(results) == Outcomes{failed, consumed, consumed});
+  CHECK_THROWS_AS(std::rethrow_exception(results[0].error), HandlersOwnError);
+  CHECK(db.effects() == 2);
+  CHECK(db.claims() == 2);
+}
+
+TEST_CASE("claims whose reply is lost are rolled back by the server, and the batch runs again") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "warm"}, add_effect);
+  db.run("delete from txinbox_consumed_message");
+  proxy.lose_reply();
+  CHECK(outcomes(consumer.consume_batch(five, add_effect)) == all_consumed);
+  CHECK(proxy.lost() == 1);
+  check_all_once(db);
+}
+
+TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each effect is there once") {
+  if (on_sqlite3()) return;
+  for (const std::size_t victim : {0UL, 2UL, 4UL}) {
+    for (const bool before : {true, false}) {
+      for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
+        CAPTURE(victim);
+        CAPTURE(before);
+        EffectDatabase db;
+        Pool pool = db.pool(2);
+        std::string heard;
+        TxConsumer consumer(pool, "svc",
+                            {.observer = [&](const Event& e) { heard.append(to_string(e.type)).append(" "); }});
+        const Handler handler = [&](soci::session& sql, Delivery& d) {
+          const bool kill = d.index() == victim && d.attempt() == 1;
+          if (kill && before) kill_connection(sql, db);
+          add_effect(sql, d);
+          if (kill && !before) kill_connection(sql, db);
+        };
+        CHECK(outcomes(consumer.consume_batch(five, handler, mode)) == all_consumed);
+        CHECK(heard == "retry consumed consumed consumed consumed consumed ");
+        check_all_once(db);
+      }
+    }
+  }
+}
+
+/// A row that another session keeps locked, and a handler that needs it for the message "hot".
+struct HotRow {
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1)});
+  std::unique_ptr<soci::session> holder = db.session();
+
+  HotRow() {
+    db.run("create table hot (id integer primary key, n integer not null)");
+    db.run("insert into hot values (1, 0)");
+    if (on_sqlite3()) return;  // one writer: the handler itself says busy
+    holder->begin();
+    *holder << "update hot set n = 1";
+  }
+
+  Handler handler() const {
+    return [is_mariadb = db.is_mariadb()](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      if (d.message().business_key != "hot") return;
+      if (on_sqlite3()) throw_busy();
+      if (is_mariadb) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for the pool's second
+      sql << "update hot set n = n + 1";
+    };
+  }
+
+ private:
+  /// A real one, from a database of its own.
+  static void throw_busy() {
+    const TestDatabase other(TestDatabase::Tables::none);
+    const auto first = other.session();
+    const auto second = other.session();
+    *second << "pragma busy_timeout = 0";
+    *first << "begin immediate";
+    *second << "begin immediate";
+  }
+};
+
+TEST_CASE("with skip, a lock that lasts fails the message that wants it, and no other") {
+  HotRow row;
+  TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
+  const auto messages = messages_of({"d", "hot", "c", "a"});
+  const auto results = consumer.consume_batch(messages, row.handler(), OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{consumed, failed, consumed, consumed});
+  CHECK(is_transient(results[1].error));
+  CHECK(row.db.effects() == 3);
+  CHECK(row.db.claims() == 3);
+  row.holder.reset();
+  CHECK(outcomes(consumer.consume_batch(messages, add_effect)) == Outcomes{duplicate, consumed, duplicate, duplicate});
+}
+
+TEST_CASE("with stop, a lock that lasts leaves the exact prefix") {
+  HotRow row;
+  TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 1}});
+  const auto results = consumer.consume_batch(messages_of({"d", "c", "hot", "a"}), row.handler());
+  CHECK(outcomes(results) == Outcomes{consumed, consumed, failed, not_run});
+  CHECK(is_transient(results[2].error));
+  CHECK(row.db.effects() == 2);
+  CHECK(row.db.claims() == 2);
+}
+
+TEST_CASE("a lock that goes away in time fails nothing") {
+  HotRow row;
+  int retries = 0;
+  TxConsumer consumer(row.pool, "svc", {.retry = {.initial_backoff = milliseconds(1)}, .observer = [&](const Event& e) {
+                                          if (e.type != EventType::retry) return;
+                                          ++retries;
+                                          row.holder.reset();
+                                        }});
+  const Handler handler = [&](soci::session& sql, Delivery& d) {
+    if (on_sqlite3() && d.attempt() > 1) return add_effect(sql, d);
+    row.handler()(sql, d);
+  };
+  CHECK(outcomes(consumer.consume_batch(messages_of({"d", "hot", "a"}), handler)) ==
+        Outcomes{consumed, consumed, consumed});
+  CHECK(retries == 1);
+  CHECK(row.db.effects() == 3);
+}
+
+TEST_CASE("two batches whose handlers deadlock each other are both consumed, once each") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  db.run("create table pair (id integer primary key, n integer not null)");
+  db.run("insert into pair values (1, 0), (2, 0)");
+  Pool pool = db.pool(4);
+  std::atomic<int> retried = 0;
+  std::atomic<int> inside = 0;
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 20}, .observer = [&](const Event& e) {
+                                      if (e.type == EventType::retry) ++retried;
+                                    }});
+  const auto cross = [&](std::size_t first_row) {
+    return [&, first_row](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      sql << "update pair set n = n + 1 where id = " << (d.index() == 0 ? first_row : 3 - first_row);
+      if (d.index() == 0) ++inside;
+      while (d.index() == 0 && d.attempt() == 1 && inside < 2) std::this_thread::sleep_for(milliseconds(5));
+    };
+  };
+  std::thread other([&] {
+    CHECK(outcomes(consumer.consume_batch(messages_of({"y", "x"}), cross(2))) == Outcomes{consumed, consumed});
+  });
+  CHECK(outcomes(consumer.consume_batch(messages_of({"b", "a"}), cross(1))) == Outcomes{consumed, consumed});
+  other.join();
+  CHECK(retried >= 1);
+  CHECK(db.effects() == 4);
+  CHECK(db.number("select sum(n) from pair") == 4);
+}
+
+TEST_CASE("a database that stays away fails the first message, leaves the others not run, and nothing is thrown") {
+  if (on_sqlite3()) return;
+  for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
+    EffectDatabase db;
+    std::optional<Proxy> proxy(std::in_place, db.url());
+    Pool pool = open_pool(proxy->url(), {.connections = 1});
+    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 3, .initial_backoff = milliseconds(1)}});
+    const auto results = consumer.consume_batch(
+        five,
+        [&](soci::session& sql, Delivery& d) {
+          if (d.index() == 2) proxy.reset();
+          add_effect(sql, d);
+        },
+        mode);
+    CHECK(outcomes(results) == Outcomes{failed, not_run, not_run, not_run, not_run});
+    CHECK(is_transient(results[0].error));
+    CHECK(action_for(results[0]) == Action::redeliver);
+    CHECK(db.effects() == 0);
+    CHECK(db.claims() == 0);
+
+    // Before anything was sent there is nothing to report.
+    CHECK(thrown_by([&] { (void)consumer.consume_batch(five, add_effect, mode); }) == "transient");
+    Pool direct = db.pool(1);
+    CHECK(outcomes(TxConsumer(direct, "svc").consume_batch(five, add_effect, mode)) == all_consumed);
+    check_all_once(db);
+  }
+}
+
+TEST_CASE("what was committed before the database went away stays, and its results say so") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  std::optional<Proxy> proxy(std::in_place, db.url());
+  Pool pool = open_pool(proxy->url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  // The contention divides the batch, so that its first half commits by itself.
+  const auto results = consumer.consume_batch(messages_of({"d", "a", "c", "b"}), [&](soci::session& sql, Delivery& d) {
+    if (d.index() == 2 && d.attempt() == 2) proxy.reset();
+    add_effect(sql, d);
+    if (d.index() == 2 && on_mysql()) sql << "signal sqlstate '40001' set mysql_errno = 1213";
+    if (d.index() == 2 && on_postgresql()) sql << "do $$ begin raise sqlstate '40P01'; end $$";
+  });
+  CHECK(outcomes(results) == Outcomes{consumed, consumed, failed, not_run});
+  CHECK(db.effects() == 2);
+  CHECK(db.claims() == 2);
+}
+
+TEST_CASE("with one attempt, a lost connection fails the first message, and a redelivery consumes all") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  const auto results = consumer.consume_batch(
+      five,
+      [&](soci::session& sql, Delivery& d) {
+        if (d.index() == 3) kill_connection(sql, db);
+        add_effect(sql, d);
+      },
+      OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{failed, not_run, not_run, not_run, not_run});
+  CHECK(db.effects() == 0);
+  CHECK(outcomes(consumer.consume_batch(five, add_effect)) == all_consumed);
+  check_all_once(db);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,172 @@
+// Each way in which a handler can lose the transaction, in the middle of a batch: whom it harms, and
+// what its neighbours are told. How it ends by itself is in guard_test.cpp.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/test_user.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Outcomes = std::vector<Outcome>;
+constexpr auto consumed = Outcome::consumed;
+constexpr auto failed = Outcome::failed;
+constexpr auto not_run = Outcome::not_run;
+
+const std::string culprit = "c";
+const std::vector<std::string> keys = {"d", "a", culprit, "e", "b"};
+
+/// How the batch is run.
+struct Mode {
+  std::string name;
+  bool pooled;
+  OnFailure on_failure;
+  bool by_steps = false;  ///< An honest failure comes first, so that each message runs in a step of its own.
+};
+
+const std::vector<Mode> modes = {
+    {"pool, skip", true, OnFailure::skip},        {"pool, stop", true, OnFailure::stop},
+    {"pool, steps", true, OnFailure::skip, true}, {"session, skip", false, OnFailure::skip},
+    {"session, stop", false, OnFailure::stop},    {"session, steps", false, OnFailure::skip, true},
+};
+
+void leave(soci::session& sql, const std::string& id) { sql << "insert into effect values (:id)", soci::use(id); }
+
+void honest(soci::session& sql, Delivery& d) {
+  leave(sql, d.message().business_key + "-before");
+  leave(sql, d.message().business_key + "-after");
+}
+
+Handler with_culprit(const GuardCase& each, TestDatabase& db, int& culprits_runs) {
+  return [&](soci::session& sql, Delivery& d) {
+    if (d.message().business_key == "bad") throw HandlersOwnError("an honest failure");
+    if (d.message().business_key != culprit) return honest(sql, d);
+    ++culprits_runs;
+    leave(sql, culprit + "-before");
+    each.misbehave(sql, db);
+    quietly([&] { leave(sql, culprit + "-after"); });
+  };
+}
+
+long long effects_of(const TestDatabase& db, const std::string& id) {
+  return db.number("select count(*) from effect where id = '" + id + "'");
+}
+
+/// A row's state, or "none".
+std::string claim_of(const TestDatabase& db, const std::string& consumer, const std::string& key) {
+  const std::string where =
+      " from txinbox_consumed_message where consumer = '" + consumer + "' and business_key = '" + key + "'";
+  return db.number("select count(*)" + where) == 0 ? "none" : db.text("select state" + where);
+}
+
+bool is_acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
+
+/// What holds for each message, whatever its neighbour does.
+void check_told(const TestDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
+  CAPTURE(key);
+  CAPTURE(to_string(result.outcome));
+  const std::string claim = claim_of(db, consumer, key);
+  if (is_acknowledged(result)) {
+    CHECK(claim == "consumed");
+    CHECK(effects_of(db, key + "-before") == 1);
+    // What a handler runs after the end of its transaction may stay: guard.md says where.
+    if (key == culprit) CHECK(effects_of(db, key + "-after") >= 1);
+  } else {
+    CHECK(claim != "consumed");
+  }
+  if (key == culprit) return;
+  if (is_acknowledged(result)) {
+    CHECK(effects_of(db, key + "-after") == 1);
+  } else {
+    CHECK(effects_of(db, key + "-before") <= 1);
+    CHECK(effects_of(db, key + "-after") == effects_of(db, key + "-before"));
+  }
+}
+
+/// Delivers all again until the broker is rid of them.
+void check_redeliveries(const TestDatabase& db, const std::string& consumer, std::set<std::string> acknowledged) {
+  Pool pool = db.pool(1);
+  TxConsumer again(pool, consumer);
+  const auto messages = messages_of(keys);
+  std::map<std::string, std::string> claims;
+  for (const std::string& key : keys) claims[key] = claim_of(db, consumer, key);
+  for (int round = 0; round < 2; ++round) {
+    const auto results = again.consume_batch(messages, honest, OnFailure::skip);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      CAPTURE(keys[i]);
+      CHECK(results[i].outcome == (claims[keys[i]] == "torn"        ? Outcome::parked
+                                   : acknowledged.contains(keys[i]) ? Outcome::already_consumed
+                                                                    : consumed));
+      check_told(db, consumer, keys[i], results[i]);
+      if (is_acknowledged(results[i])) acknowledged.insert(keys[i]);
+    }
+  }
+}
+
+void check_case(TestDatabase& db, const GuardCase& each, const Ending& alone, const Mode& mode) {
+  db.run("delete from effect");
+  db.run("drop table if exists made_by_handler");
+  const std::string consumer_name = mode.name;
+  Pool pool = db.pool(2);
+  auto sql = db.session();
+  TxConsumer consumer = mode.pooled ? TxConsumer(pool, consumer_name) : TxConsumer(*sql, consumer_name);
+  auto messages = messages_of(keys);
+  if (mode.by_steps) messages.insert(messages.begin(), {.business_key = "bad"});
+  int culprits_runs = 0;
+  auto results = consumer.consume_batch(messages, with_culprit(each, db, culprits_runs), mode.on_failure);
+  if (mode.by_steps) {
+    CHECK(results[0].outcome == failed);
+    CHECK(claim_of(db, consumer_name, "bad") == "none");
+    results.erase(results.begin());
+  }
+
+  std::set<std::string> acknowledged;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    check_told(db, consumer_name, keys[i], results[i]);
+    if (is_acknowledged(results[i])) acknowledged.insert(keys[i]);
+  }
+  const Outcomes all = outcomes(results);
+  const bool stop = mode.on_failure == OnFailure::stop;
+  if (alone.how == "consumed") {
+    CHECK(all == Outcomes{consumed, consumed, consumed, consumed, consumed});
+  } else if (mode.pooled && (alone.claim == "none" || mode.by_steps)) {
+    // Only the one to blame has failed, and only its claim may be torn.
+    CHECK(all == Outcomes{consumed, consumed, failed, stop ? not_run : consumed, stop ? not_run : consumed});
+    CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
+    CHECK(culprits_runs == (mode.by_steps ? 1 : 2));  // what cannot be undone is not done more often
+  } else {
+    // It took the neighbours that share its transaction with it, or the caller's session.
+    CHECK(all[2] != consumed);
+    CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
+  }
+  sql.reset();  // and the locks of a handler that went on
+  check_redeliveries(db, consumer_name, acknowledged);
+}
+
+TEST_CASE("a handler that loses a batch's transaction costs no neighbour its effect, nor doubles it") {
+  for (const GuardCase& each : guard_cases()) {
+    if (!each.in_pool) continue;
+    CAPTURE(each.name);
+    TestDatabase db;
+    db.run("create table effect (id varchar(20) not null)");
+    prepare_guard_case(db);
+    for (const Mode& mode : modes) {
+      CAPTURE(mode.name);
+      check_case(db, each, mode.pooled ? *each.in_pool : *each.in_session, mode);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,182 @@
+// A handler that commits its batch's transaction, and with it the claims of messages whose handlers
+// have not begun: those are withdrawn, and who must not DELETE has them parked.
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/postgresql/soci-postgresql.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/test_user.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Outcomes = std::vector<Outcome>;
+constexpr auto consumed = Outcome::consumed;
+constexpr auto duplicate = Outcome::already_consumed;
+constexpr auto failed = Outcome::failed;
+constexpr auto not_run = Outcome::not_run;
+constexpr auto parked = Outcome::parked;
+
+/// Effect by effect, until "tears" commits them, the claims of the whole batch, and fails.
+void tear(soci::session& sql, Delivery& d) {
+  add_effect(sql, d);
+  if (d.message().business_key != "tears") return;
+  sql.commit();
+  throw std::runtime_error("thrown after the commit");
+}
+
+const auto batch = messages_of({"d", "a", "tears", "e", "b"});
+
+std::string keys_in_state(const TestDatabase& db, const std::string& state) {
+  const std::string list = on_mysql()     ? "group_concat(business_key order by business_key separator ' ')"
+                           : on_sqlite3() ? "group_concat(business_key, ' ')"
+                                          : "string_agg(business_key, ' ' order by business_key)";
+  return db.text("select " + list + " from (select business_key from txinbox_consumed_message where state = '" + state +
+                 "' order by business_key) x");
+}
+
+/// What can commit a batch's claims: a pool's connection, or on SQLite, whose pools refuse, a session.
+struct Torn {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  std::unique_ptr<soci::session> sql = db.session();
+  std::vector<std::string> heard;
+  TxConsumerOptions options = {.observer = [this](const Event& e) {
+    heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+  }};
+  TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
+};
+
+TEST_CASE("with skip, messages behind the handler that committed lose their claims and are consumed") {
+  Torn t;
+  CHECK(outcomes(t.consumer.consume_batch(batch, tear, OnFailure::skip)) ==
+        Outcomes{failed, failed, failed, consumed, consumed});
+  CHECK(keys_in_state(t.db, "torn") == "a d tears");
+  CHECK(keys_in_state(t.db, "consumed") == "b e");
+  CHECK(t.db.effects() == 5);  // those of the torn ones were committed by the handler
+  CHECK(outcomes(t.consumer.consume_batch(batch, add_effect, OnFailure::skip)) ==
+        Outcomes{parked, parked, parked, duplicate, duplicate});
+  CHECK(t.db.effects() == 5);
+}
+
+TEST_CASE("with stop, messages behind the handler that committed are not run and leave no claim") {
+  Torn t;
+  const auto results = t.consumer.consume_batch(batch, tear);
+  CHECK(outcomes(results) == Outcomes{failed, not_run, not_run, not_run, not_run});
+  CHECK(code_of(results[0].error) == ErrorCode::transaction_lost);
+  CHECK(keys_in_state(t.db, "torn") == "a d tears");
+  CHECK(t.db.claims() == 3);
+  CHECK(outcomes(t.consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, consumed, consumed});
+  CHECK(t.db.effects() == 5);
+}
+
+TEST_CASE("the observer hears of each claim that was torn by a batch") {
+  Torn t;
+  (void)t.consumer.consume_batch(batch, tear, OnFailure::skip);
+  CHECK(t.heard == std::vector<std::string>{"torn a", "torn d", "torn tears", "failed d", "failed a", "failed tears",
+                                            "consumed e", "consumed b"});
+}
+
+TEST_CASE("in steps, what was proven before the handler that committed stays consumed") {
+  Torn t;
+  const auto with_failure = messages_of({"bad", "d", "a", "tears", "e", "b"});
+  const auto handler = [](soci::session& sql, Delivery& d) {
+    if (d.message().business_key == "bad") throw std::runtime_error("an honest failure");
+    tear(sql, d);
+  };
+  const auto results = t.consumer.consume_batch(with_failure, handler, OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{failed, consumed, consumed, failed, consumed, consumed});
+  // The whole run that came first was rolled back by the honest failure.
+  CHECK(keys_in_state(t.db, "torn") == "tears");
+  CHECK(keys_in_state(t.db, "consumed") == "a b d e");
+  CHECK(t.db.effects() == 5);
+  CHECK(t.db.effects_of("a") == 1);
+}
+
+TEST_CASE("without the right to DELETE, claims that no handler has begun are parked too") {
+  if (on_sqlite3()) return;  // it has no users
+  const EffectDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  user.grant("select, insert on " + schema_of(db) + ".effect");
+  Pool pool = user.pool();
+  TxConsumer consumer(pool, "svc");
+  CHECK(outcomes(consumer.consume_batch(batch, tear, OnFailure::skip)) ==
+        Outcomes{failed, failed, failed, failed, failed});
+  CHECK(keys_in_state(db, "torn") == "a b d e tears");
+  CHECK(db.effects() == 3);
+  CHECK(outcomes(consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, parked, parked});
+  CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == consumed);
+}
+
+TEST_CASE("a handler that committed its batch and lost the connection tears no neighbour that had not begun") {
+  if (on_sqlite3()) return;
+  for (const bool retries : {true, false}) {
+    CAPTURE(retries);
+    EffectDatabase db;
+    Pool pool = db.pool(2);
+    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = retries ? 5 : 1}});
+    const auto results = consumer.consume_batch(batch, [&](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      if (d.message().business_key != "tears") return;
+      sql.commit();
+      kill_connection(sql, db);
+      add_effect(sql, d);
+    });
+    CHECK(outcomes(results) == (retries ? Outcomes{parked, parked, parked, consumed, consumed}
+                                        : Outcomes{failed, not_run, not_run, not_run, not_run}));
+    CHECK(keys_in_state(db, "torn") == "a d tears");
+    CHECK(keys_in_state(db, "consumed") == (retries ? "b e" : ""));
+    CHECK(outcomes(consumer.consume_batch(batch, add_effect)) ==
+          Outcomes{parked, parked, parked, retries ? duplicate : consumed, retries ? duplicate : consumed});
+    CHECK(db.effects() == 5);
+  }
+}
+
+TEST_CASE("a batch's claims that turn up late, by a handler's own COMMIT, are not taken for consumed") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  db.run(
+      "create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.7); return null; end $$");
+  db.run(
+      "create constraint trigger slow after insert on effect deferrable initially deferred for each row "
+      "when (new.id = 'tears') execute function slow()");
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(
+      batch,
+      [&](soci::session& sql, Delivery& d) {
+        add_effect(sql, d);
+        if (d.message().business_key != "tears") return;
+        auto* pg = static_cast<soci::postgresql_session_backend*>(sql.get_backend())->conn_;
+        PQsendQuery(pg, "COMMIT");
+        PQflush(pg);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        shutdown(PQsocket(pg), SHUT_RDWR);
+        add_effect(sql, d);
+      },
+      OnFailure::skip);
+  // Failed or parked, by when they turned up.
+  for (const std::size_t torn : {0UL, 1UL, 2UL}) CHECK(action_for(results[torn]) != Action::acknowledge);
+  CHECK(results[3].outcome == consumed);
+  CHECK(results[4].outcome == consumed);
+  CHECK(keys_in_state(db, "torn") == "a d tears");
+  CHECK(outcomes(consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, duplicate, duplicate});
+  CHECK(db.effects() == 5);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,297 @@
+// What a handler keeps with a connection: as long as the connection is good, and never longer.
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+constexpr auto consumed = Outcome::consumed;
+
+/// What became of the objects of a test.
+struct Lives {
+  int made = 0;
+  int ended = 0;
+  int alive() const { return made - ended; }
+};
+Lives lives;
+Lives other_lives;
+
+/// As a handler keeps it: a prepared statement, bound to members.
+class EffectInsert {
+ public:
+  explicit EffectInsert(soci::session& sql)
+      : sql_(&sql), statement_((sql.prepare << "insert into effect values (:id)", soci::use(id_))) {
+    ++lives.made;
+  }
+  ~EffectInsert() {
+    // The connection is still open, however the session came to its end.
+    open_at_the_end = open_at_the_end && sql_->get_backend() != nullptr;
+    ++lives.ended;
+  }
+  EffectInsert(const EffectInsert&) = delete;
+  EffectInsert& operator=(const EffectInsert&) = delete;
+
+  void run(const std::string& id) {
+    id_ = id;
+    statement_.execute(true);
+    ++runs_;
+  }
+  int runs() const { return runs_; }
+
+  static inline bool open_at_the_end = true;
+
+ private:
+  soci::session* sql_;
+  std::string id_;
+  soci::statement statement_;
+  int runs_ = 0;
+};
+
+/// One more type, to be kept beside it.
+struct Counter {
+  explicit Counter(soci::session&) { ++other_lives.made; }
+  ~Counter() { ++other_lives.ended; }
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+  int n = 0;
+};
+
+struct Refusing {
+  explicit Refusing(soci::session&) { throw std::domain_error("not made"); }
+};
+
+void insert(soci::session& sql, Delivery& d) { d.per_connection<EffectInsert>(sql).run(d.message().business_key); }
+
+struct Kept {
+  Kept() { lives = other_lives = {}; }
+  EffectDatabase db;
+};
+
+TEST_CASE("it is made once for a connection, and kept over messages, duplicates and batches") {
+  Kept t;
+  {
+    Pool pool = t.db.pool(1);
+    TxConsumer consumer(pool, "svc");
+    CHECK(lives.made == 0);
+    for (const char* key : {"a", "b", "c"}) CHECK(consumer.consume({.business_key = key}, insert).outcome == consumed);
+    (void)consumer.consume({.business_key = "a"}, insert);
+    for (const Result& each : consumer.consume_batch(messages_of({"d", "e", "f"}), insert)) {
+      CHECK(each.outcome == consumed);
+    }
+    TxConsumer other(pool, "another consumer");
+    int runs = 0;
+    (void)other.consume({.business_key = "g"}, [&](soci::session& sql, Delivery& d) {
+      insert(sql, d);
+      runs = d.per_connection<EffectInsert>(sql).runs();
+    });
+    CHECK(runs == 7);
+    CHECK(lives.made == 1);
+    CHECK(lives.ended == 0);
+  }
+  CHECK(lives.ended == 1);  // with the pool
+  CHECK(EffectInsert::open_at_the_end);
+  CHECK(t.db.effects() == 7);
+}
+
+TEST_CASE("each connection has its own") {
+  Kept t;
+  Pool pool = t.db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "a"}, insert);
+  {
+    const auto busy = pool.acquire();
+    (void)consumer.consume({.business_key = "b"}, insert);
+  }
+  CHECK(lives.made == 2);
+  (void)consumer.consume({.business_key = "c"}, insert);
+  CHECK(lives.made == 2);
+  CHECK(t.db.effects() == 3);
+}
+
+TEST_CASE("two types are kept side by side") {
+  Kept t;
+  Pool pool = t.db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  int n = 0;
+  for (const char* key : {"a", "b", "c"}) {
+    (void)consumer.consume({.business_key = key}, [&](soci::session& sql, Delivery& d) {
+      insert(sql, d);
+      n = ++d.per_connection<Counter>(sql).n;
+      CHECK(&d.per_connection<Counter>(sql) == &d.per_connection<Counter>(sql));
+    });
+  }
+  CHECK(n == 3);
+  CHECK(lives.made == 1);
+  CHECK(other_lives.made == 1);
+}
+
+TEST_CASE("it is dropped after a run that failed, and made anew for the next") {
+  Kept t;
+  t.db.run("create unique index one_each on effect (id)");
+  Pool pool = t.db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "a"}, insert);
+  // By the handler, by the statement itself, by the guard.
+  const std::vector<Handler> failures = {
+      [](soci::session& sql, Delivery& d) {
+        insert(sql, d);
+        throw std::runtime_error("no");
+      },
+      [](soci::session& sql, Delivery& d) { d.per_connection<EffectInsert>(sql).run("a"); },
+      [](soci::session& sql, Delivery& d) {
+        insert(sql, d);
+        sql << "rollback";
+      }};
+  int made = 1;
+  for (const Handler& each : failures) {
+    const std::string key = "key-" + std::to_string(made);
+    CHECK_THROWS((void)consumer.consume({.business_key = key}, each));
+    CHECK(lives.alive() == 0);
+    CHECK(consumer.consume({.business_key = key + " later"}, insert).outcome == consumed);
+    CHECK(lives.made == ++made);
+  }
+  CHECK(EffectInsert::open_at_the_end);
+}
+
+TEST_CASE("in a batch it is dropped after the message that failed, for whole runs and for steps") {
+  Kept t;
+  Pool pool = t.db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(
+      messages_of({"a", "bad", "b", "c"}),
+      [](soci::session& sql, Delivery& d) {
+        insert(sql, d);
+        if (d.message().business_key == "bad") throw std::runtime_error("no");
+      },
+      OnFailure::skip);
+  CHECK(outcomes(results) == std::vector<Outcome>{consumed, Outcome::failed, consumed, consumed});
+  CHECK(lives.made == 3);  // the whole run, the steps up to the failure, those behind it
+  CHECK(lives.alive() == 1);
+  CHECK(t.db.effects() == 3);
+}
+
+TEST_CASE("it ends with a connection that was lost, and the next connection gets a new one") {
+  if (on_sqlite3()) return;
+  Kept t;
+  Pool pool = t.db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "a"}, insert);
+  const auto killed_once = [&](soci::session& sql, Delivery& d) {
+    if (d.attempt() == 1 && d.index() == 0) kill_connection(sql, t.db);
+    insert(sql, d);
+  };
+  CHECK(consumer.consume({.business_key = "b"}, killed_once).outcome == consumed);
+  CHECK(lives.made == 2);
+  CHECK(lives.alive() == 1);
+  CHECK(outcomes(consumer.consume_batch(messages_of({"c", "d"}), killed_once)) ==
+        std::vector<Outcome>{consumed, consumed});
+  CHECK(lives.made == 3);
+  CHECK(lives.alive() == 1);
+
+  const long long idle = connection_id(pool.acquire());
+  kill_connection(idle, t.db);
+  CHECK(consumer.consume({.business_key = "e"}, insert).outcome == consumed);
+  CHECK(lives.made == 4);
+  CHECK(lives.alive() == 1);
+  CHECK(t.db.effects() == 5);
+}
+
+TEST_CASE("a handler that reconnects or closes the session after it used it harms nobody else") {
+  for (const bool pooled : {true, false}) {
+    // SQLite keeps the transaction of a caller's connection open as long as a statement is prepared on it.
+    if (on_sqlite3() && !pooled) continue;
+    for (const bool reconnects : {true, false}) {
+      CAPTURE(pooled);
+      CAPTURE(reconnects);
+      Kept t;
+      {
+        Pool pool = t.db.pool(1);
+        const auto sql = t.db.session();
+        TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
+        (void)consumer.consume({.business_key = "a"}, insert);
+        const auto breaking = [&](soci::session& s, Delivery& d) {
+          insert(s, d);
+          if (reconnects) {
+            s.reconnect();
+          } else {
+            s.close();
+          }
+        };
+        CHECK_THROWS((void)consumer.consume({.business_key = "b"}, breaking));
+        const auto batch = [&] {
+          for (const Result& each : consumer.consume_batch(messages_of({"c", "b"}), breaking, OnFailure::skip)) {
+            CHECK(each.outcome != consumed);
+          }
+        };
+        if (pooled || reconnects) {
+          batch();
+        } else {
+          CHECK_THROWS(batch());  // its session is closed
+        }
+        Pool next_pool = t.db.pool(1);
+        TxConsumer next(next_pool, "svc");
+        CHECK(next.consume({.business_key = "b"}, insert).outcome == consumed);
+        if (pooled) CHECK(consumer.consume({.business_key = "d"}, insert).outcome == consumed);
+      }
+      CHECK(t.db.effects_of("b") == 1);
+    }
+  }
+}
+
+TEST_CASE("a caller's session keeps it for one call") {
+  Kept t;
+  const auto sql = t.db.session();
+  TxConsumer consumer(*sql, "svc");
+  (void)consumer.consume({.business_key = "a"}, insert);
+  CHECK(lives.made == 1);
+  CHECK(lives.alive() == 0);
+  for (const Result& each : consumer.consume_batch(messages_of({"b", "c"}), insert)) CHECK(each.outcome == consumed);
+  CHECK(lives.made == 2);
+  CHECK(lives.alive() == 0);
+  sql->close();  // on SQLite it would be refused while a statement is prepared
+  CHECK(t.db.effects() == 3);
+}
+
+TEST_CASE("what its constructor throws is the handler's error, and nothing is kept") {
+  Kept t;
+  Pool pool = t.db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto refused = [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    d.per_connection<Refusing>(sql);
+  };
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "a"}, refused), std::domain_error);
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "a"}, refused), std::domain_error);
+  CHECK(t.db.effects() == 0);
+  CHECK(consumer.consume({.business_key = "a"}, insert).outcome == consumed);
+}
+
+TEST_CASE("a delivery that a test made keeps it for itself") {
+  Kept t;
+  const auto sql = t.db.session();
+  const Message message{.business_key = "a"};
+  {
+    Delivery delivery(message);
+    insert(*sql, delivery);
+    insert(*sql, delivery);
+    CHECK(delivery.per_connection<EffectInsert>(*sql).runs() == 2);
+    CHECK(lives.made == 1);
+  }
+  CHECK(lives.alive() == 0);
+  CHECK(t.db.effects() == 2);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,123 @@
+// Statements that stay prepared with a connection, and what can happen to them in between.
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Outcomes = std::vector<Outcome>;
+
+/// A new key, a duplicate and a batch, all on the one connection of the pool.
+void check_consumes(TxConsumer& consumer, const std::string& key) {
+  CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::consumed);
+  CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::already_consumed);
+  CHECK(outcomes(consumer.consume_batch(messages_of({key, key + "-2"}), add_effect)) ==
+        Outcomes{Outcome::already_consumed, Outcome::consumed});
+}
+
+TEST_CASE("a handler that deallocates all prepared statements harms neither its message nor the next") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  int retries = 0;
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { retries += e.type == EventType::retry; }});
+  const Handler deallocating = [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    sql << "deallocate all";
+  };
+  check_consumes(consumer, "a");
+  CHECK(consumer.consume({.business_key = "b"}, deallocating).outcome == Outcome::consumed);
+  check_consumes(consumer, "c");
+  CHECK(consumer.consume({.business_key = "d"}, deallocating).outcome == Outcome::consumed);
+  CHECK(consumer.consume({.business_key = "d"}, add_effect).outcome == Outcome::already_consumed);
+  CHECK(outcomes(consumer.consume_batch(messages_of({"e", "f"}), deallocating)) ==
+        Outcomes{Outcome::consumed, Outcome::consumed});
+  CHECK(outcomes(consumer.consume_batch(messages_of({"e", "g"}), deallocating)) ==
+        Outcomes{Outcome::already_consumed, Outcome::consumed});
+  check_consumes(consumer, "h");
+  CHECK_THROWS((void)consumer.consume({.business_key = "i"}, [](soci::session& sql, Delivery&) {
+    sql << "deallocate all";
+    sql << "insert into no_such_table values (1)";
+  }));
+  check_consumes(consumer, "i");
+  CHECK(retries == 0);
+}
+
+TEST_CASE("a pool's connection on which another user has discarded all is fit to consume") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  check_consumes(consumer, "a");
+  pool.acquire().session() << "discard all";
+  check_consumes(consumer, "b");
+  pool.acquire().session() << "discard all";
+  CHECK(consumer.consume({.business_key = "b"}, add_effect).outcome == Outcome::already_consumed);
+  CHECK(db.effects() == 4);
+}
+
+TEST_CASE("statements that are lost in a row of duplicates harm neither a duplicate nor a new key") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume({.business_key = "a"}, add_effect).outcome == Outcome::consumed);
+  for (const char* next : {"a", "b", "c"}) {
+    for (int i = 0; i < 5; ++i) {
+      CHECK(consumer.consume({.business_key = "a"}, add_effect).outcome == Outcome::already_consumed);
+    }
+    pool.acquire().session() << "deallocate all";
+    const Outcome expected = *next == 'a' ? Outcome::already_consumed : Outcome::consumed;
+    CHECK(consumer.consume({.business_key = next}, add_effect).outcome == expected);
+  }
+  CHECK(db.effects() == 3);
+}
+
+TEST_CASE("tables that are flushed or altered in between do not disturb what is prepared") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  int retries = 0;
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { retries += e.type == EventType::retry; }});
+  check_consumes(consumer, "first");
+  int round = 0;
+  for (const std::string change : {"flush tables", "alter table txinbox_consumed_message add column note varchar(10)",
+                                   "alter table txinbox_consumed_message drop column note",
+                                   "alter table txinbox_consumed_message alter column message_id set default null",
+                                   "truncate table txinbox_consumed_message"}) {
+    if (on_postgresql() && change == "flush tables") continue;
+    CAPTURE(change);
+    db.run(change);
+    check_consumes(consumer, "k" + std::to_string(++round));
+    // And a duplicate as the first thing.
+    db.run(change == "flush tables"
+               ? change
+               : "analyze " + std::string(on_mysql() ? "table " : "") + "txinbox_consumed_message");
+    CHECK(consumer.consume({.business_key = "k" + std::to_string(round)}, add_effect).outcome ==
+          Outcome::already_consumed);
+  }
+  CHECK(retries == 0);
+}
+
+TEST_CASE("on SQLite a schema that changes in between does not disturb what is prepared") {
+  if (!on_sqlite3()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  check_consumes(consumer, "a");
+  db.run("create table other (id integer)");
+  check_consumes(consumer, "b");
+  db.run("alter table txinbox_consumed_message add column note text");
+  CHECK(consumer.consume({.business_key = "b"}, add_effect).outcome == Outcome::already_consumed);
+  check_consumes(consumer, "c");
+}
+
+}  // namespace
+}  // namespace txinbox::test

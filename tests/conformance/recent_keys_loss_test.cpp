@@ -1,0 +1,134 @@
+// A lost connection empties the memory of recent keys: a failover may have lost what was committed.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Outcomes = std::vector<Outcome>;
+constexpr auto consumed = Outcome::consumed;
+constexpr auto duplicate = Outcome::already_consumed;
+
+const Message order{.business_key = "order123"};
+const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
+
+struct OneConnection {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer{pool, "svc", remembering};
+
+  Outcome consume(const Message& message) { return consumer.consume(message, add_effect).outcome; }
+  void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
+};
+
+TEST_CASE("the end of an idle connection is seen before a known key is answered") {
+  if (on_sqlite3()) return;
+  for (const bool in_batch : {false, true}) {
+    CAPTURE(in_batch);
+    OneConnection t;
+    CHECK(t.consume(order) == consumed);
+    const long long id = connection_id(t.pool.acquire());
+    t.remove_rows();
+    CHECK(t.consume(order) == duplicate);
+    kill_connection(id, t.db);
+    if (in_batch) {
+      CHECK(outcomes(t.consumer.consume_batch({&order, 1}, add_effect)) == Outcomes{consumed});
+    } else {
+      CHECK(t.consume(order) == consumed);
+    }
+    t.remove_rows();
+    CHECK(t.consume(order) == duplicate);  // and is then known again
+  }
+}
+
+TEST_CASE("a connection that another user lost empties the memory") {
+  if (on_sqlite3()) return;
+  OneConnection t;
+  CHECK(t.consume(order) == consumed);
+  t.remove_rows();
+  {
+    const auto other = t.pool.acquire();
+    CHECK(t.consume(order) == duplicate);
+    kill_connection(other, t.db);
+  }
+  CHECK(t.consume(order) == consumed);
+}
+
+TEST_CASE("a connection that is lost in a handler empties the memory, and its own message is known afterwards") {
+  if (on_sqlite3()) return;
+  for (const bool in_batch : {false, true}) {
+    CAPTURE(in_batch);
+    OneConnection t;
+    CHECK(t.consume(order) == consumed);
+    t.remove_rows();
+    const Message other{.business_key = "other"};
+    const Handler killed_once = [&](soci::session& sql, Delivery& d) {
+      if (d.attempt() == 1) kill_connection(sql, t.db);
+      add_effect(sql, d);
+    };
+    if (in_batch) {
+      CHECK(outcomes(t.consumer.consume_batch({&other, 1}, killed_once)) == Outcomes{consumed});
+    } else {
+      CHECK(t.consumer.consume(other, killed_once).outcome == consumed);
+    }
+    t.remove_rows();
+    CHECK(t.consume(order) == consumed);
+    CHECK(t.consume(other) == duplicate);
+  }
+}
+
+TEST_CASE("a commit whose reply was lost empties the memory, and its message stays a duplicate") {
+  if (on_sqlite3()) return;
+  for (const bool in_batch : {false, true}) {
+    CAPTURE(in_batch);
+    EffectDatabase db;
+    Proxy proxy(db.url());
+    Pool pool = open_pool(proxy.url(), {.connections = 1});
+    TxConsumer consumer(pool, "svc", remembering);
+    const Message early{.business_key = "early"};
+    CHECK(consumer.consume(early, add_effect).outcome == consumed);
+    const Handler losing = [&](soci::session& sql, Delivery& d) {
+      add_effect(sql, d);
+      proxy.lose_reply(on_mysql() && !db.is_mariadb() ? 1 : 0);
+    };
+    if (in_batch) {
+      CHECK(outcomes(consumer.consume_batch({&order, 1}, losing)) == Outcomes{consumed});
+    } else {
+      CHECK(consumer.consume(order, losing).outcome == consumed);
+    }
+    CHECK(proxy.lost() == 1);
+    CHECK(consumer.consume(order, add_effect).outcome == duplicate);
+    CHECK(db.effects() == 2);
+    db.run("delete from txinbox_consumed_message where business_key = 'early'");
+    CHECK(consumer.consume(early, add_effect).outcome == consumed);
+  }
+}
+
+TEST_CASE("a claim whose reply was lost is not known before it was committed") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumerOptions once = remembering;
+  once.retry.max_attempts = 1;
+  TxConsumer consumer(pool, "svc", once);
+  CHECK(consumer.consume({.business_key = "warm"}, add_effect).outcome == consumed);
+  proxy.lose_reply();
+  CHECK_THROWS_AS((void)consumer.consume(order, add_effect), soci::soci_error);
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  CHECK(db.effects() == 2);
+}
+
+}  // namespace
+}  // namespace txinbox::test

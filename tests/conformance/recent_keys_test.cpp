@@ -1,0 +1,297 @@
+// The memory of recent keys: what it may answer without the database, and what it must not.
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using std::chrono::milliseconds;
+using Outcomes = std::vector<Outcome>;
+constexpr auto consumed = Outcome::consumed;
+constexpr auto duplicate = Outcome::already_consumed;
+constexpr auto failed = Outcome::failed;
+
+const Message order{.business_key = "order123"};
+
+/// A memory that no test outlives or fills.
+const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
+
+/// A consumer whose rows can be removed behind its back: what is then still a duplicate came from the
+/// memory, and what runs again came from the table.
+struct Remembering {
+  EffectDatabase db;
+  Pool pool = db.pool(4);
+  TxConsumer consumer;
+
+  explicit Remembering(TxConsumerOptions options = remembering) : consumer(pool, "svc", std::move(options)) {}
+
+  Outcome consume(const Message& message) { return consumer.consume(message, add_effect).outcome; }
+  Outcomes consume_batch(const std::vector<Message>& messages, OnFailure mode = OnFailure::stop) {
+    return outcomes(consumer.consume_batch(messages, add_effect, mode));
+  }
+  void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
+};
+
+TEST_CASE("without the option nothing is answered from memory") {
+  Remembering t{TxConsumerOptions{}};
+  CHECK(t.consume(order) == consumed);
+  CHECK(t.consume(order) == duplicate);
+  t.remove_rows();
+  CHECK(t.consume(order) == consumed);
+  t.remove_rows();
+  CHECK(t.consume_batch({order}) == Outcomes{consumed});
+}
+
+TEST_CASE("a duplicate is answered without the database, and the observer hears of it") {
+  EffectDatabase db;
+  std::optional<Proxy> proxy;
+  if (!on_sqlite3()) proxy.emplace(db.url());
+  Pool pool = open_pool(proxy ? proxy->url() : db.url(), {.connections = 1});
+  std::vector<EventType> heard;
+  TxConsumerOptions options = remembering;
+  options.observer = [&](const Event& e) { heard.push_back(e.type); };
+  TxConsumer consumer(pool, "svc", options);
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  db.run("delete from txinbox_consumed_message");
+  const int before = proxy ? proxy->round_trips() : 0;
+  for (int i = 0; i < 3; ++i) {
+    const Result result = consumer.consume(order, [](soci::session&, Delivery&) { FAIL("a duplicate ran"); });
+    CHECK(result.outcome == duplicate);
+    CHECK(action_for(result) == Action::acknowledge);
+  }
+  CHECK(outcomes(consumer.consume_batch(messages_of({"order123", "order123"}), add_effect)) ==
+        Outcomes{duplicate, duplicate});
+  if (proxy) CHECK(proxy->round_trips() == before);
+  CHECK(heard == std::vector<EventType>{EventType::consumed, EventType::already_consumed, EventType::already_consumed,
+                                        EventType::already_consumed, EventType::already_consumed,
+                                        EventType::already_consumed});
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("forget reaches a key only when it has grown too old for the memory") {
+  Remembering young;
+  CHECK(young.consume(order) == consumed);
+  CHECK(forget(young.pool.acquire(), "svc", order.business_key));
+  CHECK(young.consume(order) == duplicate);
+
+  Remembering old{{.recent_keys = {.capacity = 10, .max_age = milliseconds(1)}}};
+  CHECK(old.consume(order) == consumed);
+  CHECK(forget(old.pool.acquire(), "svc", order.business_key));
+  std::this_thread::sleep_for(milliseconds(5));
+  CHECK(old.consume(order) == consumed);
+}
+
+TEST_CASE("only the same content is answered from memory") {
+  Remembering t;
+  const auto with = [](const char* content) { return Message{.business_key = "order123", .content = content}; };
+  CHECK(t.consume(with("100")) == consumed);
+  CHECK(t.consume(with("999")) == Outcome::conflict);
+  CHECK(t.consume_batch({with("999")}) == Outcomes{Outcome::conflict});
+  CHECK(t.consume(with("100")) == duplicate);
+  t.remove_rows();
+  CHECK(t.consume(with("100")) == duplicate);
+  CHECK(t.consume(with("999")) == consumed);  // the conflict was not remembered
+  t.remove_rows();
+  CHECK(t.consume(with("")) == consumed);
+  t.remove_rows();
+  CHECK(t.consume(with("")) == duplicate);
+  CHECK(t.consume(with("100")) == consumed);
+}
+
+TEST_CASE("a duplicate without content leaves the row's content known, and the other way round") {
+  Remembering t;
+  CHECK(t.consume({.business_key = "a", .content = "100"}) == consumed);
+  CHECK(t.consume({.business_key = "a"}) == duplicate);
+  CHECK(t.consume({.business_key = "a", .content = "999"}) == Outcome::conflict);
+  CHECK(t.consume({.business_key = "b"}) == consumed);
+  CHECK(t.consume({.business_key = "b", .content = "100"}) == duplicate);
+  CHECK(t.consume({.business_key = "b", .content = "999"}) == duplicate);
+}
+
+TEST_CASE("what a handler stored always comes from the row") {
+  Remembering t;
+  const Handler storing = [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    d.store("receipt");
+  };
+  CHECK(t.consumer.consume(order, storing).outcome == consumed);
+  CHECK(t.consumer.consume_batch(messages_of({"in a batch"}), storing)[0].outcome == consumed);
+  for (const char* key : {"order123", "in a batch"}) {
+    for (int i = 0; i < 2; ++i) {
+      CHECK(t.consumer.consume({.business_key = key}, add_effect).stored == "receipt");
+      CHECK(t.consumer.consume_batch(messages_of({key}), add_effect)[0].stored == "receipt");
+    }
+  }
+  t.remove_rows();
+  CHECK(t.consume(order) == consumed);
+  CHECK(t.consume_batch(messages_of({"in a batch"})) == Outcomes{consumed});
+}
+
+TEST_CASE("what a batch finds in the table is remembered too") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer earlier(pool, "svc");
+  CHECK(outcomes(earlier.consume_batch(messages_of({"a", "b"}), add_effect)) == Outcomes{consumed, consumed});
+  TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10}});
+  CHECK(outcomes(consumer.consume_batch(messages_of({"a", "b"}), add_effect)) == Outcomes{duplicate, duplicate});
+  db.run("delete from txinbox_consumed_message");
+  CHECK(outcomes(consumer.consume_batch(messages_of({"a", "b"}), add_effect)) == Outcomes{duplicate, duplicate});
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("no more keys than its capacity are kept, the latest ones") {
+  Remembering t{{.recent_keys = {.capacity = 2}}};
+  for (const char* key : {"a", "b", "c"}) CHECK(t.consume({.business_key = key}) == consumed);
+  t.remove_rows();
+  CHECK(t.consume({.business_key = "c"}) == duplicate);
+  CHECK(t.consume({.business_key = "b"}) == duplicate);
+  CHECK(t.consume({.business_key = "a"}) == consumed);
+}
+
+TEST_CASE("a duplicate that was found in the table is known from then on") {
+  Remembering t;
+  TxConsumer other(t.pool, "svc");
+  CHECK(other.consume(order, add_effect).outcome == consumed);
+  CHECK(t.consume(order) == duplicate);
+  t.remove_rows();
+  CHECK(t.consume(order) == duplicate);
+}
+
+TEST_CASE("what is parked, torn or in progress is never known") {
+  Remembering t;
+  TxConsumer other(t.pool, "svc");
+  for (const std::string state : {"parked", "torn", "consuming"}) {
+    CAPTURE(state);
+    CHECK(other.consume(order, add_effect).outcome == consumed);
+    t.db.run("update txinbox_consumed_message set state = '" + state + "'");
+    CHECK(t.consume(order) != duplicate);
+    CHECK(t.consume_batch({order})[0] != duplicate);
+    t.remove_rows();
+    t.db.run("delete from effect");
+  }
+  CHECK(t.consume(order) == consumed);
+}
+
+TEST_CASE("a message that failed or was rolled back is never known") {
+  Remembering t;
+  CHECK_THROWS((void)t.consumer.consume(order, [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    throw std::runtime_error("no");
+  }));
+  CHECK(thrown_by([&] { (void)t.consumer.consume(order, [](soci::session& sql, Delivery&) { sql << "rollback"; }); }) ==
+        "transaction_lost");
+  const auto messages = messages_of({"a", "bad", "order123"});
+  const Handler failing = [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    if (d.message().business_key == "bad") throw std::runtime_error("no");
+  };
+  CHECK(outcomes(t.consumer.consume_batch(messages, failing)) == Outcomes{consumed, failed, Outcome::not_run});
+  CHECK(outcomes(t.consumer.consume_batch(messages_of({"bad", "b"}), failing, OnFailure::skip)) ==
+        Outcomes{failed, consumed});
+  t.remove_rows();
+  CHECK(t.consume_batch(messages_of({"a", "bad", "b", "order123"})) ==
+        Outcomes{duplicate, consumed, duplicate, consumed});
+}
+
+TEST_CASE("a message that fails at COMMIT is never known") {
+  if (on_mysql()) return;  // it has no deferred constraints
+  Remembering t;
+  t.db.run("create table parent (id integer primary key)");
+  t.db.run("create table child (id integer references parent(id) deferrable initially deferred)");
+  const Handler orphan = [](soci::session& sql, Delivery&) { sql << "insert into child values (7)"; };
+  CHECK_THROWS((void)t.consumer.consume(order, orphan));
+  CHECK(outcomes(t.consumer.consume_batch({&order, 1}, orphan)) == Outcomes{failed});
+  CHECK(t.consume(order) == consumed);
+}
+
+TEST_CASE("a batch is spared what is known, and what it consumed is known") {
+  Remembering t;
+  CHECK(t.consume({.business_key = "a"}) == consumed);
+  CHECK(t.consume_batch(messages_of({"b", "c"})) == Outcomes{consumed, consumed});
+  t.remove_rows();
+  CHECK(t.consume({.business_key = "b"}) == duplicate);
+  CHECK(t.consume_batch(messages_of({"x", "c", "a", "y", "x"})) ==
+        Outcomes{consumed, duplicate, duplicate, consumed, duplicate});
+  CHECK(t.db.claims() == 2);
+  CHECK(t.db.effects() == 5);
+}
+
+TEST_CASE("each consumer has a memory of its own") {
+  Remembering t;
+  TxConsumer other_name(t.pool, "other", remembering);
+  TxConsumer same_name(t.pool, "svc", remembering);
+  CHECK(t.consume(order) == consumed);
+  CHECK(other_name.consume(order, add_effect).outcome == consumed);
+  t.remove_rows();
+  CHECK(same_name.consume(order, add_effect).outcome == consumed);
+  CHECK(t.consume(order) == duplicate);
+}
+
+TEST_CASE("a key that is known is not answered after the stop, nor inside a handler") {
+  std::stop_source stop;
+  TxConsumerOptions options = remembering;
+  options.stop = stop.get_token();
+  Remembering t{options};
+  CHECK(t.consume(order) == consumed);
+  (void)t.consumer.consume({.business_key = "outer"}, [&](soci::session&, Delivery&) {
+    CHECK(thrown_by([&] { (void)t.consume(order); }) == "nested_consume");
+  });
+  stop.request_stop();
+  CHECK(thrown_by([&] { (void)t.consume(order); }) == "stopped");
+  CHECK(thrown_by([&] { (void)t.consume_batch({order}); }) == "stopped");
+}
+
+TEST_CASE("a memory is refused on a caller's session, and so is an age that makes no sense") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  CHECK(thrown_by([&] { const TxConsumer consumer(*sql, "svc", remembering); }) == "invalid_argument");
+  Pool pool = db.pool(1);
+  for (const milliseconds age : {milliseconds(0), milliseconds(-5), milliseconds::max()}) {
+    CHECK(thrown_by([&] {
+            const TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10, .max_age = age}});
+          }) == "invalid_argument");
+  }
+  CHECK(thrown_by([&] { const TxConsumer consumer(*sql, "svc"); }) == "nothing");
+}
+
+TEST_CASE("many threads with a small memory leave each effect once") {
+  Remembering t{{.retry = {.max_attempts = 20}, .recent_keys = {.capacity = 8}}};
+  std::atomic<int> told_consumed = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < 60; ++i) {
+        const int first = (i * 7 + thread) % 20;
+        if (i % 3 == 0) {
+          const auto told = t.consume_batch(messages_of({std::to_string(first), std::to_string((first + 1) % 20)}));
+          told_consumed += static_cast<int>(std::count(told.begin(), told.end(), consumed));
+        } else {
+          told_consumed += t.consume({.business_key = std::to_string(first)}) == consumed ? 1 : 0;
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  CHECK(told_consumed == 20);
+  CHECK(t.db.effects() == 20);
+  CHECK(t.db.claims() == 20);
+}
+
+}  // namespace
+}  // namespace txinbox::test

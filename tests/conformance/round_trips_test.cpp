@@ -1,0 +1,169 @@
+// How often a delivery waits for the server. The table that it prints is the one in
+// docs/round-trips.md.
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "backend/sqlite3_native.hpp"
+#include "support/effects.hpp"
+#include "support/proxy.hpp"
+#include "support/test_user.hpp"
+#include "token.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const auto nothing = [](soci::session&, Delivery&) {};
+const auto storing = [](soci::session&, Delivery& d) { d.store(std::string(1000, 'r')); };
+const auto throwing = [](soci::session&, Delivery&) { throw std::runtime_error("no"); };
+
+/// A delivery that is counted, after what makes the connection ready for it.
+struct Counted {
+  std::string name;
+  std::function<void(TxConsumer&)> before;
+  std::function<void(TxConsumer&)> one;
+};
+
+void consume(TxConsumer& consumer, const std::string& key, const Handler& handler = nothing) {
+  (void)consumer.consume({.business_key = key}, handler);
+}
+
+void consume_hundred(TxConsumer& consumer, const std::string& prefix, Outcome expected) {
+  std::vector<Message> messages;
+  for (int i = 0; i < 100; ++i) messages.push_back({.business_key = prefix + std::to_string(i)});
+  for (const Result& each : consumer.consume_batch(messages, nothing)) CHECK(each.outcome == expected);
+}
+
+/// Ends a row of duplicates, after which keys are looked for first.
+void new_key(TxConsumer& consumer) {
+  static int keys = 0;
+  consume(consumer, "other-" + std::to_string(++keys));
+}
+
+void three_duplicates(TxConsumer& consumer) {
+  new_key(consumer);
+  consume(consumer, "old");
+  for (int i = 0; i < 3; ++i) consume(consumer, "old");
+}
+
+std::vector<Counted> deliveries() {
+  return {
+      {"new key", new_key, [](TxConsumer& c) { consume(c, "new"); }},
+      {"new key whose handler stores a result", new_key, [](TxConsumer& c) { consume(c, "storing", storing); }},
+      {"new key after three duplicates", three_duplicates, [](TxConsumer& c) { consume(c, "after"); }},
+      {"duplicate", new_key, [](TxConsumer& c) { consume(c, "old"); }},
+      {"duplicate after three others", three_duplicates, [](TxConsumer& c) { consume(c, "old"); }},
+      {"new key whose handler throws", new_key, [](TxConsumer& c) { CHECK_THROWS(consume(c, "bad", throwing)); }},
+      {"batch of 100 new keys", new_key, [](TxConsumer& c) { consume_hundred(c, "batch", Outcome::consumed); }},
+      {"batch of 100 duplicates", new_key,
+       [](TxConsumer& c) { consume_hundred(c, "batch", Outcome::already_consumed); }},
+  };
+}
+
+/// docs/round-trips.md's part about the server under test.
+std::string documented(const EffectDatabase& db) {
+  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/round-trips.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string heading = on_postgresql() ? "## PostgreSQL\n" : db.is_mariadb() ? "## MariaDB\n" : "## MySQL\n";
+  const std::size_t from = text.find(heading);
+  REQUIRE(from != std::string::npos);
+  return text.substr(from, text.find("\n## ", from) - from);
+}
+
+TEST_CASE("no delivery takes more round trips than the docs say") {
+  if (on_sqlite3()) return;  // it has no server; see below
+  EffectDatabase db;
+  const std::string docs = documented(db);
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  const auto sql = TestDatabase::session_through(proxy.url());
+  TxConsumer pooled(pool, "pooled");
+  TxConsumer own(*sql, "own");
+  for (TxConsumer* each : {&pooled, &own}) {
+    consume(*each, "old");
+    consume(*each, "old");
+  }
+  const auto count = [&](const Counted& each, TxConsumer& consumer) {
+    each.before(consumer);
+    const int before = proxy.round_trips();
+    each.one(consumer);
+    return proxy.round_trips() - before;
+  };
+  std::string table = "\n| one | in a pool | on a session |\n|---|---|---|\n";
+  for (const Counted& each : deliveries()) {
+    const int in_pool = count(each, pooled);
+    const int on_session = count(each, own);
+    const std::string row = fmt::format("| {} | {} | {} |\n", each.name, in_pool, on_session);
+    CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/round-trips.md lacks the row: ", row);
+    table += row;
+  }
+  fmt::print("{}", table);
+}
+
+TEST_CASE("settings that a handler changed, and roles that a user has, cost a round trip each") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  const User user(db);
+  grant_service(user, db);
+  const auto cost = [&](const Handler& handler) {
+    Proxy proxy(user.url());
+    Pool pool = open_pool(proxy.url(), {.connections = 1});
+    TxConsumer consumer(pool, "svc");
+    new_key(consumer);
+    const int before = proxy.round_trips();
+    consume(consumer, "new", handler);
+    db.run("delete from txinbox_consumed_message where business_key = 'new'");
+    return proxy.round_trips() - before;
+  };
+  const int usual = cost(nothing);
+  const auto changing = [](soci::session& sql, Delivery&) {
+    sql << (on_mysql() ? "set time_zone = '+02:00'" : "set timezone to 'Asia/Tokyo'");
+  };
+  // On MySQL the settings are restored in any case.
+  CHECK(cost(changing) == usual + 1 + (on_postgresql() || db.is_mariadb() ? 1 : 0));
+  if (!on_mysql()) return;
+  const std::string role = "role_" + detail::Token::random().hex().substr(0, 12);
+  db.run("create role " + role);
+  user.grant(role);
+  CHECK(cost(nothing) == usual + 1);
+  db.run("drop role " + role);
+}
+
+/// SQLite asks it about each part of a statement that is prepared.
+int count_preparation(void* count, int, const char*, const char*, const char*, const char*) {
+  ++*static_cast<int*>(count);
+  return SQLITE_OK;
+}
+
+TEST_CASE("on SQLite a pool's connection prepares nothing anew") {
+  if (!on_sqlite3()) return;
+  EffectDatabase db;
+  int prepared = 0;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session& sql) {
+                                    sqlite3_set_authorizer(backend::sqlite3_native(sql), count_preparation, &prepared);
+                                  }});
+  TxConsumer consumer(pool, "svc");
+  consume(consumer, "old", storing);
+  consume(consumer, "old");
+  CHECK_THROWS(consume(consumer, "bad", throwing));
+  CHECK(prepared > 0);  // it does count
+  for (const Counted& each : deliveries()) {
+    CAPTURE(each.name);
+    each.before(consumer);
+    prepared = 0;
+    each.one(consumer);
+    CHECK(prepared == 0);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test
