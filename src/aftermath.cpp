@@ -66,21 +66,25 @@ bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
   return true;
 }
 
-/// False: none of it is there. What commits one of its claims commits the first, so that one look tells.
-bool Aftermath::settle(backend::Session& session, Run& run) {
-  for (; run.settled < run.claims.size(); ++run.settled) {
-    if (!settle(session, run.claims[run.settled]) && run.settled == 0) return false;
+/// What commits one of its claims commits the first, so that one look tells, once it is answered.
+void Aftermath::settle(backend::Session& session, Run& run) {
+  const bool look_at_all = run.unsure;
+  run.unsure = true;
+  for (std::size_t i = 0; i < run.claims.size(); ++i) {
+    if (settle(session, run.claims[i])) run.found = true;
+    if (!run.found && !look_at_all) break;
   }
-  return true;
+  run.unsure = false;
 }
 
 void Aftermath::settle(backend::Session& session) {
-  for (auto run = unproven_.begin(); run != unproven_.end();) {
-    run = settle(session, *run) ? unproven_.erase(run) : run + 1;
-  }
+  for (Run& run : unproven_) settle(session, run);
+  std::erase_if(unproven_, [](const Run& run) { return run.found; });
 }
 
+/// A row that is marked by now is what it says.
 bool Aftermath::is_unproven(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
+  if (row.state != "consumed") return false;
   return std::ranges::any_of(unproven_, [&](const Run& run) {
     return run.claims.front().token.bytes() == row.token &&
            std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });

@@ -50,11 +50,12 @@ class Aftermath {
   /// The claims of one transaction, in the order of their making.
   struct Run {
     std::vector<OwnClaim> claims;
-    std::size_t settled = 0;
+    bool found = false;   ///< One of them was there.
+    bool unsure = false;  ///< An answer was lost: what was there may be settled already.
   };
 
   bool settle(backend::Session&, const OwnClaim&);
-  bool settle(backend::Session&, Run&);
+  void settle(backend::Session&, Run&);
 
   std::vector<Run> unproven_;
   std::vector<std::string> torn_;

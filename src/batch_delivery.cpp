@@ -141,7 +141,7 @@ void BatchDelivery::run_once(const Part& part) {
     const auto& culprit = run.culprit();
     if (culprit && by_steps_) {
       settle_torn(culprit->first, culprit->second);
-      fail(*culprit->first, culprit->second);
+      if (!culprit->first->result) fail(*culprit->first, culprit->second);
     } else {
       settle_torn(culprit ? culprit->first : nullptr, culprit ? culprit->second : nullptr);
     }
@@ -173,7 +173,8 @@ void BatchDelivery::after_success() {
 void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
   if (progress_) {
     schedule_.start_over();
-  } else if (says_run_again(error)) {  // what was learnt is noted by now
+  } else if (says_run_again(error)) {
+    after_lesson(part);
   } else if (is_transient(error)) {
     after_transient(part, error);
   } else if (!sent_) {
@@ -185,6 +186,15 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
   } else {  // the commit, say: whose fault it is shows in smaller parts
     part_size_ = (part.size() + 1) / 2;
   }
+}
+
+/// What was learnt is noted by now; a claim that cannot be settled is not waited for without end.
+void BatchDelivery::after_lesson(const Part& part) {
+  if (end_ <= part.back()->index) return;
+  const auto backoff = schedule_.next_backoff();
+  if (schedule_.may_retry(backoff) && schedule_.wait(backoff, context_.options.stop)) return;
+  fail(*part.front(), as_torn(nullptr));
+  over_ = true;
 }
 
 void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& error) {

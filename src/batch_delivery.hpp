@@ -27,6 +27,7 @@ class BatchDelivery {
   void settle_torn(const BatchItem* culprit, const std::exception_ptr& culprits_error);
   void after_success();
   void after_failure(const Part&, const std::exception_ptr&);
+  void after_lesson(const Part&);
   void after_transient(const Part&, const std::exception_ptr&);
   void fail(BatchItem&, std::exception_ptr);
   std::vector<Result> finish();

@@ -83,6 +83,7 @@ void BatchRun::find_last() {
 }
 
 void BatchRun::run_by_steps(OnFailure on_failure) {
+  by_steps_ = true;
   transaction_.begin();
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
@@ -171,6 +172,8 @@ void BatchRun::commit() {
   if (transaction_.claims() == 0) {
     transaction_.roll_back();
   } else {
+    // By steps, the end of the last one has proven it.
+    if (!by_steps_ && transaction_.claims() > 1 && !session_.backend().prove()) throw_transaction_lost(false);
     std::vector<backend::StoredResult> results;
     for (const Staged& each : staged_) {
       if (!each.ours || !each.result.stored) continue;

@@ -91,6 +91,7 @@ class BatchRun {
   std::vector<Staged> staged_;
   std::optional<std::pair<BatchItem*, std::exception_ptr>> culprit_;
   const BatchItem* last_ = nullptr;
+  bool by_steps_ = false;
 };
 
 /// Whether, with `OnFailure::stop`, what is behind a message of this result must wait for its redelivery.

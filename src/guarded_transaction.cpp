@@ -85,9 +85,14 @@ std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_c
       note_claim(consumer, candidates[i], Work::none);
     } else if (replies[i].status == ClaimStatus::exists) {
       existing[i] = std::move(replies[i].row);
-    } else if (const backend::ExistingRow* row = claim(consumer, candidates[i])) {
-      existing[i] = *row;
     } else {
+      const backend::ExistingRow* row = claim(consumer, candidates[i]);
+      if (row != nullptr && row->token != token_.bytes()) {
+        existing[i] = *row;
+        continue;
+      }
+      // Ours after all, or ours now.
+      if (row != nullptr) note_claim(consumer, candidates[i], Work::none);
       claims_.back().work = Work::none;
     }
   }

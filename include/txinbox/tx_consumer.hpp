@@ -103,6 +103,9 @@ class TxConsumer {
   /// transient error runs the batch again, in ever smaller parts if it persists; a part that has
   /// committed stays so.
   ///
+  /// The session's settings are restored after the batch, not between its messages: what a handler sets
+  /// (a search path, a time zone) the next one meets.
+  ///
   /// Returns one result for each message, in the given order. With `stop` there is at most one
   /// `failed` or `in_progress`, and all behind it are `not_run`.
   ///

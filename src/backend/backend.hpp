@@ -189,6 +189,10 @@ class Session {
   /// Ends whatever transaction is open, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;
 
+  /// Proves the guard, and keeps it. `commit` proves it in the same round trip; should that one's answer be
+  /// lost, what is in the table does not tell our commit from a handler's own.
+  virtual bool prove() = 0;
+
   // --- A step of it: one message of a batch, which can be undone alone
 
   virtual void begin_step() = 0;

@@ -25,6 +25,7 @@ constexpr std::array common_settings = {"character_set_client",
                                         "time_zone",
                                         "foreign_key_checks",
                                         "unique_checks",
+                                        "sql_select_limit",
                                         "innodb_lock_wait_timeout",
                                         "lock_wait_timeout"};
 
@@ -89,6 +90,7 @@ void MysqlSession::remember_settings() {
   query += ", @@sql_mode, DATABASE(), CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   const MysqlRow row = query_row(db, query).value();
 
+  reads_committed_ = row[0] != "READ-UNCOMMITTED";
   restore_ = fmt::format("SET autocommit = 1, {} = {}", isolation, quoted(row[0].value()));
   std::string all = fmt::format("CONCAT_WS(',', @@{}", isolation);
   std::size_t column = 1;

@@ -39,6 +39,7 @@ class MysqlSession final : public Session {
   bool may_have_committed() const noexcept override { return commit_sent_; }
   RollbackStatus roll_back() noexcept override;
 
+  bool prove() override;
   void begin_step() override;
   bool end_step() override;
   bool undo_step() noexcept override;
@@ -72,7 +73,8 @@ class MysqlSession final : public Session {
   const bool is_mariadb_;
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
   bool commit_sent_ = false;
-  bool autocommit_ = true;  ///< What the session had, and gets back.
+  bool reads_committed_ = false;  ///< Pool: a read sees nothing that can still be rolled back.
+  bool autocommit_ = true;        ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";   ///< One SET statement.
   std::string end_guard_;                        ///< Pool: ends a compound statement: autocommit on, settings compared.

@@ -103,7 +103,7 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRow& row) {
 
 // With a caller's autocommit off, or under its isolation level, a read opens a transaction or a snapshot.
 std::optional<ExistingRow> MysqlSession::look_for(const ClaimRow& row) {
-  if (!pooled_) return std::nullopt;
+  if (!pooled_ || !reads_committed_) return std::nullopt;
   std::optional<MysqlRow> found;
   if (existing_.prepared()) {
     if (existing_.try_run(std::array{row.consumer, row.business_key}) != 0) existing_.throw_error();
@@ -179,7 +179,8 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
                                    existing_columns, table_, hex_literal(rows[0].consumer));
   for (const ClaimRow& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
-  return query_rows(db, select + ") LOCK IN SHARE MODE");
+  // A limit of its own, or sql_select_limit would count.
+  return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
 }
 
 std::string MysqlSession::store_sql(const StoredResult& each) const {
@@ -243,6 +244,17 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   const bool restored = pooled_ ? restore(db) : !autocommit_ || try_exec(db, "SET autocommit = 1") == 0;
   if (!restored) return RollbackStatus::failed;
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
+}
+
+bool MysqlSession::prove() {
+  if (!in_one_statement()) return true;  // the closing does, before it sends COMMIT
+  MYSQL* db = connection();
+  if (!is_configured_connection(db)) return false;
+  if (drain(db) != 0) throw_mysql_error(db);
+  const unsigned error = try_exec(db, compound(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_)));
+  if (error == ER_SP_DOES_NOT_EXIST) return false;
+  if (error != 0) throw_mysql_error(db);
+  return true;
 }
 
 void MysqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }

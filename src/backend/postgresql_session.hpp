@@ -35,6 +35,7 @@ class PostgresqlSession final : public Session {
   CommitStatus commit(std::span<const StoredResult>) override;
   RollbackStatus roll_back() noexcept override;
 
+  bool prove() override;
   void begin_step() override;
   bool end_step() override;
   bool undo_step() noexcept override;
@@ -71,6 +72,7 @@ class PostgresqlSession final : public Session {
   std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
   std::vector<std::string> remembered_;  ///< Pool: their values.
   bool prepared_ = false;                ///< Pool: the statements are, on this connection.
+  bool keeps_prepared_ = true;
   int statement_generation_ = 0;
   Statement claim_, existing_, settings_;
 };

@@ -68,17 +68,21 @@ std::string own_claim_condition(const ClaimRow& row) {
 }  // namespace
 
 /// After each change of the table's name, and when the server has lost them: under new names, since what
-/// an old one stands for is not known.
+/// an old one stands for is not known. Texts go as bytes: an earlier handler of a batch may have changed
+/// client_encoding.
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   const std::string suffix = std::to_string(++statement_generation_);
   // A plain read: a share lock would write to the row (x7.4).
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-                        "VALUES ($1, $2, $3, $4, 'consumed', $5) ON CONFLICT (consumer, business_key) DO NOTHING",
+                        "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
+                        "$4, 'consumed', $5) ON CONFLICT (consumer, business_key) DO NOTHING",
                         table_)};
   existing_ = {guard_ + "_existing_" + suffix,
-               fmt::format("SELECT {} FROM {} WHERE consumer = $1 AND business_key = $2", existing_columns, table_)};
+               fmt::format("SELECT {} FROM {} WHERE consumer = convert_from($1, 'UTF8') "
+                           "AND business_key = convert_from($2, 'UTF8')",
+                           existing_columns, table_)};
   settings_.name = guard_ + "_settings_" + suffix;
 }
 
@@ -88,6 +92,7 @@ void PostgresqlSession::prepare_statements() {
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
   });
+  if (results.size() < statements.size() || !succeeded(results.back().get())) name_statements();
   require(pg, results, statements.size());
   prepared_ = true;
 }
@@ -119,14 +124,15 @@ void PostgresqlSession::begin() { exec(connection(), "BEGIN; SAVEPOINT " + guard
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
   PGconn* pg = connection();
   for (bool again = false;; again = true) {
-    if (pooled_ && !prepared_) prepare_statements();
+    if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
     auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
       pipeline.add("BEGIN");
       pipeline.add(("SAVEPOINT " + guard_).c_str());
       add_claim(pipeline);
     });
-    if (!again && prepared_ && !results.empty() && sqlstate(results.back().get()) == unknown_statement) {
+    if (prepared_ && !results.empty() && sqlstate(results.back().get()) == unknown_statement) {
       name_statements();
+      keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
       exec(pg, "ROLLBACK");
       continue;
     }
@@ -287,6 +293,14 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
     return RollbackStatus::ours;
   }
   return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
+}
+
+bool PostgresqlSession::prove() {
+  if (!seems_intact()) return false;
+  const auto proven = try_exec(connection(), fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_));
+  if (succeeded(proven.get())) return true;
+  if (says_guard_is_gone(sqlstate(proven.get()))) return false;
+  throw_postgresql_error(connection(), proven.get());
 }
 
 void PostgresqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }

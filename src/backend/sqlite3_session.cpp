@@ -84,6 +84,7 @@ void Sqlite3Session::remember_settings() {
     Sqlite3Statement query(configured_, pragma);
     return query.fetch() ? query.integer(0) : 0;
   };
+  reads_committed_ = value("PRAGMA read_uncommitted") == 0;
   lock_timeout_ = std::chrono::milliseconds(value("PRAGMA busy_timeout"));
   restore_ = "PRAGMA synchronous = " + std::to_string(value("PRAGMA synchronous")) +
              "; PRAGMA query_only = " + std::to_string(value("PRAGMA query_only"));

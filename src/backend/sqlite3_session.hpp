@@ -39,6 +39,7 @@ class Sqlite3Session final : public Session {
   CommitStatus commit(std::span<const StoredResult>) override;
   RollbackStatus roll_back() noexcept override;
 
+  bool prove() override;
   void begin_step() override;
   bool end_step() override;
   bool undo_step() noexcept override;
@@ -92,7 +93,8 @@ class Sqlite3Session final : public Session {
   ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
-  std::string restore_;  ///< What else `clean` restores.
+  bool reads_committed_ = false;  ///< Not so only with a shared cache and read_uncommitted.
+  std::string restore_;           ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
   Sqlite3Statement begin_, insert_, select_, store_, commit_, roll_back_;

@@ -70,9 +70,11 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
-// A caller's session would have to prepare the statement anew.
+// A caller's session would have to prepare the statement anew. A statement that a handler left unread
+// keeps an old snapshot.
 std::optional<ExistingRow> Sqlite3Session::look_for(const ClaimRow& row) {
-  return pooled_ ? read_existing(row) : std::nullopt;
+  const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
+  return may ? read_existing(row) : std::nullopt;
 }
 
 std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
@@ -148,6 +150,12 @@ bool Sqlite3Session::try_roll_back() noexcept {
   } catch (...) {  // it could not be prepared
     return false;
   }
+}
+
+bool Sqlite3Session::prove() {
+  ::sqlite3* db = connection();
+  if (pooled_) return guard_is_there(db);
+  return try_sqlite3_exec(db, "RELEASE " + guard_) && try_sqlite3_exec(db, "SAVEPOINT " + guard_);
 }
 
 void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }

@@ -1,0 +1,112 @@
+// A handler that ends its batch's transaction, and a reply that is lost at the worst time.
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+namespace {
+
+bool acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
+
+/// Nobody is told that a message was consumed whose effect is not there, or is there twice.
+void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& messages,
+                        const std::vector<Result>& results) {
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    CAPTURE(messages[i].business_key);
+    if (acknowledged(results[i])) CHECK(db.effects_of(messages[i].business_key) == 1);
+  }
+}
+
+TEST_CASE("a lost reply to the settling of a torn batch ends in no loop and loses no message") {
+  if (on_sqlite3()) return;
+  for (const std::string first : {"m2", "a0"}) {  // sorts behind, or before, the one that commits
+    for (int spared = 0; spared <= 6; ++spared) {
+      CAPTURE(first);
+      CAPTURE(spared);
+      EffectDatabase db;
+      Proxy proxy(db.url());
+      Pool pool = open_pool(proxy.url(), {.connections = 1});
+      TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = std::chrono::milliseconds(1)}});
+      const auto messages = messages_of({"m1", first, "m3"});
+      bool tear = true;
+      const auto results = consumer.consume_batch(messages, [&](soci::session& sql, Delivery& d) {
+        add_effect(sql, d);
+        if (!tear || d.message().business_key != "m1") return;
+        tear = false;
+        sql << "commit";
+        proxy.lose_reply(spared);
+      });
+      check_acknowledged(db, messages, results);
+      const auto again = consumer.consume_batch(messages, add_effect, OnFailure::skip);
+      check_acknowledged(db, messages, again);
+      CHECK_FALSE(acknowledged(again[0]));  // torn: parked
+    }
+  }
+}
+
+TEST_CASE("a lost reply to the commit hides no handler that had ended the transaction") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  const auto messages = messages_of({"a", "b", "c"});
+  int runs = 0;
+  const auto results = consumer.consume_batch(messages, [&](soci::session& sql, Delivery& d) {
+    ++runs;
+    add_effect(sql, d);
+    if (runs == 2) {
+      sql << "commit";
+      if (on_postgresql()) sql << "begin";
+      sql << "insert into effect values ('extra')";
+    }
+    if (runs == 3) proxy.lose_reply();
+  });
+  CHECK(proxy.lost() == 1);
+  CHECK_FALSE(acknowledged(results[1]));
+  check_acknowledged(db, messages, results);
+  check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
+}
+
+TEST_CASE("a message that tears its batch in a step is told that it is torn") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const Handler handler = [](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    if (d.message().business_key == "bad") throw std::runtime_error("so that the batch runs by steps");
+    if (d.message().business_key == "tears") sql << "commit";
+  };
+  const auto results = consumer.consume_batch(messages_of({"bad", "tears", "c"}), handler, OnFailure::skip);
+  CHECK(code_of(results[1].error) == ErrorCode::transaction_lost);
+  std::string batch_text;
+  std::string single_text;
+  try {
+    std::rethrow_exception(results[1].error);
+  } catch (const Error& e) {
+    batch_text = e.what();
+  }
+  try {
+    (void)consumer.consume({.business_key = "tears"}, [](soci::session& sql, Delivery&) { sql << "commit"; });
+    (void)consumer.consume({.business_key = "alone"}, [](soci::session& sql, Delivery&) { sql << "commit"; });
+  } catch (const Error& e) {
+    single_text = e.what();
+  }
+  CHECK(batch_text == single_text);
+  CHECK(results[2].outcome == Outcome::consumed);
+}
+
+}  // namespace
+}  // namespace txinbox::test

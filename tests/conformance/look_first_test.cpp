@@ -1,0 +1,80 @@
+// After some duplicates in a row a pool's connection looks for a key before it claims it. What it sees there
+// must be committed, and not long ago.
+
+#include <chrono>
+#include <future>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message duplicate{.business_key = "duplicate"};
+const Message key{.business_key = "key"};
+
+TEST_CASE("a key that is still being consumed is not taken for consumed, whatever the isolation level") {
+  if (on_sqlite3()) return;  // readers never see what is not committed
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 2, .on_connect = [](soci::session& sql) {
+                                    sql << (on_mysql() ? "set session transaction isolation level read uncommitted"
+                                                       : "set default_transaction_isolation = 'read uncommitted'");
+                                  }});
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume(duplicate, add_effect);
+  std::promise<void> inside;
+  std::promise<void> release;
+  auto first = std::async(std::launch::async, [&] {
+    try {
+      (void)consumer.consume(key, [&](soci::session& sql, Delivery& d) {
+        add_effect(sql, d);
+        inside.set_value();
+        release.get_future().wait();
+        throw std::runtime_error("rolled back");
+      });
+    } catch (const std::runtime_error&) {  // NOLINT(bugprone-empty-catch)
+    }
+  });
+  inside.get_future().wait();
+  for (int i = 0; i < 4; ++i) (void)consumer.consume(duplicate, add_effect);
+  auto second = std::async(std::launch::async, [&] { return consumer.consume(key, add_effect).outcome; });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  release.set_value();
+  first.wait();
+  CHECK(second.get() == Outcome::consumed);
+  CHECK(db.effects_of("key") == 1);
+}
+
+/// A statement that is left in the middle of its rows, which on SQLite keeps a snapshot.
+struct Unread {
+  explicit Unread(soci::session& sql)
+      : statement((sql.prepare << "select id from effect union all select 'more'", soci::into(id))) {}
+  std::string id;
+  soci::statement statement;
+};
+
+TEST_CASE("a statement that a handler left unread does not hide what became of a row") {
+  EffectDatabase db;
+  db.run("insert into effect values ('seed')");
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const Handler leaves_rows = [](soci::session& sql, Delivery& d) {
+    d.per_connection<Unread>(sql).statement.execute(true);
+    add_effect(sql, d);
+  };
+  (void)consumer.consume(key, leaves_rows);
+  for (int i = 0; i < 4; ++i) (void)consumer.consume(key, leaves_rows);
+  db.run("delete from txinbox_consumed_message");
+  CHECK(consumer.consume(key, leaves_rows).outcome == Outcome::consumed);
+  CHECK(db.effects_of("key") == 2);
+}
+
+}  // namespace
+}  // namespace txinbox::test
