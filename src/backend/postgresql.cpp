@@ -19,17 +19,15 @@ struct Meaning {
   ErrorClass error_class;
 };
 constexpr std::array meanings = {
-    Meaning{"23505", ErrorClass::duplicate_key},
-    Meaning{"40P01", ErrorClass::deadlock},
+    Meaning{"23505", ErrorClass::duplicate_key}, Meaning{"40P01", ErrorClass::deadlock},
     Meaning{"40001", ErrorClass::serialization_failure},
-    Meaning{"55P03", ErrorClass::lock_timeout},
-    Meaning{"57014", ErrorClass::statement_timeout},
-    Meaning{"25006", ErrorClass::read_only},
-    Meaning{"08", ErrorClass::connection_lost},
-    Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
-    Meaning{"57P02", ErrorClass::connection_lost},  // crash_shutdown
-    Meaning{"57P03", ErrorClass::connection_lost},  // cannot_connect_now
-    Meaning{"57P05", ErrorClass::connection_lost},  // idle_session_timeout
+    // A prepared statement is gone, by a pooler or a DEALLOCATE: a new run prepares anew.
+    Meaning{"26000", ErrorClass::serialization_failure}, Meaning{"55P03", ErrorClass::lock_timeout},
+    Meaning{"57014", ErrorClass::statement_timeout}, Meaning{"25006", ErrorClass::read_only},
+    Meaning{"08", ErrorClass::connection_lost}, Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
+    Meaning{"57P02", ErrorClass::connection_lost},                                              // crash_shutdown
+    Meaning{"57P03", ErrorClass::connection_lost},                                              // cannot_connect_now
+    Meaning{"57P05", ErrorClass::connection_lost},                                              // idle_session_timeout
     Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
     Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
     Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections

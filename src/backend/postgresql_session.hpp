@@ -33,6 +33,7 @@ class PostgresqlSession final : public Session {
   bool seems_intact() noexcept override;
   void store(const StoredResult&) override;
   CommitStatus commit(std::span<const StoredResult>) override;
+  bool may_have_committed() const noexcept override { return may_have_committed_; }
   RollbackStatus roll_back() noexcept override;
 
   bool prove() override;
@@ -73,8 +74,9 @@ class PostgresqlSession final : public Session {
   std::vector<std::string> remembered_;  ///< Pool: their values.
   bool prepared_ = false;                ///< Pool: the statements are, on this connection.
   bool keeps_prepared_ = true;
+  bool may_have_committed_ = false;
   int statement_generation_ = 0;
-  Statement claim_, existing_, settings_;
+  Statement begin_, savepoint_, claim_, existing_, release_, commit_, settings_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,5 +1,6 @@
 // The guarded transaction on PostgreSQL.
 
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
@@ -42,6 +43,11 @@ std::array<PostgresqlValue, 5> claim_values(const ClaimRow& row) {
   return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), row.token->bytes()};
 }
 
+bool lost_statements(const std::vector<PostgresqlResult>& results) {
+  return std::any_of(results.begin(), results.end(),
+                     [](const PostgresqlResult& each) { return sqlstate(each.get()) == unknown_statement; });
+}
+
 bool changed_one(const PostgresqlResult& result) { return std::string_view(PQcmdTuples(result.get())) == "1"; }
 
 /// Of the statements of a pipeline, in which none may fail.
@@ -73,6 +79,10 @@ std::string own_claim_condition(const ClaimRow& row) {
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   const std::string suffix = std::to_string(++statement_generation_);
+  begin_ = {guard_ + "_begin_" + suffix, "BEGIN"};
+  savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
+  release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
+  commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
   // A plain read: a share lock would write to the row (x7.4).
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
@@ -88,7 +98,8 @@ void PostgresqlSession::name_statements() {
 
 void PostgresqlSession::prepare_statements() {
   PGconn* pg = connection();
-  const std::array<const Statement*, 3> statements = {&claim_, &existing_, &settings_};
+  const std::array<const Statement*, 7> statements = {&begin_,   &savepoint_, &claim_,   &existing_,
+                                                      &release_, &commit_,    &settings_};
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
   });
@@ -126,14 +137,14 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
   for (bool again = false;; again = true) {
     if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
     auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-      pipeline.add("BEGIN");
-      pipeline.add(("SAVEPOINT " + guard_).c_str());
+      add(pipeline, begin_);
+      add(pipeline, savepoint_);
       add_claim(pipeline);
     });
-    if (prepared_ && !results.empty() && sqlstate(results.back().get()) == unknown_statement) {
+    if (prepared_ && lost_statements(results)) {
       name_statements();
       keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
-      exec(pg, "ROLLBACK");
+      if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
     }
     require(pg, results, 3);
@@ -246,14 +257,17 @@ CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
   // An aborted transaction would turn COMMIT into ROLLBACK without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
+  may_have_committed_ = true;
   const auto replies = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-    pipeline.add(("RELEASE SAVEPOINT " + guard_).c_str());
+    add(pipeline, release_);
     for (const StoredResult& each : results) {
       pipeline.add(store_sql(each).c_str());
     }
-    pipeline.add("COMMIT");
+    add(pipeline, commit_);
     if (pooled_) add(pipeline, settings_);
   });
+  // Answered with an error, the release has kept the rest from running.
+  may_have_committed_ = replies.empty() || sqlstate(replies[0].get()).empty();
 
   const std::size_t commit_index = 1 + results.size();
   const bool committed = replies.size() > commit_index && succeeded(replies[commit_index].get()) &&
@@ -263,6 +277,10 @@ CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
     return CommitStatus::committed;
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
+  if (prepared_ && lost_statements(replies)) {  // the next run on this connection does without
+    name_statements();
+    keeps_prepared_ = false;
+  }
   require(pg, replies, commit_index + 1);
   return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
 }
