@@ -1,122 +1,78 @@
 #include "by_hand.hpp"
 
 #include <soci/mysql/soci-mysql.h>
-#include <soci/postgresql/soci-postgresql.h>
-#include <soci/sqlite3/soci-sqlite3.h>
+#include <soci/soci.h>
 
-#include <array>
-#include <cstring>
-#include <initializer_list>
-#include <stdexcept>
+#include <mysqld_error.h>
+
+#include <string>
+
+#include "client_api.hpp"
+#include "database.hpp"
 
 namespace txinbox::bench {
-namespace {
 
-void require(bool ok, const char* what) {
-  if (!ok) throw std::runtime_error(what);
+void update_without_dedup(ClientApi& api, const Message& message) {
+  api.begin();
+  api.update(row_of(message));
+  api.commit();
 }
 
-using namespace sqlite_api;  // NOLINT(google-build-using-namespace): SOCI 4.0 declares SQLite there
+bool consume_by_hand(ClientApi& api, const Message& message) {
+  api.begin();
+  if (!api.claim(message.business_key)) {
+    api.roll_back();
+    return false;
+  }
+  api.update(row_of(message));
+  api.commit();
+  return true;
+}
 
-class Sqlite3ByHand final : public ByHand {
- public:
-  explicit Sqlite3ByHand(sqlite3* db) : db_(db) {
-    const std::array<const char*, 4> sql = {
-        "BEGIN IMMEDIATE",
-        "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
-        "VALUES ('hand', ?1, 'consumed', x'00')",
-        "UPDATE account SET n = n + 1 WHERE id = 1", "COMMIT"};
-    for (std::size_t i = 0; i < sql.size(); ++i) {
-      require(sqlite3_prepare_v2(db_, sql[i], -1, &statements_[i], nullptr) == SQLITE_OK, "prepare");
-    }
-  }
-  ~Sqlite3ByHand() override {
-    for (sqlite3_stmt* each : statements_) sqlite3_finalize(each);
-  }
-  void consume(const std::string& key) override {
-    sqlite3_bind_text(statements_[1], 1, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
-    for (sqlite3_stmt* each : statements_) {
-      require(sqlite3_step(each) == SQLITE_DONE, "step");
-      sqlite3_reset(each);
-    }
-  }
+void consume_batch_by_hand(ClientApi& api, std::span<const Message> messages) {
+  api.begin();
+  api.claim_all(messages);
+  for (const Message& each : messages) api.update(row_of(each));
+  api.commit();
+}
 
- private:
-  sqlite3* db_;
-  std::array<sqlite3_stmt*, 4> statements_{};
-};
+namespace {
 
-class MysqlByHand final : public ByHand {
- public:
-  explicit MysqlByHand(MYSQL* db) : db_(db), insert_(mysql_stmt_init(db)), update_(mysql_stmt_init(db)) {
-    prepare(insert_,
-            "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) "
-            "VALUES ('hand', ?, 'consumed', x'00', UTC_TIMESTAMP(6))");
-    prepare(update_, "UPDATE account SET n = n + 1 WHERE id = 1");
+bool claim_by_soci(soci::session& sql, const std::string& name, const std::string& key) {
+  if (name != "mysql") {
+    soci::statement insert =
+        (sql.prepare << "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) VALUES "
+                        "('soci', :key, 'consumed', "
+                     << (name == "sqlite3" ? "zeroblob(16)" : "'00000000000000000000000000000000'")
+                     << ") ON CONFLICT (consumer, business_key) DO NOTHING",
+         soci::use(key));
+    insert.execute(true);
+    return insert.get_affected_rows() == 1;
   }
-  ~MysqlByHand() override {
-    mysql_stmt_close(insert_);
-    mysql_stmt_close(update_);
+  try {
+    sql << "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) VALUES "
+           "('soci', :key, 'consumed', x'00000000000000000000000000000000', UTC_TIMESTAMP(6))",
+        soci::use(key);
+  } catch (const soci::mysql_soci_error& error) {
+    if (error.err_num_ != ER_DUP_ENTRY) throw;
+    return false;
   }
-  void consume(const std::string& key) override {
-    require(mysql_query(db_, "BEGIN") == 0, "BEGIN");
-    MYSQL_BIND bind;
-    std::memset(&bind, 0, sizeof bind);
-    bind.buffer_type = MYSQL_TYPE_STRING;
-    bind.buffer = const_cast<char*>(key.data());
-    bind.buffer_length = static_cast<unsigned long>(key.size());
-    mysql_stmt_bind_param(insert_, &bind);
-    require(mysql_stmt_execute(insert_) == 0, "INSERT");
-    require(mysql_stmt_execute(update_) == 0, "UPDATE");
-    require(mysql_query(db_, "COMMIT") == 0, "COMMIT");
-  }
-
- private:
-  static void prepare(MYSQL_STMT* statement, const char* sql) {
-    require(mysql_stmt_prepare(statement, sql, std::strlen(sql)) == 0, "prepare");
-  }
-  MYSQL* db_;
-  MYSQL_STMT* insert_;
-  MYSQL_STMT* update_;
-};
-
-class PostgresqlByHand final : public ByHand {
- public:
-  explicit PostgresqlByHand(PGconn* db) : db_(db) {
-    PQclear(PQprepare(db_, "hand_insert",
-                      "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
-                      "VALUES ('hand', $1, 'consumed', '00000000000000000000000000000000') ON CONFLICT DO NOTHING",
-                      1, nullptr));
-    PQclear(PQprepare(db_, "hand_update", "UPDATE account SET n = n + 1 WHERE id = 1", 0, nullptr));
-  }
-  void consume(const std::string& key) override {
-    const char* values[] = {key.c_str()};
-    check(PQexec(db_, "BEGIN"));
-    check(PQexecPrepared(db_, "hand_insert", 1, values, nullptr, nullptr, 0));
-    check(PQexecPrepared(db_, "hand_update", 0, nullptr, nullptr, nullptr, 0));
-    check(PQexec(db_, "COMMIT"));
-  }
-
- private:
-  static void check(PGresult* result) {
-    const bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
-    PQclear(result);
-    require(ok, "PostgreSQL");
-  }
-  PGconn* db_;
-};
+  return true;
+}
 
 }  // namespace
 
-std::unique_ptr<ByHand> by_hand(soci::session& sql) {
+bool consume_by_soci(soci::session& sql, const Message& message) {
   const std::string name = sql.get_backend_name();
-  if (name == "sqlite3") {
-    return std::make_unique<Sqlite3ByHand>(static_cast<soci::sqlite3_session_backend*>(sql.get_backend())->conn_);
+  sql << (name == "sqlite3" ? "BEGIN IMMEDIATE" : "BEGIN");
+  if (!claim_by_soci(sql, name, message.business_key)) {
+    sql << "ROLLBACK";
+    return false;
   }
-  if (name == "mysql") {
-    return std::make_unique<MysqlByHand>(static_cast<soci::mysql_session_backend*>(sql.get_backend())->conn_);
-  }
-  return std::make_unique<PostgresqlByHand>(static_cast<soci::postgresql_session_backend*>(sql.get_backend())->conn_);
+  const int row = row_of(message);
+  sql << "UPDATE bench_account SET n = n + 1 WHERE id = :row", soci::use(row);
+  sql << "COMMIT";
+  return true;
 }
 
 }  // namespace txinbox::bench

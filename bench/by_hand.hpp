@@ -1,21 +1,30 @@
 #pragma once
 
-#include <memory>
-#include <string>
+#include <span>
 
-#include <soci/soci.h>
+#include <txinbox/message.hpp>
+
+namespace soci {
+class session;
+}
+
+// The transactions that people write by hand, and that `consume` is compared with.
 
 namespace txinbox::bench {
 
-/// The transaction that people write by hand against the database's own interface, with prepared
-/// statements and without a guard: BEGIN, INSERT of the key, UPDATE, COMMIT.
-class ByHand {
- public:
-  virtual ~ByHand() = default;
-  virtual void consume(const std::string& key) = 0;
-};
+class ClientApi;
 
-/// On the connection of this session.
-std::unique_ptr<ByHand> by_hand(soci::session&);
+/// BEGIN, UPDATE, COMMIT: no dedup at all.
+void update_without_dedup(ClientApi&, const Message&);
+
+/// BEGIN, INSERT, UPDATE, COMMIT; a duplicate is BEGIN, INSERT, ROLLBACK. Returns whether it was new.
+bool consume_by_hand(ClientApi&, const Message&);
+
+/// The same with SOCI's one-off statements.
+bool consume_by_soci(soci::session&, const Message&);
+
+/// BEGIN, all claims in the fastest way, one UPDATE for each message, COMMIT. All must be new; they are
+/// sorted already.
+void consume_batch_by_hand(ClientApi&, std::span<const Message>);
 
 }  // namespace txinbox::bench

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # Runs a command with private MariaDB and PostgreSQL servers, and ends them with it.
 #
-# Usage: tests/servers.sh [--mariadb] [--postgresql] [--] [COMMAND [ARGUMENT]...]
-#   Without a choice of servers both are started. Without a command it prints what to set, and waits
-#   for Ctrl-C.
+# Usage: tests/servers.sh [OPTION]... [--] [COMMAND [ARGUMENT]...]
+#   --mariadb, --postgresql    only this one; without a choice both are started
+#   --cpus LIST                pins the servers to these CPUs, as taskset takes them
+#   --preload LIBRARY          loads it into the servers (LD_PRELOAD)
+#   --mariadb-option OPTION    an option more for mariadbd; may be repeated
+#   --postgresql-option A=B    a setting more for postgres; may be repeated
+#   Without a command it prints what to set, and waits for Ctrl-C.
 #
 # The command finds in its environment:
 #   TXINBOX_TEST_MARIADB_URL     mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
@@ -15,10 +19,22 @@
 set -euo pipefail
 
 mariadb= postgresql=
+cpus= preload=
+mariadb_options=() postgresql_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --mariadb) mariadb=1 ;;
     --postgresql) postgresql=1 ;;
+    --cpus | --preload | --mariadb-option | --postgresql-option)
+      [ $# -gt 1 ] || { echo "servers.sh: $1 needs a value" >&2; exit 2; }
+      case $1 in
+        --cpus) cpus=$2 ;;
+        --preload) preload=$2 ;;
+        --mariadb-option) mariadb_options+=("$2") ;;
+        --postgresql-option) postgresql_options+=(-c "$2") ;;
+      esac
+      shift
+      ;;
     --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     --) shift; break ;;
     -*) echo "servers.sh: unknown option $1 (try --help)" >&2; exit 2 ;;
@@ -39,6 +55,15 @@ if [ "$(id -u)" = 0 ]; then
   group=$(id -gn "$account")
   as_user=(setpriv --reuid="$account" --regid="$group" --clear-groups)
   chown "$account:$group" "$folder"
+fi
+
+# How a server is started; its installation is not.
+start=("${as_user[@]}")
+if [ -n "$cpus" ]; then start+=(taskset -c "$cpus"); fi
+if [ -n "$preload" ]; then
+  # A copy that the server's user can read, wherever the original is.
+  install -m 755 "$preload" "$folder/preload.so"
+  start+=(env LD_PRELOAD="$folder/preload.so")
 fi
 
 say() { echo "servers: $*" >&2; }
@@ -93,10 +118,10 @@ start_mariadb() {
     return 1
   fi
   # The binary log is on as it is in production, and makes a commit a two-phase one.
-  "${as_user[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
+  "${start[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
     --pid-file="$folder/mariadb.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
     --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --binlog-format=ROW --sync-binlog=1 \
-    --server-id=1 --max-connections=300 >"$folder/mariadb.log" 2>&1 &
+    --server-id=1 --max-connections=300 "${mariadb_options[@]}" >"$folder/mariadb.log" 2>&1 &
   mariadb_pid=$!
   wait_until_ready MariaDB "$mariadb_pid" "$folder/mariadb.log" listens "$port"
   export TXINBOX_TEST_MARIADB_URL="mysql://txinbox:$password@127.0.0.1:$port/mysql"
@@ -127,8 +152,8 @@ start_postgresql() {
     return 1
   fi
   rm "$folder/password"
-  "${as_user[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c max_connections=300 >"$folder/postgresql.log" 2>&1 &
+  "${start[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+    -c max_connections=300 "${postgresql_options[@]}" >"$folder/postgresql.log" 2>&1 &
   postgresql_pid=$!
   wait_until_ready PostgreSQL "$postgresql_pid" "$folder/postgresql.log" postgresql_answers "$port"
   export TXINBOX_TEST_POSTGRESQL_URL="postgresql://txinbox:$password@127.0.0.1:$port/postgres"

@@ -1,0 +1,114 @@
+// Keeps the benchmarks from rotting: every section on SQLite, with very little to do. No time is
+// asserted; that the work was done is, by the sections themselves.
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+#include <soci/soci.h>
+
+#include "effects.hpp"
+#include "sections.hpp"
+#include "variants.hpp"
+
+using namespace txinbox::bench;
+
+namespace {
+
+struct Folder {
+  Folder() {
+    std::string path = (std::filesystem::temp_directory_path() / "txinbox-bench-test.XXXXXX").string();
+    REQUIRE(::mkdtemp(path.data()) != nullptr);
+    target.folder = path;
+  }
+  ~Folder() { std::filesystem::remove_all(target.folder); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  Target target{.name = "sqlite3", .folder = {}, .durable = false};
+};
+
+std::set<std::string> names_of(const Json& times, std::size_t rounds) {
+  std::set<std::string> names;
+  for (const auto& item : times.items()) {
+    CAPTURE(item.key());
+    CHECK(item.value().size() == rounds);
+    for (const double value : item.value()) CHECK(value > 0);
+    names.insert(item.key());
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("every variant is measured in every round, with new keys and with duplicates") {
+  const Folder folder;
+  const Json result = measure_transactions(folder.target, {.rounds = 2, .slot = std::chrono::milliseconds(0)});
+  CHECK(result["messages_per_round"] == 100);
+  CHECK(names_of(result["new"], 2) == std::set<std::string>{"by_hand_no_dedup", "by_hand", "by_hand_soci", "consume",
+                                                            "consume_soci_handler", "batch_10", "batch_100",
+                                                            "by_hand_batch_100"});
+  CHECK(names_of(result["duplicate"], 2) ==
+        std::set<std::string>{"by_hand", "by_hand_soci", "consume", "consume_soci_handler", "batch_10", "batch_100"});
+}
+
+TEST_CASE("a variant that is not known is refused") {
+  const Folder folder;
+  CHECK_THROWS_AS((void)measure_transactions(folder.target, {.variants = {"no such variant"}}), std::runtime_error);
+}
+
+TEST_CASE("a variant that lost or doubled an update is found out") {
+  const Folder folder;
+  const Database database(folder.target);
+  txinbox::Pool pool = database.pool(2);
+  Variants variants(pool);
+  Effects effects(variants.session());
+  const auto job = messages("job", 0, 10);
+  const Variant& by_hand = variants.all().at(1);
+  by_hand.run(job);
+  CHECK_THROWS_AS(effects.expect_updates("one lost", 11), std::runtime_error);
+  CHECK_THROWS_AS(effects.expect_updates("one doubled", 9), std::runtime_error);
+  CHECK_NOTHROW(effects.expect_updates("all new", 10));
+  by_hand.run(job);
+  CHECK_THROWS_AS(effects.expect_updates("duplicates that should have run", 10), std::runtime_error);
+  CHECK_NOTHROW(effects.expect_updates("duplicates", 0));
+  CHECK_NOTHROW(effects.expect_claims("all", 10));
+  CHECK_THROWS_AS(effects.expect_claims("one more", 11), std::runtime_error);
+}
+
+TEST_CASE("a message that is faster than it can be fails the run") {
+  const Folder folder;
+  TransactionOptions options{.rounds = 1, .slot = std::chrono::milliseconds(0), .variants = {"consume"}};
+  options.at_least = std::chrono::seconds(60);
+  CHECK_THROWS_AS((void)measure_transactions(folder.target, options), std::runtime_error);
+}
+
+TEST_CASE("the other sections measure what they say") {
+  const Folder folder;
+  const Json threads =
+      measure_threads(folder.target, {.rounds = 1, .slot = std::chrono::milliseconds(20), .threads = {1, 3}});
+  CHECK(names_of(threads["messages_per_second"]["by_hand"], 1) == std::set<std::string>{"1", "3"});
+  CHECK(names_of(threads["messages_per_second"]["consume"], 1) == std::set<std::string>{"1", "3"});
+
+  const Json sizes = measure_sizes(folder.target, {.rounds = 1, .messages = 20, .rows = {100, 2000}});
+  CHECK(names_of(sizes["microseconds"], 1) == std::set<std::string>{"100", "2000"});
+
+  const Json redeliveries = measure_redeliveries(folder.target, {.rounds = 1, .messages = 100});
+  CHECK(names_of(redeliveries["microseconds"], 1) ==
+        std::set<std::string>{"without_memory", "with_memory", "from_memory"});
+
+  const Json memory = measure_memory(folder.target, {.messages = 200, .warm_up = 50});
+  CHECK(memory["growth_kib"].size() == 10);
+  CHECK(memory["resident_kib"] > 0);
+
+  CHECK(describe(folder.target)["fdatasync_us"] > 0);
+}
+
+TEST_CASE("a command that does nothing is found out") {
+  const Folder folder;
+  const CommandOptions options{.rounds = 1, .lines = 100, .command = "/bin/true", .by_hand = "/bin/true"};
+  CHECK_THROWS_AS((void)measure_command(folder.target, options), std::runtime_error);
+}

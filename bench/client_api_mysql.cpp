@@ -1,0 +1,124 @@
+#include <soci/mysql/soci-mysql.h>
+#include <soci/soci.h>
+
+#include <mysql.h>
+#include <mysqld_error.h>
+
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "client_api.hpp"
+
+namespace txinbox::bench {
+namespace {
+
+constexpr std::string_view insert_sql =
+    "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) VALUES ";
+constexpr std::string_view values_sql =
+    "('by-hand', ?, 'consumed', x'00000000000000000000000000000000', UTC_TIMESTAMP(6))";
+
+class Statement {
+ public:
+  ~Statement() {
+    if (statement_ != nullptr) mysql_stmt_close(statement_);
+  }
+  Statement() = default;
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  bool prepared() const { return statement_ != nullptr; }
+
+  void prepare(MYSQL* db, std::string_view sql) {
+    statement_ = mysql_stmt_init(db);
+    if (mysql_stmt_prepare(statement_, sql.data(), static_cast<unsigned long>(sql.size())) != 0) fail();
+  }
+
+  /// The error's number, 0 for none.
+  unsigned run(std::vector<MYSQL_BIND>& binds) {
+    mysql_stmt_bind_param(statement_, binds.data());
+    return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
+  }
+
+  [[noreturn]] void fail() const {
+    throw std::runtime_error(std::string("MySQL by hand: ") + mysql_stmt_error(statement_));
+  }
+
+ private:
+  MYSQL_STMT* statement_ = nullptr;
+};
+
+MYSQL_BIND bind_text(const std::string& text) {
+  MYSQL_BIND bind{};
+  bind.buffer_type = MYSQL_TYPE_STRING;
+  bind.buffer = const_cast<char*>(text.data());
+  bind.buffer_length = static_cast<unsigned long>(text.size());
+  return bind;
+}
+
+class MysqlApi final : public ClientApi {
+ public:
+  explicit MysqlApi(MYSQL* db) : db_(db) {}
+
+  void begin() override { run("BEGIN"); }
+
+  // A plain INSERT: INSERT IGNORE, 1.2 times faster for a duplicate, hides other errors as well.
+  bool claim(const std::string& key) override {
+    if (!insert_.prepared()) insert_.prepare(db_, std::string(insert_sql).append(values_sql));
+    binds_.assign(1, bind_text(key));
+    const unsigned error = insert_.run(binds_);
+    if (error != 0 && error != ER_DUP_ENTRY) insert_.fail();
+    return error == 0;
+  }
+
+  void claim_all(std::span<const Message> sorted) override {
+    if (sorted.size() != rows_) {
+      std::string sql(insert_sql);
+      for (std::size_t i = 0; i < sorted.size(); ++i) sql.append(i == 0 ? "" : ", ").append(values_sql);
+      insert_all_ = std::make_unique<Statement>();
+      insert_all_->prepare(db_, sql);
+      rows_ = sorted.size();
+    }
+    binds_.clear();
+    for (const Message& each : sorted) binds_.push_back(bind_text(each.business_key));
+    if (insert_all_->run(binds_) != 0) insert_all_->fail();
+  }
+
+  void update(int row) override {
+    if (!update_.prepared()) update_.prepare(db_, "UPDATE bench_account SET n = n + 1 WHERE id = ?");
+    MYSQL_BIND bind{};
+    bind.buffer_type = MYSQL_TYPE_LONG;
+    bind.buffer = &row;
+    binds_.assign(1, bind);
+    if (update_.run(binds_) != 0) update_.fail();
+  }
+
+  void commit() override { run("COMMIT"); }
+  void roll_back() override { run("ROLLBACK"); }
+
+  void ping() override {
+    if (mysql_ping(db_) != 0) fail();
+  }
+
+ private:
+  void run(std::string_view sql) {
+    if (mysql_real_query(db_, sql.data(), static_cast<unsigned long>(sql.size())) != 0) fail();
+  }
+
+  [[noreturn]] void fail() const { throw std::runtime_error(std::string("MySQL by hand: ") + mysql_error(db_)); }
+
+  MYSQL* db_;
+  Statement insert_;
+  Statement update_;
+  std::unique_ptr<Statement> insert_all_;
+  std::size_t rows_ = 0;
+  std::vector<MYSQL_BIND> binds_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientApi> mysql_api(soci::session& sql) {
+  return std::make_unique<MysqlApi>(static_cast<soci::mysql_session_backend*>(sql.get_backend())->conn_);
+}
+
+}  // namespace txinbox::bench

@@ -1,0 +1,105 @@
+#include <soci/postgresql/soci-postgresql.h>
+#include <soci/soci.h>
+
+#include <libpq-fe.h>
+
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <string_view>
+
+#include "client_api.hpp"
+
+namespace txinbox::bench {
+namespace {
+
+constexpr auto begin_sql = "BEGIN";
+constexpr auto insert_sql =
+    "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
+    "VALUES ('by-hand', $1, 'consumed', '00000000000000000000000000000000') ON CONFLICT DO NOTHING";
+// One parameter for any number of rows.
+constexpr auto insert_all_sql =
+    "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
+    "SELECT 'by-hand', key, 'consumed', '00000000000000000000000000000000' FROM unnest($1::text[]) AS key "
+    "ON CONFLICT DO NOTHING";
+constexpr auto update_sql = "UPDATE bench_account SET n = n + 1 WHERE id = $1";
+
+class PostgresqlApi final : public ClientApi {
+ public:
+  explicit PostgresqlApi(PGconn* db) : db_(db) {}
+
+  ~PostgresqlApi() override {
+    if (PQtransactionStatus(db_) != PQTRANS_IDLE && PQtransactionStatus(db_) != PQTRANS_INTRANS) return;
+    for (const std::string* name : {&insert_, &insert_all_, &update_}) {
+      if (!name->empty()) PQclear(PQexec(db_, ("DEALLOCATE " + *name).c_str()));
+    }
+  }
+
+  void begin() override { finish(PQexec(db_, begin_sql)); }
+
+  bool claim(const std::string& key) override { return run(insert_, insert_sql, key.c_str()) == "1"; }
+
+  void claim_all(std::span<const Message> sorted) override {
+    // The keys of a benchmark hold no quotes and no backslashes.
+    keys_.assign("{");
+    for (const Message& each : sorted) {
+      if (keys_.size() > 1) keys_ += ',';
+      keys_.append("\"").append(each.business_key).append("\"");
+    }
+    keys_ += '}';
+    if (run(insert_all_, insert_all_sql, keys_.c_str()) != std::to_string(sorted.size())) {
+      throw std::runtime_error("a new key was there already");
+    }
+  }
+
+  void update(int row) override { run(update_, update_sql, std::to_string(row).c_str()); }
+
+  void commit() override { finish(PQexec(db_, "COMMIT")); }
+  void roll_back() override { finish(PQexec(db_, "ROLLBACK")); }
+
+  void ping() override {
+    PGresult* result = PQexec(db_, "");
+    const bool ok = PQresultStatus(result) == PGRES_EMPTY_QUERY;
+    PQclear(result);
+    if (!ok) fail();
+  }
+
+ private:
+  /// Runs a prepared statement; how many rows it changed.
+  std::string run(std::string& name, const char* sql, const char* parameter) {
+    if (name.empty()) {
+      static std::atomic<unsigned> next{0};
+      name = "bench_" + std::to_string(next++);
+      finish(PQprepare(db_, name.c_str(), sql, 1, nullptr));
+    }
+    const std::array parameters{parameter};
+    return finish(PQexecPrepared(db_, name.c_str(), 1, parameters.data(), nullptr, nullptr, 0));
+  }
+
+  std::string finish(PGresult* result) const {
+    const bool ok = PQresultStatus(result) == PGRES_COMMAND_OK;
+    std::string changed = PQcmdTuples(result);
+    PQclear(result);
+    if (!ok) fail();
+    return changed;
+  }
+
+  [[noreturn]] void fail() const {
+    throw std::runtime_error(std::string("PostgreSQL by hand: ") + PQerrorMessage(db_));
+  }
+
+  PGconn* db_;
+  std::string insert_;
+  std::string insert_all_;
+  std::string update_;
+  std::string keys_;
+};
+
+}  // namespace
+
+std::unique_ptr<ClientApi> postgresql_api(soci::session& sql) {
+  auto* backend = static_cast<soci::postgresql_session_backend*>(sql.get_backend());
+  return std::make_unique<PostgresqlApi>(reinterpret_cast<PGconn*>(backend->conn_));
+}
+
+}  // namespace txinbox::bench

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+namespace txinbox::bench {
+
+/// A TCP proxy on the loopback that passes everything on after a delay, in each direction.
+class DelayProxy {
+ public:
+  /// To this port of 127.0.0.1.
+  DelayProxy(unsigned short target_port, std::chrono::microseconds one_way);
+
+  /// Its connections must have been closed by then.
+  ~DelayProxy();
+
+  unsigned short port() const noexcept;
+
+  /// Changes the delay of what arrives from now on.
+  void set_one_way(std::chrono::microseconds) noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace txinbox::bench

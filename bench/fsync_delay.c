@@ -1,0 +1,30 @@
+/* Loaded before a program's libraries (LD_PRELOAD), adds TXINBOX_FSYNC_DELAY_US microseconds to each
+ * fsync and fdatasync: a disk that is slower to confirm. The thread sleeps, as it would for a disk. */
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef int (*sync_function)(int);
+
+static void wait_for_disk(void) {
+  const char *text = getenv("TXINBOX_FSYNC_DELAY_US");
+  const long delay = text == NULL ? 0 : atol(text);
+  struct timespec rest = {delay / 1000000, delay % 1000000 * 1000};
+  while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {
+  }
+}
+
+int fsync(int fd) {
+  const int result = ((sync_function)dlsym(RTLD_NEXT, "fsync"))(fd);
+  wait_for_disk();
+  return result;
+}
+
+int fdatasync(int fd) {
+  const int result = ((sync_function)dlsym(RTLD_NEXT, "fdatasync"))(fd);
+  wait_for_disk();
+  return result;
+}

@@ -1,0 +1,115 @@
+// Measures one section on one database and prints its raw figures as JSON. bench/run.sh runs it with
+// servers, pinned to CPUs.
+
+#include <cstdio>
+#include <exception>
+#include <functional>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "sections.hpp"
+
+namespace {
+
+using namespace txinbox::bench;
+
+struct Common {
+  Target target{.name = "sqlite3", .folder = "."};
+  bool relaxed = false;
+};
+
+/// A subcommand with what all of them take.
+CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, Common& common,
+              std::function<Json()>& chosen, std::function<Json()> measure) {
+  CLI::App* command = app.add_subcommand(name, text);
+  command->add_option("--database", common.target.name, "Which database")
+      ->check(CLI::IsMember({"sqlite3", "mariadb", "postgresql"}));
+  command->add_option("--folder", common.target.folder, "For SQLite's files and others that are removed again")
+      ->check(CLI::ExistingDirectory);
+  command->add_flag("--relaxed", common.relaxed, "Commits do not wait for the disk");
+  command->callback([&chosen, measure = std::move(measure)] { chosen = measure; });
+  return command;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures what the inbox costs");
+  app.require_subcommand(1);
+  Common common;
+  std::function<Json()> chosen;
+  const Target& target = common.target;
+
+  TransactionOptions transactions;
+  long at_most = transactions.at_most.count();
+  long slot = transactions.slot.count();
+  long round_trip = 0;
+  long at_least = 0;
+  auto* command = add(app, "transactions", "One message and batches, against by hand", common, chosen, [&] {
+    transactions.at_most = std::chrono::seconds(at_most);
+    transactions.slot = std::chrono::milliseconds(slot);
+    transactions.round_trip = std::chrono::microseconds(round_trip);
+    transactions.at_least = std::chrono::microseconds(at_least);
+    return measure_transactions(target, transactions);
+  });
+  command->add_option("--rounds", transactions.rounds);
+  command->add_option("--at-most", at_most, "After so many seconds no further round begins, once there were three");
+  command->add_option("--slot-ms", slot, "About how long a variant runs in a round");
+  command->add_flag("!--new-only", transactions.duplicates, "No duplicates");
+  command->add_option("--variants", transactions.variants, "Only these")->delimiter(',');
+  command->add_option("--round-trip-us", round_trip, "Time that a proxy adds to each round trip");
+  command->add_option("--at-least-us", at_least, "A single message that takes less fails the run");
+
+  ThreadOptions threads;
+  long thread_slot = threads.slot.count();
+  command = add(app, "threads", "Throughput by threads", common, chosen, [&] {
+    threads.slot = std::chrono::milliseconds(thread_slot);
+    return measure_threads(target, threads);
+  });
+  command->add_option("--rounds", threads.rounds);
+  command->add_option("--slot-ms", thread_slot);
+  command->add_option("--threads", threads.threads)->delimiter(',');
+
+  SizeOptions sizes;
+  command = add(app, "sizes", "One message by the size of the table", common, chosen, [&] {
+    sizes.at_most = std::chrono::seconds(at_most);
+    return measure_sizes(target, sizes);
+  });
+  command->add_option("--rounds", sizes.rounds);
+  command->add_option("--at-most", at_most);
+  command->add_option("--messages", sizes.messages, "In each round");
+  command->add_option("--rows", sizes.rows)->delimiter(',');
+
+  RedeliveryOptions redeliveries;
+  command = add(app, "redeliveries", "Duplicates, with and without the memory of recent keys", common, chosen,
+                [&] { return measure_redeliveries(target, redeliveries); });
+  command->add_option("--rounds", redeliveries.rounds);
+  command->add_option("--messages", redeliveries.messages, "In each round");
+
+  MemoryOptions memory;
+  command = add(app, "memory", "Growth of the process", common, chosen, [&] { return measure_memory(target, memory); });
+  command->add_option("--messages", memory.messages);
+  command->add_option("--warm-up", memory.warm_up);
+
+  CommandOptions lines;
+  command = add(app, "command", "The command on JSON lines, against C by hand", common, chosen,
+                [&] { return measure_command(target, lines); });
+  command->add_option("--rounds", lines.rounds);
+  command->add_option("--lines", lines.lines);
+  command->add_option("--batch", lines.batch);
+  command->add_option("--command", lines.command)->required();
+  command->add_option("--by-hand", lines.by_hand)->required();
+
+  add(app, "describe", "Versions, settings and the disk", common, chosen, [&] { return describe(target); });
+
+  CLI11_PARSE(app, argc, argv);
+  common.target.durable = !common.relaxed;
+  try {
+    fmt::print("{}\n", chosen().dump());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "txinbox_bench: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Measures sections, with the servers running. For bench/run.sh, which sets TXINBOX_BENCH_*.
+#
+# Usage: measure.sh SECTION...
+# Each measurement gives a line of JSON in $TXINBOX_BENCH_WORK/raw; one that fails is named in
+# $TXINBOX_BENCH_WORK/failures, and the others go on.
+set -uo pipefail
+
+build=$TXINBOX_BENCH_BUILD work=$TXINBOX_BENCH_WORK quick=$TXINBOX_BENCH_QUICK
+program=$build/bench/txinbox_bench
+read -r -a databases <<<"$TXINBOX_BENCH_DATABASES"
+status=0
+
+# either QUICK FULL
+either() { if [ -n "$quick" ]; then echo "$1"; else echo "$2"; fi; }
+
+# measure SECTION DATABASE PLACEMENT DURABILITY SUBCOMMAND [ARGUMENT]...
+#   PLACEMENT   two-cpus: the client on another CPU than the servers; one-cpu: on theirs
+#   DURABILITY  durable or relaxed
+measure() {
+  local section=$1 database=$2 placement=$3 durability=$4 cpu=$TXINBOX_BENCH_CPU_1 result relaxed=()
+  shift 4
+  if [ "$placement" = one-cpu ]; then cpu=$TXINBOX_BENCH_CPU_0; fi
+  if [ "$durability" = relaxed ]; then relaxed=(--relaxed); fi
+  printf '== [%d:%02d] %s: %s, %s, %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$section" "$database" "$placement" \
+    "$durability" >&2
+  if result=$(taskset -c "$cpu" "$program" "$@" --database "$database" --folder "$work" "${relaxed[@]}"); then
+    printf '{"section":"%s","database":"%s","placement":"%s","durability":"%s","result":%s}\n' \
+      "$section" "$database" "$placement" "$durability" "$result" \
+      >"$work/raw/$section-$database-$placement-$durability.json"
+  else
+    echo "$section on $database ($placement, $durability)" >>"$work/failures"
+    status=1
+  fi
+}
+
+# SQLite has no server: its client is alone on a CPU.
+placements() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus one-cpu; fi; }
+# Where a section measures one placement: the client has a CPU of its own.
+apart() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus; fi; }
+
+for section in "$@"; do
+  for database in "${databases[@]}"; do
+    case $section in
+      describe) measure describe "$database" "$(apart "$database")" durable describe ;;
+      transactions)
+        for placement in $(placements "$database"); do
+          for durability in durable relaxed; do
+            measure transactions "$database" "$placement" "$durability" transactions --rounds "$(either 2 21)" \
+              --slot-ms "$(either 10 25)" --at-most "$(either 2 15)"
+          done
+        done
+        ;;
+      round-trip)
+        [ "$database" != sqlite3 ] || continue
+        measure round-trip "$database" two-cpus durable transactions --variants by_hand,consume --round-trip-us 1000 \
+          --rounds "$(either 3 21)" --slot-ms "$(either 50 100)" --at-most "$(either 2 15)"
+        ;;
+      threads)
+        measure threads "$database" "$(apart "$database")" durable threads --threads "$(either 1,4,16 1,2,4,8,16)" \
+          --rounds "$(either 1 5)" --slot-ms "$(either 80 150)"
+        ;;
+      sizes)
+        # On SQLite enough for a checkpoint of the log in each round.
+        messages=200
+        [ "$database" != sqlite3 ] || messages=400
+        measure sizes "$database" "$(apart "$database")" durable sizes \
+          --rows "$(either 1000,100000 1000,1000000,10000000)" --rounds "$(either 3 21)" \
+          --messages "$(either 100 "$messages")" --at-most "$(either 2 20)"
+        ;;
+      redeliveries)
+        measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
+          --messages "$(either 300 1000)"
+        ;;
+      memory)
+        # Durability changes the time that it takes, not the memory.
+        # The warm-up fills SQLite's page cache.
+        messages=1000000 warm_up=20000
+        if [ "$database" != sqlite3 ]; then messages=30000 warm_up=2000; fi
+        if [ -n "$quick" ]; then messages=$((messages / 20)); fi
+        measure memory "$database" "$(apart "$database")" relaxed memory --messages "$messages" --warm-up "$warm_up"
+        ;;
+      command)
+        [ "$database" = sqlite3 ] || continue
+        measure command sqlite3 one-cpu durable command --lines "$(either 20000 1000000)" --rounds "$(either 1 3)" \
+          --command "$build/src/cli/txinbox" --by-hand "$build/bench/txinbox_consume_by_hand"
+        ;;
+      slow-disk)
+        # Servers were started with the library; on SQLite it is the client that writes.
+        preload=
+        [ "$database" != sqlite3 ] || preload=$build/bench/libtxinbox_fsync_delay.so
+        for placement in $(either one-cpu "$(placements "$database")"); do
+          LD_PRELOAD=$preload measure slow-disk "$database" "$placement" durable transactions --new-only \
+            --variants consume,batch_100,by_hand_batch_100 --at-least-us 2000 --rounds "$(either 1 21)" \
+            --at-most "$(either 2 7)"
+        done
+        ;;
+    esac
+  done
+done
+exit $status

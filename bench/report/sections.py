@@ -1,0 +1,163 @@
+"""The tables of the report, one for each section."""
+
+from statistics import median
+
+from figures import DATABASES, DURABILITIES, Ratios, digits, name_of, table
+
+VARIANTS = {
+    "by_hand_no_dedup": "1. by hand, no dedup",
+    "by_hand": "2. by hand, dedup, no guard",
+    "by_hand_soci": "3. the same with SOCI one-off statements",
+    "consume": "4. `consume`",
+    "consume_soci_handler": "4. `consume`, the handler's UPDATE one-off by SOCI",
+    "batch_10": "5. `consume_batch` of 10",
+    "batch_100": "5. `consume_batch` of 100",
+    "by_hand_batch_100": "6. the best batch of 100 by hand",
+}
+ABSENT = "This run did not measure it."
+
+
+def or_absent(rows, header, left=1):
+    return table(header, rows, left) if rows else ABSENT
+
+
+def transactions(run, kind):
+    """For each durability and placement a table with all variants, each against by hand with dedup."""
+    parts = []
+    for durability, durability_name in DURABILITIES.items():
+        found = run.find("transactions", durability=durability)
+        if not found:
+            continue
+        header = [durability_name[0].upper() + durability_name[1:]]
+        for m in found:
+            header += [name_of(m, durability=False), "ratio"]
+        rows = []
+        for variant, name in VARIANTS.items():
+            row = [name]
+            for m in found:
+                times = m["result"][kind]
+                if variant in times:
+                    row += [digits(median(times[variant])) + " µs", Ratios(times[variant], times["by_hand"])]
+            if len(row) > 1:
+                rows.append(row)
+        parts.append(table(header, rows))
+    return "\n\n".join(parts) or ABSENT
+
+
+def in_short(run):
+    rows = []
+    for m in run.find("transactions", durability="durable"):
+        new, again = m["result"]["new"], m["result"]["duplicate"]
+        rows.append([
+            name_of(m, durability=False),
+            digits(median(new["by_hand"])) + " µs",
+            digits(median(new["consume"])) + " µs",
+            digits(Ratios(new["consume"], new["by_hand"]).median),
+            digits(Ratios(again["consume"], again["by_hand"]).median),
+            digits(Ratios(new["consume"], new["batch_100"]).median) + "x",
+        ])
+    return or_absent(rows, ["Durable", "By hand with dedup", "`consume`", "Ratio", "Ratio of duplicates",
+                            "Throughput in batches of 100"])
+
+
+def batches(run):
+    rows = []
+    for section in ("transactions", "slow-disk"):
+        for m in run.find(section):
+            new = m["result"]["new"]
+            rows.append([
+                name_of(m) + (", fsync + 2 ms" if section == "slow-disk" else ""),
+                *(digits(1e6 / median(new[v])) for v in ("consume", "batch_100")),
+                Ratios(new["consume"], new["batch_10"]) if "batch_10" in new else "–",
+                Ratios(new["consume"], new["batch_100"]),
+                Ratios(new["batch_100"], new["by_hand_batch_100"]),
+            ])
+    return or_absent(rows, ["", "One at a time, a second", "Batches of 100, a second", "Throughput of 10",
+                            "Throughput of 100", "Time of 100 / best by hand"])
+
+
+def round_trip(run):
+    rows = []
+    for m in run.find("round-trip"):
+        result = m["result"]
+        added = result["ping"]["through_proxy"] - result["ping"]["direct"]
+        new, again = result["new"], result["duplicate"]
+        rows.append([
+            DATABASES[m["database"]],
+            f"{added / 1000:.2f} ms",
+            *(f"{median(new[v]) / 1000:.2f} ms" for v in ("by_hand", "consume")),
+            Ratios(new["consume"], new["by_hand"]),
+            Ratios(again["consume"], again["by_hand"]),
+        ])
+    return or_absent(rows, ["", "Ping takes more", "By hand with dedup", "`consume`", "Ratio", "Ratio of duplicates"])
+
+
+def threads(run):
+    found = run.find("threads")
+    if not found:
+        return ABSENT
+    header = ["Threads"]
+    for m in found:
+        header += [f"{DATABASES[m['database']]} by hand", "`consume`"]
+    rates = [m["result"]["messages_per_second"] for m in found]
+    counts = list(rates[0]["consume"])
+    rows = [[n, *(digits(median(r[v][n])) for r in rates for v in ("by_hand", "consume"))] for n in counts]
+    return table(header, rows)
+
+
+def sizes(run):
+    found = run.find("sizes")
+    if not found:
+        return ABSENT
+    header = ["Rows"]
+    for m in found:
+        header += [DATABASES[m["database"]], "to the smallest"]
+    counts = list(found[0]["result"]["microseconds"])
+    rows = []
+    for n in counts:
+        row = [f"{int(n):,}"]
+        for m in found:
+            times = m["result"]["microseconds"]
+            row += [digits(median(times[n])) + " µs", Ratios(times[n], times[counts[0]])]
+        rows.append(row)
+    return table(header, rows)
+
+
+def redeliveries(run):
+    rows = []
+    for m in run.find("redeliveries"):
+        times = m["result"]["microseconds"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(digits(1e6 / median(times[v])) for v in ("without_memory", "with_memory")),
+            Ratios(times["without_memory"], times["with_memory"]),
+            digits(1e6 / median(times["from_memory"])),
+        ])
+    return or_absent(rows, ["", "The storm without, a second", "With the memory", "Times as fast",
+                            "Only duplicates from memory, a second"])
+
+
+def command(run):
+    rows = []
+    for m in run.find("command"):
+        result = m["result"]
+        for variant, name in (("command", "`txinbox consume`"), ("by_hand", "C by hand")):
+            seconds = result["seconds"][variant]
+            rows.append([
+                name,
+                digits(median(seconds)) + " s",
+                digits(median(result["cpu_seconds"][variant])) + " s",
+                digits(result["lines"] / median(seconds)),
+                Ratios(seconds, result["seconds"]["by_hand"]),
+            ])
+    return or_absent(rows, ["", "Time", "of it CPU", "Lines a second", "Ratio"])
+
+
+def memory(run):
+    rows = []
+    for m in run.find("memory"):
+        result = m["result"]
+        growth = result["growth_kib"]
+        rows.append([DATABASES[m["database"]], f"{result['messages']:,}", f"{result['resident_kib'] / 1024:.1f} MiB",
+                     f"{growth[len(growth) // 2 - 1]:,.0f} KiB", f"{growth[-1]:,.0f} KiB", f"{max(growth):,.0f} KiB"])
+    return or_absent(rows, ["", "Messages", "After the warm-up", "Growth at half", "At the end", "At most"])

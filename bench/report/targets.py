@@ -1,0 +1,130 @@
+"""The targets, each with what was measured."""
+
+from statistics import median
+
+from figures import DATABASES, Ratios, digits, name_of, table
+
+NOT_MEASURED = "not measured"
+
+DURABLE = "`consume` / by hand with dedup, durable"
+RELAXED = "`consume` / by hand with dedup, not durable"
+ROUND_TRIP = "the same, durable, with a round trip of 1 ms"
+DUPLICATE = "duplicate from the database / by hand"
+FROM_MEMORY = "duplicates from memory, a second"
+BATCH = "throughput, batch of 100 / one at a time"
+SLOW_DISK = "the same with 2 ms more for each fsync"
+BEST_BATCH = "batch of 100 / the best batch by hand, time"
+SIZES = "one message at 10 million rows / at 1 thousand"
+
+
+class Target:
+    def __init__(self, what, where, limit, value, at_least=False, unit=""):
+        self.what, self.where = what, where
+        self.limit, self.value, self.at_least, self.unit = limit, value, at_least, unit
+
+    def met(self):
+        if self.value is None:
+            return NOT_MEASURED
+        return "yes" if (self.value >= self.limit if self.at_least else self.value <= self.limit) else "**no**"
+
+    def row(self):
+        bound = f"{'≥' if self.at_least else '≤'} {digits(self.limit)}{self.unit}"
+        value = "–" if self.value is None else digits(self.value) + self.unit
+        return [self.what, self.where, value, bound, self.met()]
+
+
+def time_ratio(measurement, variant, base, kind="new"):
+    times = measurement["result"][kind]
+    return Ratios(times[variant], times[base]).median
+
+
+def single(run, durability, limit_of):
+    what = DURABLE if durability == "durable" else RELAXED
+    for m in run.find("transactions", durability=durability):
+        yield Target(what, name_of(m, durability=False), limit_of(m), time_ratio(m, "consume", "by_hand"))
+
+
+def durable_limit(measurement):
+    if measurement["database"] == "sqlite3":
+        return 1.03
+    return 0.95 if measurement["placement"] == "two-cpus" else 1.08
+
+
+def round_trip(run):
+    for m in run.find("round-trip"):
+        yield Target(ROUND_TRIP, name_of(m, durability=False), 0.80,
+                     time_ratio(m, "consume", "by_hand"))
+
+
+def duplicates(run):
+    for m in run.find("transactions", durability="durable"):
+        limit = 1.30 if m["database"] == "postgresql" else 1.10
+        yield Target(DUPLICATE, name_of(m, durability=False), limit, time_ratio(m, "consume", "by_hand", "duplicate"))
+
+
+def from_memory(run):
+    for m in run.find("redeliveries"):
+        rate = 1e6 / median(m["result"]["microseconds"]["from_memory"])
+        yield Target(FROM_MEMORY, name_of(m, durability=False), 1_000_000, rate, at_least=True)
+
+
+def batches(run):
+    limits = {"sqlite3": 8, "mariadb": 7, "postgresql": 6}
+    for m in run.find("transactions", durability="durable"):
+        yield Target(BATCH, name_of(m, durability=False), limits[m["database"]], time_ratio(m, "consume", "batch_100"),
+                     at_least=True)
+
+
+def slow_disk(run):
+    for m in run.find("slow-disk"):
+        yield Target(SLOW_DISK, name_of(m, durability=False), 40, time_ratio(m, "consume", "batch_100"), at_least=True)
+
+
+def best_batch(run):
+    for m in run.find("transactions", durability="durable"):
+        yield Target(BEST_BATCH, name_of(m, durability=False), 1.15, time_ratio(m, "batch_100", "by_hand_batch_100"))
+
+
+def sizes(run):
+    for m in run.find("sizes"):
+        times = m["result"]["microseconds"]
+        value = Ratios(times["10000000"], times["1000"]).median if "10000000" in times else None
+        yield Target(SIZES, name_of(m, durability=False), 1.3, value)
+
+
+def command(run):
+    for m in run.find("command"):
+        seconds = m["result"]["seconds"]
+        yield Target(f"the command on {m['result']['lines']:,} lines / C by hand", DATABASES["sqlite3"], 1.5,
+                     Ratios(seconds["command"], seconds["by_hand"]).median)
+
+
+def memory(run):
+    for m in run.find("memory"):
+        yield Target(f"memory growth over {m['result']['messages']:,} messages", DATABASES[m["database"]], 1.0,
+                     max(m["result"]["growth_kib"]) / 1024, unit=" MiB")
+
+
+def all_targets(run):
+    """Every row of the list; one that was not measured says so."""
+    groups = {
+        DURABLE: single(run, "durable", durable_limit),
+        RELAXED: single(run, "relaxed", lambda m: 1.15),
+        ROUND_TRIP: round_trip(run),
+        DUPLICATE: duplicates(run),
+        FROM_MEMORY: from_memory(run),
+        BATCH: batches(run),
+        SLOW_DISK: slow_disk(run),
+        BEST_BATCH: best_batch(run),
+        SIZES: sizes(run),
+        "the command on a file / C by hand": command(run),
+        "memory growth": memory(run),
+    }
+    rows = []
+    for what, targets in groups.items():
+        rows += [t.row() for t in targets] or [[what, "–", "–", "–", NOT_MEASURED]]
+    return rows
+
+
+def targets_table(run):
+    return table(["What", "Where", "Measured", "Target", "Met"], all_targets(run), left=2)

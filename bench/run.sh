@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Measures what the inbox costs on SQLite, MariaDB and PostgreSQL, and writes a report with plots.
+#
+# Usage: bench/run.sh [OPTION]...
+#   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
+#   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
+#   --only SECTION   transactions, round-trip, threads, sizes, redeliveries, command, memory or slow-disk
+#                    only; may be repeated
+#   --output FOLDER  where benchmarks.md and the folder benchmarks/ go; build/bench by default
+#   --help
+#
+# Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/release,
+# starts servers of its own and ends them. A full run takes under 10 minutes after the build, and needs two
+# CPUs and 10 GB of disk in $TMPDIR (or /tmp); leave the machine alone meanwhile. `bench/run.sh --output docs`
+# made docs/benchmarks.md.
+#
+# Exit status: 0 all was measured; 1 something failed, and is named in the report; 2 usage.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+quick='' output=$root/build/bench
+databases=() sections=()
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+wrong() { echo "bench/run.sh: $* (try --help)" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) quick=1 ;;
+    --database)
+      case ${2:-} in
+        sqlite3 | mariadb | postgresql) databases+=("$2") ;;
+        *) wrong "unknown database '${2:-}'" ;;
+      esac
+      shift
+      ;;
+    --only)
+      case ${2:-} in
+        transactions | round-trip | threads | sizes | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        *) wrong "unknown section '${2:-}'" ;;
+      esac
+      shift
+      ;;
+    --output) [ -n "${2:-}" ] || wrong "--output needs a folder"; output=$2; shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) wrong "unknown option $1" ;;
+  esac
+  shift
+done
+[ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip threads sizes redeliveries command memory slow-disk)
+
+step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
+
+step "Install what is missing"
+"$root/tests/install-packages.sh" bench
+
+step "Build (release)"
+build=$root/build/release
+mkdir -p "$build" "$output"
+cd "$root"
+cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand >&2
+
+# The first two CPUs that this process may use: pinned, or the figures are up to five times off.
+read -r TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1 < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')
+[ -n "$TXINBOX_BENCH_CPU_1" ] || { echo "bench/run.sh: two CPUs are needed" >&2; exit 1; }
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-bench.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/raw"
+export TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1
+export TXINBOX_BENCH_BUILD=$build TXINBOX_BENCH_WORK=$work TXINBOX_BENCH_QUICK=$quick
+export TXINBOX_BENCH_DATABASES="${databases[*]}"
+
+# A production server is given memory for its tables; a quarter of the machine's, at most 3 GiB.
+memory=$(awk '/^MemTotal/ { kib = $2 / 4; max = 3 * 1024 * 1024; printf "%d", (kib < max ? kib : max) / 1024 }' /proc/meminfo)
+servers=("$root/tests/servers.sh" --cpus "$TXINBOX_BENCH_CPU_0"
+  --mariadb-option "--innodb-buffer-pool-size=${memory}M" --mariadb-option --innodb-log-file-size=1G
+  --postgresql-option "shared_buffers=${memory}MB" --postgresql-option max_wal_size=8GB)
+wanted=
+for database in "${databases[@]}"; do
+  if [ "$database" != sqlite3 ]; then servers+=("--$database") wanted=1; fi
+done
+# with_servers OPTION... -- COMMAND...: with the servers that are wanted, if any.
+with_servers() {
+  if [ -n "$wanted" ]; then
+    "${servers[@]}" "$@"
+  else
+    while [ "$1" != -- ]; do shift; done
+    "${@:2}"
+  fi
+}
+
+SECONDS=0
+fast=()
+slow=
+for section in "${sections[@]}"; do
+  if [ "$section" = slow-disk ]; then slow=1; else fast+=("$section"); fi
+done
+status=0
+with_servers -- "$root/bench/measure.sh" describe "${fast[@]}" || status=1
+if [ -n "$slow" ]; then
+  # In this order: the servers are to have the delay, and of the clients only the one on SQLite.
+  export TXINBOX_FSYNC_DELAY_US=2000
+  with_servers --preload "$build/bench/libtxinbox_fsync_delay.so" -- "$root/bench/measure.sh" slow-disk || status=1
+fi
+took=$SECONDS
+
+step "Report"
+cat "$work"/raw/*.json >"$work/results.jsonl"
+touch "$work/failures"
+python3 -B "$root/bench/report" --results "$work/results.jsonl" --failures "$work/failures" --output "$output" \
+  --seconds "$took" ${quick:+--quick}
+step "Measured in $took seconds: $output/benchmarks.md"
+if [ -s "$work/failures" ] || [ $status != 0 ]; then
+  sed 's/^/bench\/run.sh: failed: /' "$work/failures" >&2
+  exit 1
+fi
