@@ -164,7 +164,8 @@ TEST_CASE("failed statements do not stay prepared on the server") {
   for (int i = 0; i < 40; ++i) stream += order("bad" + std::to_string(i), "null") + order("n" + std::to_string(i));
   for (const std::string& size : std::vector<std::string>{"1", "100"}) {
     const Ended ended = run({"consume", "--consumer", "c" + size, "--key", "/no", "--batch", size, "--sql",
-                             "insert into t_count select :no, count(*) from pg_prepared_statements; "
+                             "insert into t_count select :no, count(*) from pg_prepared_statements "
+                             "where name not like 'txinbox%'; "
                              "insert into t_order(no, sku, qty) values (:no || '/" +
                                  size + "', :sku, :qty)"},
                             orders.db.url(), stream);
