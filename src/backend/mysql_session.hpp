@@ -62,6 +62,7 @@ class MysqlSession final : public Session {
   std::string store_sql(const StoredResult&) const;
   void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
+  bool runs_on_savepoint(const std::string& sql);
   CommitStatus commit_in_one_statement(MYSQL*, std::span<const StoredResult>);
   bool change_own_claim(const std::string& statement, const ClaimRow&);
   bool restore(MYSQL*) noexcept;

@@ -198,12 +198,9 @@ CommitStatus MysqlSession::commit(std::span<const StoredResult> results) {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   commit_sent_ = false;
-  if (drain(db) != 0) throw_mysql_error(db);
   if (in_one_statement()) return commit_in_one_statement(db, results);
 
-  const unsigned error = try_exec(db, "RELEASE SAVEPOINT " + guard_);
-  if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
-  if (error != 0) throw_mysql_error(db);
+  if (!runs_on_savepoint("RELEASE SAVEPOINT " + guard_)) return CommitStatus::not_ours;
   for (const StoredResult& each : results) exec(db, store_sql(each));
   commit_sent_ = true;
   exec(db, "COMMIT");
@@ -216,6 +213,7 @@ CommitStatus MysqlSession::commit(std::span<const StoredResult> results) {
 }
 
 CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const StoredResult> results) {
+  if (drain(db) != 0) throw_mysql_error(db);
   std::string stores;
   for (const StoredResult& each : results) stores += "; " + store_sql(each);
   commit_sent_ = true;
@@ -246,28 +244,26 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
 }
 
-bool MysqlSession::prove() {
-  if (!in_one_statement()) return true;  // the closing does, before it sends COMMIT
+/// Runs what needs one of our savepoints. False: it is gone.
+bool MysqlSession::runs_on_savepoint(const std::string& sql) {
   MYSQL* db = connection();
   if (!is_configured_connection(db)) return false;
   if (drain(db) != 0) throw_mysql_error(db);
-  const unsigned error = try_exec(db, compound(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_)));
+  const unsigned error = try_exec(db, sql);
   if (error == ER_SP_DOES_NOT_EXIST) return false;
   if (error != 0) throw_mysql_error(db);
   return true;
+}
+
+bool MysqlSession::prove() {
+  // Otherwise the closing does, before it sends COMMIT.
+  return !in_one_statement() ||
+         runs_on_savepoint(compound(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_)));
 }
 
 void MysqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool MysqlSession::end_step() {
-  MYSQL* db = connection();
-  if (!is_configured_connection(db)) return false;
-  if (drain(db) != 0) throw_mysql_error(db);
-  const unsigned error = try_exec(db, "RELEASE SAVEPOINT " + step_);
-  if (error == ER_SP_DOES_NOT_EXIST) return false;
-  if (error != 0) throw_mysql_error(db);
-  return true;
-}
+bool MysqlSession::end_step() { return runs_on_savepoint("RELEASE SAVEPOINT " + step_); }
 
 bool MysqlSession::undo_step() noexcept {
   MYSQL* db = mysql_native(sql_);
