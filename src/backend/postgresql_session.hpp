@@ -60,6 +60,8 @@ class PostgresqlSession final : public Session {
   void prepare_statements();
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
   std::string store_sql(const StoredResult&) const;
+  std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
+  bool runs_on_savepoint(const std::string& sql);
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
   std::vector<PostgresqlResult> ask_existing(const ClaimRow&, bool then_roll_back);
   std::optional<ExistingRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);

@@ -131,18 +131,25 @@ bool PostgresqlSession::seems_intact() noexcept {
 // A caller's own isolation level stays; a pool's sessions are READ COMMITTED by configuration.
 void PostgresqlSession::begin() { exec(connection(), "BEGIN; SAVEPOINT " + guard_); }
 
+/// Runs a pipeline. Statements that turn out to be lost are not asked for again under these names.
+std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
+  auto results = run_pipeline(connection(), fill);
+  if (prepared_ && lost_statements(results)) name_statements();
+  return results;
+}
+
 /// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
   PGconn* pg = connection();
   for (bool again = false;; again = true) {
     if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
-    auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    const bool prepared = prepared_;
+    auto results = run([&](PostgresqlPipeline& pipeline) {
       add(pipeline, begin_);
       add(pipeline, savepoint_);
       add_claim(pipeline);
     });
-    if (prepared_ && lost_statements(results)) {
-      name_statements();
+    if (prepared && lost_statements(results)) {
       keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
       if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
@@ -175,15 +182,12 @@ ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
 std::optional<ExistingRow> PostgresqlSession::look_for(const ClaimRow& row) {
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);
-  if (!found.empty() && sqlstate(found[0].get()) == unknown_statement) {
-    name_statements();
-    return std::nullopt;
-  }
+  if (lost_statements(found)) return std::nullopt;
   return existing_in(found, 1);
 }
 
 std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRow& row, bool then_roll_back) {
-  return run_pipeline(connection(), [&](PostgresqlPipeline& pipeline) {
+  return run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, existing_, std::array{row.consumer, row.business_key});
     if (then_roll_back) pipeline.add("ROLLBACK");
   });
@@ -258,11 +262,9 @@ CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
   may_have_committed_ = true;
-  const auto replies = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+  const auto replies = run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, release_);
-    for (const StoredResult& each : results) {
-      pipeline.add(store_sql(each).c_str());
-    }
+    for (const StoredResult& each : results) pipeline.add(store_sql(each).c_str());
     add(pipeline, commit_);
     if (pooled_) add(pipeline, settings_);
   });
@@ -277,10 +279,7 @@ CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
     return CommitStatus::committed;
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
-  if (prepared_ && lost_statements(replies)) {  // the next run on this connection does without
-    name_statements();
-    keeps_prepared_ = false;
-  }
+  if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection does without
   require(pg, replies, commit_index + 1);
   return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
 }
@@ -290,11 +289,7 @@ bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& r
   PGconn* pg = postgresql_native(sql_);
   if (PQstatus(pg) != CONNECTION_OK) return false;
   const PGresult* asked = replies.back().get();
-  if (PQresultStatus(asked) == PGRES_TUPLES_OK) {
-    if (settings_are_remembered(asked)) return true;
-  } else {
-    name_statements();  // the handler has deallocated them
-  }
+  if (PQresultStatus(asked) == PGRES_TUPLES_OK && settings_are_remembered(asked)) return true;
   return succeeded(try_exec(pg, restore_).get());
 }
 
@@ -313,23 +308,22 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
   return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
 }
 
-bool PostgresqlSession::prove() {
+/// Runs what needs one of our savepoints. False: it is gone.
+bool PostgresqlSession::runs_on_savepoint(const std::string& sql) {
   if (!seems_intact()) return false;
-  const auto proven = try_exec(connection(), fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_));
-  if (succeeded(proven.get())) return true;
-  if (says_guard_is_gone(sqlstate(proven.get()))) return false;
-  throw_postgresql_error(connection(), proven.get());
+  const auto result = try_exec(connection(), sql);
+  if (succeeded(result.get())) return true;
+  if (says_guard_is_gone(sqlstate(result.get()))) return false;
+  throw_postgresql_error(connection(), result.get());
+}
+
+bool PostgresqlSession::prove() {
+  return runs_on_savepoint(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_));
 }
 
 void PostgresqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool PostgresqlSession::end_step() {
-  if (!seems_intact()) return false;
-  const auto released = try_exec(connection(), "RELEASE SAVEPOINT " + step_);
-  if (succeeded(released.get())) return true;
-  if (says_guard_is_gone(sqlstate(released.get()))) return false;
-  throw_postgresql_error(connection(), released.get());
-}
+bool PostgresqlSession::end_step() { return runs_on_savepoint("RELEASE SAVEPOINT " + step_); }
 
 bool PostgresqlSession::undo_step() noexcept {
   PGconn* pg = postgresql_native(sql_);
