@@ -36,11 +36,7 @@ bool says_run_again(const std::exception_ptr& error) noexcept {
 /// The same error, if it is that one, with what a torn claim needs.
 std::exception_ptr as_torn(std::exception_ptr error) noexcept {
   if (error && !is_transaction_lost(error)) return error;  // the handler's own
-  try {
-    throw_transaction_lost(true);
-  } catch (...) {
-    return std::current_exception();
-  }
+  return std::make_exception_ptr(transaction_lost(true));
 }
 
 }  // namespace
@@ -73,14 +69,13 @@ std::vector<Result> BatchDelivery::consume() {
     throw;
   }
   aftermath_.settle_elsewhere(context_.source);
-  settle_torn(nullptr, nullptr);
+  settle_torn(std::nullopt);
   return finish();
 }
 
 /// What needs no database: bad messages, and keys that are known.
 void BatchDelivery::prepare_items() {
-  const bool remembers = context_.recent.enabled();
-  const std::uint64_t losses = remembers ? context_.source.lost_connections() : 0;
+  const std::uint64_t losses = context_.losses();
   items_.reserve(messages_.size());
   for (std::size_t i = 0; i < messages_.size(); ++i) {
     const Message& message = messages_[i];
@@ -91,7 +86,7 @@ void BatchDelivery::prepare_items() {
       fail(item, std::current_exception());
       continue;
     }
-    if (remembers && context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
+    if (context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
       item.result = {.outcome = Outcome::already_consumed};
     }
   }
@@ -111,18 +106,23 @@ BatchDelivery::Part BatchDelivery::next_part() {
 /// back.
 std::exception_ptr BatchDelivery::run(const Part& part) {
   progress_ = false;
+  std::optional<Culprit> culprit;
+  std::exception_ptr error;
   try {
-    run_once(part);
-    return nullptr;
+    run_once(part, culprit);
   } catch (...) {
-    return std::current_exception();
+    error = std::current_exception();
   }
+  // The observer is told now that the session was given back.
+  settle_torn(culprit);
+  // Without steps, an earlier handler may have lost what this one only showed.
+  if (culprit && by_steps_ && !culprit->item->result) fail(*culprit->item, culprit->error);
+  return error;
 }
 
-void BatchDelivery::run_once(const Part& part) {
+void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) {
   const NestingCheck not_nested(context_.source.identity());
-  const bool remembers = context_.recent.enabled();
-  const std::uint64_t losses = remembers ? context_.source.lost_connections() : 0;
+  const std::uint64_t losses = context_.losses();
   BorrowedSession session = context_.source.borrow(context_.options.stop);
   sent_ = true;
   aftermath_.settle(session.backend());
@@ -137,25 +137,18 @@ void BatchDelivery::run_once(const Part& part) {
   } catch (...) {
     aftermath_.clean_up(transaction, session, std::current_exception());
     if (run.last() != nullptr) end_ = run.last()->index + 1;
-    // Without steps, an earlier handler may have lost what this one only showed.
-    const auto& culprit = run.culprit();
-    if (culprit && by_steps_) {
-      settle_torn(culprit->first, culprit->second);
-      if (!culprit->first->result) fail(*culprit->first, culprit->second);
-    } else {
-      settle_torn(culprit ? culprit->first : nullptr, culprit ? culprit->second : nullptr);
-    }
+    culprit = run.culprit();
     throw;
   }
-  run.publish(context_.recent, losses, remembers ? context_.source.lost_connections() : 0);
+  run.publish(context_.recent, losses, context_.losses());
 }
 
 /// The deliveries whose claims were torn have failed; later ones find the row and are parked.
-void BatchDelivery::settle_torn(const BatchItem* culprit, const std::exception_ptr& culprits_error) {
+void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
   for (const std::string& key : aftermath_.take_torn()) {
     const auto torn = std::ranges::find_if(
         items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
-    if (torn != items_.end()) fail(*torn, as_torn(&*torn == culprit ? culprits_error : nullptr));
+    if (torn != items_.end()) fail(*torn, as_torn(culprit && &*torn == culprit->item ? culprit->error : nullptr));
     context_.tell({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,8 @@ class BatchDelivery {
   bool is_over() const noexcept { return over_ || (sent_ && context_.options.stop.stop_requested()); }
   Part next_part();
   std::exception_ptr run(const Part&);
-  void run_once(const Part&);
-  void settle_torn(const BatchItem* culprit, const std::exception_ptr& culprits_error);
+  void run_once(const Part&, std::optional<Culprit>& culprit);
+  void settle_torn(const std::optional<Culprit>& culprit);
   void after_success();
   void after_failure(const Part&, const std::exception_ptr&);
   void after_lesson(const Part&);

@@ -59,12 +59,8 @@ void BatchRun::run_whole(OnFailure on_failure) {
     transaction_.set_work(key.claim, Work::begun);
     Staged done = run_handler(item);
     if (!session_.backend().seems_intact()) {
-      try {
-        throw_transaction_lost(false);
-      } catch (...) {
-        culprit_ = {&item, std::current_exception()};
-        throw;
-      }
+      culprit_ = {&item, std::make_exception_ptr(transaction_lost(false))};
+      std::rethrow_exception(culprit_->error);
     }
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
@@ -106,12 +102,12 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
   try {
     if (backend::ExistingRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
       key.existing = std::move(*existing);
-      if (!backend.end_step()) throw_transaction_lost(false);
+      if (!backend.end_step()) throw transaction_lost(false);
       stage(item, key);
       return;
     }
     Staged done = run_handler(item);
-    if (!backend.end_step()) throw_transaction_lost(false);
+    if (!backend.end_step()) throw transaction_lost(false);
     transaction_.set_work(transaction_.claims() - 1, Work::complete);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
@@ -173,7 +169,7 @@ void BatchRun::commit() {
     transaction_.roll_back();
   } else {
     // By steps, the end of the last one has proven it.
-    if (!by_steps_ && transaction_.claims() > 1 && !session_.backend().prove()) throw_transaction_lost(false);
+    if (!by_steps_ && transaction_.claims() > 1 && !session_.backend().prove()) throw transaction_lost(false);
     std::vector<backend::StoredResult> results;
     for (const Staged& each : staged_) {
       if (!each.ours || !each.result.stored) continue;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "aftermath.hpp"
@@ -29,6 +28,12 @@ struct BatchItem {
 /// earlier run turned up, or a message behind which nothing may run.
 struct RunAgain {};
 
+/// The message whose handler lost the transaction, and what its delivery ends with.
+struct Culprit {
+  BatchItem* item;
+  std::exception_ptr error;
+};
+
 /// One transaction with a part of a batch.
 ///
 /// What it throws is to be rolled back by its owner. `results` are valid once it has committed.
@@ -45,8 +50,7 @@ class BatchRun {
   /// `stop`, what is behind it as well.
   void run_by_steps(OnFailure on_failure);
 
-  /// The item whose handler lost the transaction, and what its delivery ends with.
-  const std::optional<std::pair<BatchItem*, std::exception_ptr>>& culprit() const noexcept { return culprit_; }
+  const std::optional<Culprit>& culprit() const noexcept { return culprit_; }
 
   /// The item behind which nothing may run, although it has not failed.
   const BatchItem* last() const noexcept { return last_; }
@@ -89,7 +93,7 @@ class BatchRun {
   std::vector<std::size_t> key_of_;        ///< For each message of the part its key.
   std::vector<Key> keys_;
   std::vector<Staged> staged_;
-  std::optional<std::pair<BatchItem*, std::exception_ptr>> culprit_;
+  std::optional<Culprit> culprit_;
   const BatchItem* last_ = nullptr;
   bool by_steps_ = false;
 };

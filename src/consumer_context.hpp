@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <txinbox/event.hpp>
@@ -23,6 +24,9 @@ struct ConsumerContext {
 
   /// Errors: `Error` as `TxConsumer`'s constructors.
   ConsumerContext(SessionSource source, std::string consumer, TxConsumerOptions options);
+
+  /// The pool's lost connections, as the memory of recent keys counts them; 0 where there is none.
+  std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
 
   /// Errors: `Error` stopped.
   void refuse_when_stopped() const;

@@ -2,23 +2,21 @@
 
 #include <utility>
 
-#include <txinbox/error.hpp>
-
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 using backend::ClaimStatus;
 
-void throw_transaction_lost(bool torn) {
+Error transaction_lost(bool torn) {
   if (torn) {
-    throw Error(ErrorCode::transaction_lost,
-                "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
-                "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
-                "statement out, repair the data, then run txinbox forget");
+    return {ErrorCode::transaction_lost,
+            "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
+            "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
+            "statement out, repair the data, then run txinbox forget"};
   }
-  throw Error(ErrorCode::transaction_lost,
-              "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, or by an error that was "
-              "caught and gone on after); nothing is acknowledged, what could be undone was, and the next delivery "
-              "runs again: let such errors through to txinbox");
+  return {ErrorCode::transaction_lost,
+          "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, or by an error that was "
+          "caught and gone on after); nothing is acknowledged, what could be undone was, and the next delivery "
+          "runs again: let such errors through to txinbox"};
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
@@ -126,7 +124,7 @@ void GuardedTransaction::commit(std::span<const backend::StoredResult> results) 
     return;
   }
   roll_back();
-  throw_transaction_lost(false);
+  throw transaction_lost(false);
 }
 
 void GuardedTransaction::roll_back() noexcept {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <txinbox/error.hpp>
 #include <txinbox/message.hpp>
 
 #include "backend/backend.hpp"
@@ -40,8 +41,8 @@ struct OwnClaim {
   backend::ClaimRow row() const { return {consumer, business_key, {}, {}, &token}; }
 };
 
-/// Throws `Error` transaction_lost, with what is to be done.
-[[noreturn]] void throw_transaction_lost(bool torn);
+/// `Error` transaction_lost, with what is to be done.
+Error transaction_lost(bool torn);
 
 /// Whether the error is that one.
 bool is_transaction_lost(const std::exception_ptr&) noexcept;

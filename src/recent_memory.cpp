@@ -11,6 +11,7 @@ RecentMemory::RecentMemory(const RecentKeys& options) : options_(options) {
 }
 
 bool RecentMemory::knows(std::string_view business_key, std::string_view content_hash, std::uint64_t losses) {
+  if (!enabled()) return false;
   const std::lock_guard lock(mutex_);
   forget_before(losses);
   const auto at = by_key_.find(business_key);
@@ -20,6 +21,7 @@ bool RecentMemory::knows(std::string_view business_key, std::string_view content
 
 void RecentMemory::remember(std::string_view business_key, std::string_view content_hash, std::uint64_t losses_before,
                             std::uint64_t losses) {
+  if (!enabled()) return;
   const std::lock_guard lock(mutex_);
   forget_before(losses);
   if (losses_before < losses_) return;

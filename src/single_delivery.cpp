@@ -16,8 +16,7 @@ Result SingleDelivery::consume() {
     check_message(message_);
     NestingCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
-    const bool known = context_.recent.enabled() &&
-                       context_.recent.knows(message_.business_key, hash_.bytes(), context_.source.lost_connections());
+    const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
     tell({.type = event_for(result.outcome)});
     return result;
@@ -54,10 +53,9 @@ Result SingleDelivery::consume_with_retries() {
 /// given back.
 Result SingleDelivery::run() {
   const NestingCheck not_nested(context_.source.identity());
-  const std::uint64_t losses = context_.recent.enabled() ? context_.source.lost_connections() : 0;
+  const std::uint64_t losses = context_.losses();
   const auto remember = [&](std::string_view content_hash) {
-    if (!context_.recent.enabled()) return;
-    context_.recent.remember(message_.business_key, content_hash, losses, context_.source.lost_connections());
+    context_.recent.remember(message_.business_key, content_hash, losses, context_.losses());
   };
   BorrowedSession session = context_.source.borrow(context_.options.stop);
   aftermath_.settle(session.backend());
@@ -86,7 +84,7 @@ Result SingleDelivery::run() {
   } catch (...) {
     aftermath_.clean_up(transaction, session, std::current_exception());
     note_torn();
-    if (torn_ && is_transaction_lost(std::current_exception())) throw_transaction_lost(true);
+    if (torn_ && is_transaction_lost(std::current_exception())) throw transaction_lost(true);
     throw;
   }
 }

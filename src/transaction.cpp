@@ -57,7 +57,7 @@ class Transaction::Impl {
       guarded_.commit({});
     } catch (...) {
       const bool torn = mark_unproven();
-      if (torn && detail::is_transaction_lost(std::current_exception())) detail::throw_transaction_lost(torn);
+      if (torn && detail::is_transaction_lost(std::current_exception())) throw detail::transaction_lost(torn);
       throw;
     }
   }

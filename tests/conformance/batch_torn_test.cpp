@@ -23,13 +23,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto failed = Outcome::failed;
-constexpr auto not_run = Outcome::not_run;
-constexpr auto parked = Outcome::parked;
-
 /// Effect by effect, until "tears" commits them, the claims of the whole batch, and fails.
 void tear(soci::session& sql, Delivery& d) {
   add_effect(sql, d);
@@ -176,6 +169,19 @@ TEST_CASE("a batch's claims that turn up late, by a handler's own COMMIT, are no
   CHECK(keys_in_state(db, "torn") == "a d tears");
   CHECK(outcomes(consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, duplicate, duplicate});
   CHECK(db.effects() == 5);
+}
+
+TEST_CASE("the observer hears of a batch's torn claims when no connection is held") {
+  if (on_sqlite3()) return;  // its pools let nothing be torn
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = std::chrono::milliseconds(100)});
+  std::vector<std::string> heard;
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) {
+                        const auto free = pool.acquire();  // what it throws would be dropped, and nothing heard
+                        heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
+                      }});
+  (void)consumer.consume_batch(messages_of({"tears"}), tear);
+  CHECK(heard == std::vector<std::string>{"torn tears", "failed tears"});
 }
 
 }  // namespace

@@ -11,14 +11,22 @@
 
 namespace txinbox::test {
 
+using Outcomes = std::vector<Outcome>;
+inline constexpr Outcome consumed = Outcome::consumed;
+inline constexpr Outcome duplicate = Outcome::already_consumed;
+inline constexpr Outcome conflict = Outcome::conflict;
+inline constexpr Outcome parked = Outcome::parked;
+inline constexpr Outcome failed = Outcome::failed;
+inline constexpr Outcome not_run = Outcome::not_run;
+
 inline std::vector<Message> messages_of(const std::vector<std::string>& keys) {
   std::vector<Message> messages;
   for (const std::string& key : keys) messages.push_back({.business_key = key});
   return messages;
 }
 
-inline std::vector<Outcome> outcomes(const std::vector<Result>& results) {
-  std::vector<Outcome> all;
+inline Outcomes outcomes(const std::vector<Result>& results) {
+  Outcomes all;
   for (const Result& each : results) all.push_back(each.outcome);
   return all;
 }
