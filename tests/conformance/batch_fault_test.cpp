@@ -23,11 +23,6 @@ namespace txinbox::test {
 namespace {
 
 using std::chrono::milliseconds;
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto failed = Outcome::failed;
-constexpr auto not_run = Outcome::not_run;
 
 const auto five = messages_of({"d", "a", "c", "e", "b"});
 const Outcomes all_consumed(5, consumed);

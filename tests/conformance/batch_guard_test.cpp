@@ -19,11 +19,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto failed = Outcome::failed;
-constexpr auto not_run = Outcome::not_run;
-
 const std::string culprit = "c";
 const std::vector<std::string> keys = {"d", "a", culprit, "e", "b"};
 

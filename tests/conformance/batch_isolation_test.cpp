@@ -19,12 +19,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto failed = Outcome::failed;
-constexpr auto not_run = Outcome::not_run;
-
 /// A child without its parent is found at COMMIT only, when all handlers have done well.
 struct DeferredConstraint {
   EffectDatabase db;

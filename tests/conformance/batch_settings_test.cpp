@@ -15,10 +15,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto failed = Outcome::failed;
-
 const std::string key_sign = "\xe9\x8d\xb5";  // U+9375
 
 TEST_CASE("an encoding that a handler sets does not change the keys behind it in the batch") {

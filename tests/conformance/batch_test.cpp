@@ -18,12 +18,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto failed = Outcome::failed;
-constexpr auto not_run = Outcome::not_run;
-
 struct NoStock : std::runtime_error {
   NoStock() : std::runtime_error("no stock") {}
 };

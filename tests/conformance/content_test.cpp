@@ -14,10 +14,6 @@
 namespace txinbox::test {
 namespace {
 
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto conflict = Outcome::conflict;
-
 /// The consumers of one test: on a pool and on a session, with names of their own.
 struct Consumers {
   EffectDatabase db;

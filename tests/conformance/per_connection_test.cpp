@@ -17,8 +17,6 @@
 namespace txinbox::test {
 namespace {
 
-constexpr auto consumed = Outcome::consumed;
-
 /// What became of the objects of a test.
 struct Lives {
   int made = 0;

@@ -12,8 +12,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-
 /// A new key, a duplicate and a batch, all on the one connection of the pool.
 void check_consumes(TxConsumer& consumer, const std::string& key) {
   CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::consumed);

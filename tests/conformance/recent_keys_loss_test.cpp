@@ -16,10 +16,6 @@
 namespace txinbox::test {
 namespace {
 
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-
 const Message order{.business_key = "order123"};
 const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
 

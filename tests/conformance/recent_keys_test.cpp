@@ -22,10 +22,6 @@ namespace txinbox::test {
 namespace {
 
 using std::chrono::milliseconds;
-using Outcomes = std::vector<Outcome>;
-constexpr auto consumed = Outcome::consumed;
-constexpr auto duplicate = Outcome::already_consumed;
-constexpr auto failed = Outcome::failed;
 
 const Message order{.business_key = "order123"};
 
