@@ -2,23 +2,20 @@
 
 #include <atomic>
 #include <string>
-#include <thread>
-#include <vector>
+
+#include "support/relay.hpp"
 
 namespace txinbox::test {
 
-/// A TCP proxy on the loopback that counts round trips, and can lose a server's reply: what the client
-/// sent arrives, and the answer does not.
+/// A relay that counts round trips, and can lose a server's reply: what the client sent arrives, and
+/// the answer does not.
 class Proxy {
  public:
   /// In front of the server that `url` names.
   explicit Proxy(const std::string& url);
-  ~Proxy();
-  Proxy(const Proxy&) = delete;
-  Proxy& operator=(const Proxy&) = delete;
 
   /// The same URL through the proxy.
-  const std::string& url() const { return url_; }
+  const std::string& url() const { return relay_.url(); }
 
   /// A reply is dropped, and its connection with it: the next one, or one after `spared` others.
   void lose_reply(int spared = 0) { replies_until_loss_ = spared + 1; }
@@ -31,17 +28,12 @@ class Proxy {
   int round_trips() const { return round_trips_; }
 
  private:
-  void accept_all();
-  void serve(int client);
+  void serve(int client, int server);
 
-  std::string url_;
-  std::string port_;
-  int listener_ = -1;
   std::atomic<int> replies_until_loss_ = 0;
   std::atomic<int> lost_ = 0;
   std::atomic<int> round_trips_ = 0;
-  std::atomic<bool> ending_ = false;
-  std::thread acceptor_;
+  Relay relay_;  ///< The last member: its threads use the others.
 };
 
 }  // namespace txinbox::test

@@ -90,8 +90,7 @@ TestDatabase::TestDatabase(Tables tables) : name_(unique_name()) {
       url_ = base + (base.find('?') == std::string::npos ? "?" : "&") + "options=-csearch_path%3D" + name_;
     }
   }
-  own_ = session();
-  if (tables == Tables::migrated) migrate(*own_);
+  if (tables == Tables::migrated) migrate(own());
 }
 
 TestDatabase::~TestDatabase() {
@@ -123,12 +122,17 @@ std::unique_ptr<soci::session> TestDatabase::session(const std::string& more) co
 
 std::unique_ptr<soci::session> TestDatabase::session_through(const std::string& url) { return open(url, ""); }
 
-void TestDatabase::run(const std::string& sql) const { *own_ << sql; }
+soci::session& TestDatabase::own() const {
+  if (!own_) own_ = session();
+  return *own_;
+}
+
+void TestDatabase::run(const std::string& sql) const { own() << sql; }
 
 long long TestDatabase::number(const std::string& sql) const {
   long long value = 0;
   soci::indicator indicator = soci::i_null;
-  *own_ << sql, soci::into(value, indicator);
+  own() << sql, soci::into(value, indicator);
   if (!own_->got_data() || indicator != soci::i_ok) throw std::runtime_error("no number from: " + sql);
   return value;
 }
@@ -136,7 +140,7 @@ long long TestDatabase::number(const std::string& sql) const {
 std::string TestDatabase::text(const std::string& sql) const {
   std::string value;
   soci::indicator indicator = soci::i_null;
-  *own_ << sql, soci::into(value, indicator);
+  own() << sql, soci::into(value, indicator);
   return own_->got_data() && indicator == soci::i_ok ? value : std::string();
 }
 

@@ -46,7 +46,13 @@ class TestDatabase {
   long long number(const std::string& sql) const;
   std::string text(const std::string& sql) const;
 
+  /// Closes that session until it is needed again. SQLite's connections must not be carried into another
+  /// process.
+  void disconnect() const { own_.reset(); }
+
  private:
+  soci::session& own() const;
+
   std::string name_;
   std::string url_;
   std::string soci_;

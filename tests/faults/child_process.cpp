@@ -1,0 +1,33 @@
+#include "faults/child_process.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <stdexcept>
+
+namespace txinbox::test {
+
+ChildEnding run_in_child(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("no process can be started");
+  if (child == 0) {
+    try {
+      work();
+    } catch (...) {
+      _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) throw std::runtime_error("a process cannot be waited for");
+  if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+  return {.status = WEXITSTATUS(status)};
+}
+
+void die() {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+}  // namespace txinbox::test

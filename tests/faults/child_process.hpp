@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+
+namespace txinbox::test {
+
+/// How a child process ended.
+struct ChildEnding {
+  int signal = 0;  ///< That killed it; zero: none.
+  int status = 0;  ///< That it exited with.
+};
+
+/// Runs `work` in a process of its own and waits for its end: 0, or 3 when something was thrown. It
+/// must not use a connection of the parent's. No other thread may be running.
+ChildEnding run_in_child(const std::function<void()>& work);
+
+/// Ends this process as a crash does: nothing is destroyed, nothing flushed.
+[[noreturn]] void die();
+
+}  // namespace txinbox::test

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <soci/soci.h>
+#include <txinbox/message.hpp>
+
+#include "support/effects.hpp"
+
+namespace txinbox::test {
+
+/// How often a message's handler took effect, by the rows that it left. No constraint refuses a second
+/// time: it would be seen.
+struct Rows {
+  long long first = 0;
+  long long second = 0;
+
+  friend bool operator==(const Rows&, const Rows&) = default;
+};
+
+/// A migrated database with a table of effects, and what must hold of it when a case is over.
+class FaultDatabase : public EffectDatabase {
+ public:
+  Rows rows_of(const Message&) const;
+
+  /// The state of its claim, or "none".
+  std::string claim_of(const Message&) const;
+
+  /// Each message has taken effect once, its claim says so and has what the handler stored.
+  void check_exactly_once(std::span<const Message>) const;
+
+  /// What a service gave back or left: no transaction is open on the session, it commits by itself, and
+  /// its settings are those of a new one.
+  void check_clean(soci::session&, const std::string& settings_when_new) const;
+};
+
+}  // namespace txinbox::test

@@ -1,0 +1,69 @@
+#include "faults/fault_table.hpp"
+
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "faults/subject.hpp"
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+namespace {
+
+struct Cell {
+  int cases = 0;
+  int holes = 0;
+};
+
+class Table {
+ public:
+  Table() = default;
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  ~Table() {
+    fmt::print("\n{}: the faults tried\n\n| fault |", database());
+    for (const Subject& each : subjects()) fmt::print(" {} |", each.name);
+    fmt::print("\n|---|");
+    for (std::size_t i = 0; i < subjects().size(); ++i) fmt::print("--:|");
+    fmt::print("\n");
+    for (const auto& [kind, row] : rows_) print_row(kind, row);
+    fmt::print("\n");
+  }
+
+  void count(const std::string& kind, const std::string& subject, bool hole) {
+    const std::lock_guard lock(mutex_);
+    Cell& cell = rows_[kind][subject];
+    ++cell.cases;
+    if (hole) ++cell.holes;
+  }
+
+ private:
+  static void print_row(const std::string& kind, const std::map<std::string, Cell>& row) {
+    fmt::print("| {} |", kind);
+    for (const Subject& each : subjects()) {
+      const auto found = row.find(each.name);
+      if (found == row.end()) {
+        fmt::print(" - |");
+      } else if (found->second.holes == 0) {
+        fmt::print(" {} |", found->second.cases);
+      } else {
+        fmt::print(" {} ({} in a hole) |", found->second.cases, found->second.holes);
+      }
+    }
+    fmt::print("\n");
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::map<std::string, Cell>> rows_;
+};
+
+}  // namespace
+
+void count_case(const std::string& kind, const std::string& subject, bool hole) {
+  static Table table;
+  table.count(kind, subject, hole);
+}
+
+}  // namespace txinbox::test

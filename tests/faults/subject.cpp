@@ -1,0 +1,105 @@
+#include "faults/subject.hpp"
+
+#include <chrono>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+namespace {
+
+constexpr auto consumer_name = "faults";
+
+PoolOptions pool_options() {
+  using std::chrono::seconds;
+  return {.connections = 1,
+          .acquire_timeout = seconds(20),
+          .connect_timeout = seconds(2),
+          .lock_timeout = seconds(1),
+          .statement_timeout = seconds(1)};
+}
+
+/// One run more than none: what a fault leaves to the next run is tried, and what it leaves to the
+/// next delivery as well.
+TxConsumerOptions consumer_options() {
+  return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
+}
+
+}  // namespace
+
+const std::vector<Subject>& subjects() {
+  static const std::vector<Subject> all = {
+      {.name = "a message", .messages = 1, .batch = false, .pooled = true},
+      {.name = "a batch of three", .messages = 3, .batch = true, .pooled = true},
+      {.name = "a message on a caller's session", .messages = 1, .batch = false, .pooled = false},
+      {.name = "a batch of three on a caller's session", .messages = 3, .batch = true, .pooled = false},
+  };
+  return all;
+}
+
+std::vector<Message> messages_for(const Subject& subject, int number) {
+  std::vector<Message> messages;
+  for (std::size_t i = 0; i < subject.messages; ++i) {
+    messages.push_back({.business_key = "case " + std::to_string(number) + " message " + std::to_string(i)});
+  }
+  return messages;
+}
+
+Service::Service(const Subject& subject, const std::string& url) : batch_(subject.batch) {
+  if (subject.pooled) {
+    pool_.emplace(open_pool(url, pool_options()));
+    consumer_.emplace(*pool_, consumer_name, consumer_options());
+  } else {
+    session_ = TestDatabase::session_through(url);
+    consumer_.emplace(*session_, consumer_name, consumer_options());
+  }
+}
+
+Service::~Service() = default;
+
+std::vector<Action> Service::deliver(std::span<const Message> messages, const Handler& handler) {
+  std::vector<Action> actions;
+  if (!batch_) {
+    for (const Message& each : messages) actions.push_back(deliver_one(each, handler));
+    return actions;
+  }
+  try {
+    for (const Result& each : consumer_->consume_batch(messages, handler)) actions.push_back(action_for(each));
+  } catch (...) {
+    actions.assign(messages.size(), action_for(std::current_exception()));
+  }
+  return actions;
+}
+
+Action Service::deliver_one(const Message& message, const Handler& handler) {
+  try {
+    return action_for(consumer_->consume(message, handler));
+  } catch (...) {
+    return action_for(std::current_exception());
+  }
+}
+
+void Service::warm_up() {
+  (void)consumer_->consume({.business_key = "warm-up"}, [](soci::session&, Delivery&) {});
+}
+
+void Service::with_session(const std::function<void(soci::session&)>& use) {
+  if (session_) {
+    use(*session_);
+  } else {
+    const Connection connection = pool_->acquire();
+    use(connection.session());
+  }
+}
+
+void write_row(soci::session& sql, const Message& message, int part) {
+  const std::string id = message.business_key + "/" + std::to_string(part);
+  sql << "insert into effect values (:id)", soci::use(id);
+}
+
+void write_two_rows(soci::session& sql, Delivery& delivery) {
+  write_row(sql, delivery.message(), 1);
+  delivery.store("stored for " + delivery.message().business_key);
+  write_row(sql, delivery.message(), 2);
+}
+
+}  // namespace txinbox::test
