@@ -304,6 +304,9 @@ class Database {
   /// None for an error of another database.
   virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;
 
+  /// Throws what SOCI kept to itself when it ran the last statement.
+  virtual void check_last_statement(soci::session&) const {}
+
   virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
   virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
 

@@ -9,6 +9,7 @@
 
 #include "backend/connection_string.hpp"
 #include "backend/mysql_catalog.hpp"
+#include "backend/mysql_native.hpp"
 #include "backend/mysql_session.hpp"
 #include "url.hpp"
 
@@ -103,6 +104,13 @@ class MysqlDatabase final : public Database {
       default:
         return ErrorClass::other;
     }
+  }
+
+  // A connection that is lost amid the rows of a result has forgotten that there was to be one, and SOCI
+  // takes it for a statement without any: its next fetch would read what is not there.
+  void check_last_statement(soci::session& sql) const override {
+    MYSQL* connection = mysql_native(sql);
+    if (connection != nullptr && mysql_errno(connection) != 0) throw_mysql_error(connection);
   }
 
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <deque>
 
+#include "backend/backend.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 
 std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t columns) {
@@ -17,6 +19,7 @@ std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t 
   statement.prepare(text, soci::details::st_one_time_query);
   statement.define_and_bind();
   statement.execute(false);
+  database_of(sql).check_last_statement(sql);
 
   // Fetched to the end: SQLite keeps a statement that is not open, and with it the read transaction.
   std::vector<Row> rows;

@@ -29,28 +29,20 @@ void Broker::deliver(Service& service, const Handler& handler) {
   }
 }
 
-void Broker::deliver_until_settled(const Subject& subject, const std::string& url, Service* first) {
+void Broker::deliver_until_settled(Service& service) {
   int deliveries = 0;
   while (!pending().empty()) {
     REQUIRE(++deliveries <= 10);
-    if (first != nullptr) {
-      deliver(*first, write_two_rows);
-      // A service that owns its session has lost it: it opens another.
-      if (!subject.pooled) first = nullptr;
-      continue;
-    }
-    Service another(subject, url);
-    deliver(another, write_two_rows);
+    deliver(service, write_two_rows);
   }
 }
 
-void Broker::check_exactly_once(const Subject& subject, const std::string& url) {
+void Broker::check_exactly_once(Service& later) {
   for (const auto& [key, end] : settled_) {
     CAPTURE(key);
     CHECK(end.action == Action::acknowledge);
     CHECK(end.rows == Rows{1, 1});
   }
-  Service later(subject, url);
   for (const Action each : later.deliver(messages_, write_two_rows)) CHECK(each == Action::acknowledge);
   db_.check_exactly_once(messages_);
 }

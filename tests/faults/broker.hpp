@@ -23,17 +23,16 @@ class Broker {
   /// One delivery of all messages that are not settled.
   void deliver(Service&, const Handler&);
 
-  /// Delivers until all are settled, the handler honest by now: by `first` as long as it lives, or by
-  /// services of their own where `first` is null. Fails the test when that takes more than ten
-  /// deliveries.
-  void deliver_until_settled(const Subject&, const std::string& url, Service* first);
+  /// Delivers until all are settled, the handler honest by now. Fails the test when that takes more than
+  /// ten deliveries.
+  void deliver_until_settled(Service&);
 
   /// By business key.
   const std::map<std::string, Settled>& settled() const { return settled_; }
 
-  /// Each was acknowledged, each with all of its effect at that moment. Then every message is delivered
-  /// once more, and each has taken effect once.
-  void check_exactly_once(const Subject&, const std::string& url);
+  /// Each was acknowledged, each with all of its effect at that moment. Then `later`
+  /// delivers every message once more, and each has taken effect once.
+  void check_exactly_once(Service& later);
 
   const std::vector<Message>& messages() const { return messages_; }
 

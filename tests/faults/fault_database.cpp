@@ -1,6 +1,11 @@
 #include "faults/fault_database.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include <doctest/doctest.h>
+
+#include "support/guard_cases.hpp"
 
 namespace txinbox::test {
 
@@ -14,21 +19,52 @@ std::string FaultDatabase::claim_of(const Message& message) const {
   return state.empty() ? "none" : state;
 }
 
+std::string FaultDatabase::stored_for(const Message& message) const {
+  return text(std::string("select ") + (on_postgresql() ? "convert_from(result, 'UTF8')" : "result") +
+              " from txinbox_consumed_message where business_key = '" + message.business_key + "'");
+}
+
 void FaultDatabase::check_exactly_once(std::span<const Message> messages) const {
   for (const Message& each : messages) {
     CAPTURE(each.business_key);
     CHECK(rows_of(each) == Rows{1, 1});
     CHECK(claim_of(each) == "consumed");
-    CHECK(text("select result from txinbox_consumed_message where business_key = '" + each.business_key + "'") ==
-          "stored for " + each.business_key);
+    CHECK(stored_for(each) == "stored for " + each.business_key);
   }
 }
 
 void FaultDatabase::check_clean(soci::session& sql, const std::string& settings_when_new) const {
-  CHECK(settings_of(sql) == settings_when_new);
+  const std::string settings = settings_of(sql);
+  CHECK(settings == settings_when_new);
   const long long before = effects_of("by itself");
   sql << "insert into effect values ('by itself')";
   CHECK(effects_of("by itself") == before + 1);
+}
+
+void FaultDatabase::check_nothing_open() const {
+  const std::string open =
+      on_mysql() ? "select count(*) from information_schema.innodb_trx t join information_schema.processlist p "
+                   "on p.id = t.trx_mysql_thread_id where p.db = database() and p.id <> connection_id()"
+                 : "select count(distinct l.pid) from pg_locks l join pg_class c on c.oid = l.relation "
+                   "join pg_namespace n on n.oid = c.relnamespace "
+                   "where n.nspname = current_schema() and l.pid <> pg_backend_pid()";
+  for (int waited = 0; waited < 100 && number(open) != 0; ++waited) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(number(open) == 0);
+}
+
+long long FaultDatabase::session_from(int client_port) const {
+  const std::string port = std::to_string(client_port);
+  return number(on_mysql() ? "select id from information_schema.processlist where host like '%:" + port + "'"
+                           : "select pid from pg_stat_activity where client_port = " + port);
+}
+
+void FaultDatabase::end_session(int client_port) const { kill_connection(session_from(client_port), *this); }
+
+void FaultDatabase::cancel_statement(int client_port) const {
+  const std::string id = std::to_string(session_from(client_port));
+  run(on_mysql() ? "kill query " + id : "select pg_cancel_backend(" + id + ")");
 }
 
 }  // namespace txinbox::test

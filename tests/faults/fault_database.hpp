@@ -27,12 +27,26 @@ class FaultDatabase : public EffectDatabase {
   /// The state of its claim, or "none".
   std::string claim_of(const Message&) const;
 
+  /// What its handler stored.
+  std::string stored_for(const Message&) const;
+
   /// Each message has taken effect once, its claim says so and has what the handler stored.
   void check_exactly_once(std::span<const Message>) const;
 
   /// What a service gave back or left: no transaction is open on the session, it commits by itself, and
   /// its settings are those of a new one.
   void check_clean(soci::session&, const std::string& settings_when_new) const;
+
+  /// No session but our own has a transaction open, or soon has none: a server takes a moment to see
+  /// that a client has gone.
+  void check_nothing_open() const;
+
+  /// What the server does to the session whose client speaks from this port.
+  void end_session(int client_port) const;
+  void cancel_statement(int client_port) const;
+
+ private:
+  long long session_from(int client_port) const;
 };
 
 }  // namespace txinbox::test

@@ -67,8 +67,9 @@ TEST_CASE("a process killed before or after any statement loses and doubles noth
         (void)service.deliver(broker.messages(), write_two_rows);
       });
       REQUIRE(end.signal == SIGKILL);
-      broker.deliver_until_settled(subject, db.url(), nullptr);
-      broker.check_exactly_once(subject, db.url());
+      Service replica(subject, db.url());
+      broker.deliver_until_settled(replica);
+      broker.check_exactly_once(replica);
       count_case("process killed before or after a statement", subject.name);
     }
   }

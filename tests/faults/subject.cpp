@@ -1,5 +1,6 @@
 #include "faults/subject.hpp"
 
+#include <atomic>
 #include <chrono>
 
 #include "support/test_database.hpp"

@@ -41,7 +41,7 @@ class Service {
   /// One delivery of each. Returns what the broker is to do with each.
   std::vector<Action> deliver(std::span<const Message>, const Handler&);
 
-  /// Consumes a message of no case, so that what is done once for a connection has been done.
+  /// Consumes a new message of no case, so that what is done once for a connection has been done.
   void warm_up();
 
   /// Gives the service's connection to `use`.

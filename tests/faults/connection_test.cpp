@@ -1,0 +1,67 @@
+// The connection ends, or the process, after each packet of a delivery and inside each, in both
+// directions; and the server ends the session there.
+
+#include <doctest/doctest.h>
+
+#include "faults/exchange.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Part = FaultPoint::Part;
+
+template <class Try>
+void at_every_point(From from, const std::vector<Part>& parts, const Try& try_one) {
+  const FaultDatabase db;
+  { Service(subjects().front(), db.url()).warm_up(); }
+  FaultProxy proxy(db.url(), on_mysql());
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.name);
+    Exchange exchange(db, proxy, subject, from);
+    const auto points = exchange.points(parts);
+    REQUIRE(points.size() > 4);
+    for (const FaultPoint& each : points) try_one(db, proxy, exchange, each);
+  }
+  db.check_nothing_open();
+}
+
+}  // namespace
+
+TEST_CASE("a connection cut after any number of packets loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+  at_every_point(From::delivering, {Part::none, Part::half, Part::nearly_all},
+                 [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
+                   exchange.try_fault("connection cut", point, Fault::cut);
+                 });
+}
+
+TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+  at_every_point(From::connecting, {Part::none, Part::half},
+                 [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
+                   exchange.try_fault("connection cut, from its first byte on", point, Fault::cut);
+                 });
+}
+
+TEST_CASE("a process killed at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+  at_every_point(From::delivering, {Part::none, Part::half},
+                 [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
+                   exchange.try_kill("process killed", point);
+                 });
+}
+
+TEST_CASE("a session ended by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+  at_every_point(From::delivering, {Part::none},
+                 [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
+                   exchange.try_fault("session ended by the server", point, Fault::run,
+                                      [&] { db.end_session(proxy.newest_port()); });
+                 });
+}
+
+TEST_CASE("a statement cancelled by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+  at_every_point(From::delivering, {Part::none},
+                 [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
+                   exchange.try_fault("statement cancelled by the server", point, Fault::run,
+                                      [&] { db.cancel_statement(proxy.newest_port()); });
+                 });
+}
+
+}  // namespace txinbox::test

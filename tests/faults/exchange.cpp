@@ -1,0 +1,110 @@
+#include "faults/exchange.hpp"
+
+#include <atomic>
+#include <csignal>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "faults/child_process.hpp"
+#include "faults/fault_table.hpp"
+
+namespace txinbox::test {
+namespace {
+
+/// Each exchange has numbers of its own, so that no two cases share a key.
+int next_thousands() {
+  static std::atomic<int> thousands = 0;
+  return 100'000 * ++thousands;
+}
+
+}  // namespace
+
+Exchange::Exchange(const FaultDatabase& db, FaultProxy& proxy, const Subject& subject, From from)
+    : db_(db), proxy_(proxy), subject_(subject), from_(from), number_(next_thousands()), replica_(subject, db.url()) {
+  replica_.with_session([&](soci::session& sql) { settings_when_new_ = db.settings_of(sql); });
+}
+
+/// A service with a pool outlives its faults; one that owns its session has lost it.
+void Exchange::make_service() {
+  if (!service_ || !subject_.pooled || from_ == From::connecting) {
+    service_.reset();
+    service_ = std::make_unique<Service>(subject_, proxy_.url());
+  }
+  if (from_ == From::delivering) service_->warm_up();
+}
+
+std::vector<FaultPoint> Exchange::points(const std::vector<FaultPoint::Part>& parts) {
+  if (from_ == From::delivering) make_service();
+  proxy_.count();
+  if (from_ == From::connecting) make_service();
+  (void)service_->deliver(next_messages(), write_two_rows);
+
+  std::vector<FaultPoint> all;
+  for (const Direction direction : {Direction::to_server, Direction::to_client}) {
+    const int packets = proxy_.packets(direction);
+    for (int packet = 0; packet < packets; ++packet) {
+      for (const auto part : parts) all.push_back({direction, packet, part});
+    }
+  }
+  return all;
+}
+
+void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
+                         const std::function<void()>& at_fault) {
+  CAPTURE(to_string(point));
+  Broker broker(db_, next_messages());
+  if (from_ == From::delivering) make_service();
+  proxy_.arm(point, fault, at_fault);
+  try {
+    if (from_ == From::connecting) make_service();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): nothing was delivered
+  }
+  if (service_) broker.deliver(*service_, write_two_rows);
+  CHECK(proxy_.reached());
+
+  // By turns the service itself sees to the redeliveries, and another.
+  const bool itself = service_ && subject_.pooled && number_ % 2 == 0;
+  broker.deliver_until_settled(itself ? *service_ : replica_);
+  broker.check_exactly_once(replica_);
+  if (service_ && subject_.pooled) check_clean(*service_);
+  count_case(kind, subject_.name);
+}
+
+/// A pool may lend a connection that was lost while it lay idle; the one after it is new.
+void Exchange::check_clean(Service& service) {
+  const auto check = [&](soci::session& sql) { db_.check_clean(sql, settings_when_new_); };
+  try {
+    service.with_session(check);
+  } catch (const soci::soci_error&) {
+    REQUIRE(is_transient(std::current_exception()));
+    service.with_session(check);
+  }
+}
+
+void Exchange::try_kill(const std::string& kind, FaultPoint point) {
+  CAPTURE(to_string(point));
+  Broker broker(db_, next_messages());
+  const ChildEnding end = run_in_child([&] {
+    FaultProxy proxy(db_.url(), on_mysql());
+    if (from_ == From::connecting) proxy.arm(point, Fault::kill_process);
+    Service service(subject_, proxy.url());
+    if (from_ == From::delivering) {
+      service.warm_up();
+      proxy.arm(point, Fault::kill_process);
+    }
+    (void)service.deliver(broker.messages(), write_two_rows);
+  });
+  CHECK(end.signal == SIGKILL);
+  broker.deliver_until_settled(replica_);
+  broker.check_exactly_once(replica_);
+  count_case(kind, subject_.name);
+}
+
+std::string to_string(const FaultPoint& point) {
+  static constexpr const char* parts[] = {"before", "in", "at the last byte of"};
+  return fmt::format("{} packet {} to the {}", parts[static_cast<std::size_t>(point.part)], point.packet,
+                     point.direction == Direction::to_server ? "server" : "client");
+}
+
+}  // namespace txinbox::test

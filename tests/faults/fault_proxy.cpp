@@ -1,0 +1,140 @@
+#include "faults/fault_proxy.hpp"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "faults/child_process.hpp"
+
+namespace txinbox::test {
+namespace {
+
+int local_port(int socket) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+}  // namespace
+
+/// One direction of one connection.
+struct FaultProxy::Way {
+  Direction direction;
+  int from;
+  int to;
+  PacketSplitter splitter;
+  std::string waiting = {};  ///< Received, not passed on.
+};
+
+FaultProxy::FaultProxy(const std::string& url, bool mysql)
+    : mysql_(mysql), relay_(url, [this](int client, int server) { serve(client, server); }) {
+  url_ = relay_.url();
+  // Packets can be told apart only in the clear.
+  if (!mysql) url_ += (url_.find('?') == std::string::npos ? "?" : "&") + std::string("sslmode=disable");
+}
+
+void FaultProxy::count() {
+  const std::lock_guard lock(mutex_);
+  packets_ = {};
+  point_.reset();
+  reached_ = false;
+}
+
+void FaultProxy::arm(FaultPoint point, Fault fault, std::function<void()> at_fault) {
+  count();
+  const std::lock_guard lock(mutex_);
+  point_ = point;
+  fault_ = fault;
+  at_fault_ = std::move(at_fault);
+}
+
+bool FaultProxy::reached() const {
+  for (int waited = 0; waited < 500 && !reached_; ++waited) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return reached_;
+}
+
+int FaultProxy::packets(Direction direction) const {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const std::lock_guard lock(mutex_);
+  return packets_[static_cast<std::size_t>(direction)];
+}
+
+void FaultProxy::serve(int client, int server) {
+  newest_port_ = local_port(server);
+  std::array<Way, 2> ways = {Way{Direction::to_server, client, server, {mysql_, Direction::to_server}},
+                             Way{Direction::to_client, server, client, {mysql_, Direction::to_client}}};
+  std::array<char, 65536> buffer{};
+  std::array<pollfd, 2> ends = {pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
+  while (!relay_.ending()) {
+    if (poll(ends.data(), ends.size(), 5) <= 0) continue;
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      if (ends[i].revents == 0) continue;
+      const ssize_t size = recv(ways[i].from, buffer.data(), buffer.size(), 0);
+      if (size <= 0) return;
+      ways[i].waiting.append(buffer.data(), static_cast<std::size_t>(size));
+      if (!pass(ways[i])) return;
+    }
+  }
+}
+
+/// Passes on the whole packets that are waiting. False: the connection is over.
+bool FaultProxy::pass(Way& way) {
+  for (;;) {
+    const std::size_t size = way.splitter.packet_size(way.waiting);
+    if (size == 0 || way.waiting.size() < size) return true;
+    const auto spared = spared_bytes(way.direction, size);
+    std::string_view rest(way.waiting.data(), size);
+    if (spared) {
+      send_all(way.to, rest.data(), *spared);
+      rest.remove_prefix(*spared);
+      if (!happen()) return false;
+    }
+    send_all(way.to, rest.data(), rest.size());
+    way.splitter.passed();
+    way.waiting.erase(0, size);
+  }
+}
+
+/// How many bytes of the next packet pass before the fault, if it is this packet's.
+std::optional<std::size_t> FaultProxy::spared_bytes(Direction direction, std::size_t size) {
+  const std::lock_guard lock(mutex_);
+  const int number = packets_[static_cast<std::size_t>(direction)]++;
+  if (!point_ || reached_ || point_->direction != direction || point_->packet != number) return std::nullopt;
+  switch (point_->part) {
+    case FaultPoint::Part::none:
+      return 0;
+    case FaultPoint::Part::half:
+      return size / 2;
+    case FaultPoint::Part::nearly_all:
+      return size - 1;
+  }
+  return 0;
+}
+
+/// False: the connection is over.
+bool FaultProxy::happen() {
+  stalled_ = fault_ == Fault::stall;
+  reached_ = true;
+  switch (fault_) {
+    case Fault::cut:
+      return false;
+    case Fault::kill_process:
+      die();
+    case Fault::run:
+      at_fault_();
+      return true;
+    case Fault::stall:
+      break;
+  }
+  while (stalled_ && !relay_.ending()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return false;
+}
+
+}  // namespace txinbox::test

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "faults/packet_splitter.hpp"
+#include "support/relay.hpp"
+
+namespace txinbox::test {
+
+/// Where in an exchange a fault happens: how much of which packet has passed.
+struct FaultPoint {
+  /// None of it, half of it, or all but its last byte. All of it is none of the next one's.
+  enum class Part { none, half, nearly_all };
+
+  Direction direction;
+  int packet;  ///< Counted from 0, in its direction, over all connections since `arm`.
+  Part part = Part::none;
+};
+
+/// What happens there.
+enum class Fault {
+  cut,           ///< The connection ends.
+  stall,         ///< Nothing passes any more, in neither direction, until `end_stall`.
+  kill_process,  ///< This process is killed.
+  run,           ///< `at_fault` is called; then all goes on.
+};
+
+/// A relay that counts packets, and lets a fault happen at one of them. Connections that are made after
+/// the fault pass freely.
+class FaultProxy {
+ public:
+  FaultProxy(const std::string& url, bool mysql);
+
+  const std::string& url() const { return url_; }
+
+  /// Counts anew. The exchange must be quiet.
+  void count();
+
+  /// The same, with a fault at that point.
+  void arm(FaultPoint, Fault, std::function<void()> at_fault = {});
+
+  /// Whether the armed fault has happened, or soon does: what needs no answer may still be on its way.
+  bool reached() const;
+
+  /// Packets that have passed when the exchange has become quiet.
+  int packets(Direction) const;
+
+  void end_stall() { stalled_ = false; }
+
+  /// The ports by which the server knows the connections that were made through the proxy since the
+  /// last `count` or `arm`, and the newest of all.
+  int newest_port() const { return newest_port_; }
+
+ private:
+  struct Way;
+
+  void serve(int client, int server);
+  bool pass(Way&);
+  std::optional<std::size_t> spared_bytes(Direction, std::size_t size);
+  bool happen();
+
+  bool mysql_;
+  mutable std::mutex mutex_;
+  std::array<int, 2> packets_{};
+  std::optional<FaultPoint> point_;
+  Fault fault_ = Fault::cut;
+  std::function<void()> at_fault_;
+  std::atomic<bool> reached_ = false;
+  std::atomic<bool> stalled_ = false;
+  std::atomic<int> newest_port_ = 0;
+  std::string url_;
+  Relay relay_;  ///< The last member: its threads use the others.
+};
+
+}  // namespace txinbox::test
