@@ -28,14 +28,14 @@ void at_every_point(From from, const std::vector<Part>& parts, const Try& try_on
 }  // namespace
 
 TEST_CASE("a connection cut after any number of packets loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::delivering, {Part::none, Part::half, Part::nearly_all},
+  at_every_point(From::delivering, {Part::none, Part::half},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut", point, Fault::cut);
                  });
 }
 
 TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::connecting, {Part::none, Part::half},
+  at_every_point(From::connecting, {Part::none},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut, from its first byte on", point, Fault::cut);
                  });

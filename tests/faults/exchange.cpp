@@ -102,8 +102,7 @@ void Exchange::try_kill(const std::string& kind, FaultPoint point) {
 }
 
 std::string to_string(const FaultPoint& point) {
-  static constexpr const char* parts[] = {"before", "in", "at the last byte of"};
-  return fmt::format("{} packet {} to the {}", parts[static_cast<std::size_t>(point.part)], point.packet,
+  return fmt::format("{} packet {} to the {}", point.part == FaultPoint::Part::none ? "before" : "in", point.packet,
                      point.direction == Direction::to_server ? "server" : "client");
 }
 

@@ -15,8 +15,8 @@ namespace txinbox::test {
 
 /// Where in an exchange a fault happens: how much of which packet has passed.
 struct FaultPoint {
-  /// None of it, half of it, or all but its last byte. All of it is none of the next one's.
-  enum class Part { none, half, nearly_all };
+  /// None of it, or half of it. All of it is none of the next one's.
+  enum class Part { none, half };
 
   Direction direction;
   int packet;  ///< Counted from 0, in its direction, over all connections since `arm`.
