@@ -52,7 +52,7 @@ TEST_CASE("a session ended by the server at any packet loses and doubles nothing
   at_every_point(From::delivering, {Part::none},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("session ended by the server", point, Fault::run,
-                                      [&] { db.end_session(proxy.newest_port()); });
+                                      [&] { return db.end_session(proxy.newest_port()); });
                  });
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("a statement cancelled by the server at any packet loses and doubles n
   at_every_point(From::delivering, {Part::none},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("statement cancelled by the server", point, Fault::run,
-                                      [&] { db.cancel_statement(proxy.newest_port()); });
+                                      [&] { return db.cancel_statement(proxy.newest_port()); });
                  });
 }
 

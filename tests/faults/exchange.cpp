@@ -41,17 +41,14 @@ std::vector<FaultPoint> Exchange::points(const std::vector<FaultPoint::Part>& pa
   (void)service_->deliver(next_messages(), write_two_rows);
 
   std::vector<FaultPoint> all;
-  for (const Direction direction : {Direction::to_server, Direction::to_client}) {
-    const int packets = proxy_.packets(direction);
-    for (int packet = 0; packet < packets; ++packet) {
-      for (const auto part : parts) all.push_back({direction, packet, part});
-    }
+  for (const Passed& each : proxy_.passed()) {
+    for (const auto part : parts) all.push_back({each.direction, each.packet, part});
   }
   return all;
 }
 
 void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
-                         const std::function<void()>& at_fault) {
+                         const std::function<bool()>& at_fault) {
   CAPTURE(to_string(point));
   Broker broker(db_, next_messages());
   if (from_ == From::delivering) make_service();

@@ -29,7 +29,7 @@ class Exchange {
   /// One case: a delivery with the fault; then, until all is settled, others without. Fails the test
   /// when the fault is not met, or the messages have not taken effect exactly once, or the service is
   /// left in disorder.
-  void try_fault(const std::string& kind, FaultPoint, Fault, const std::function<void()>& at_fault = {});
+  void try_fault(const std::string& kind, FaultPoint, Fault, const std::function<bool()>& at_fault = {});
 
   /// The same for a process that is killed there.
   void try_kill(const std::string& kind, FaultPoint);

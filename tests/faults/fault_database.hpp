@@ -41,12 +41,12 @@ class FaultDatabase : public EffectDatabase {
   /// that a client has gone.
   void check_nothing_open() const;
 
-  /// What the server does to the session whose client speaks from this port.
-  void end_session(int client_port) const;
-  void cancel_statement(int client_port) const;
+  /// What the server does to the session whose client speaks from this port. False: there is none yet.
+  bool end_session(int client_port) const;
+  bool cancel_statement(int client_port) const;
 
  private:
-  long long session_from(int client_port) const;
+  std::string session_from(int client_port) const;
 };
 
 }  // namespace txinbox::test

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string_view>
 #include <thread>
@@ -42,12 +43,12 @@ FaultProxy::FaultProxy(const std::string& url, bool mysql)
 
 void FaultProxy::count() {
   const std::lock_guard lock(mutex_);
-  packets_ = {};
+  passed_.clear();
   point_.reset();
   reached_ = false;
 }
 
-void FaultProxy::arm(FaultPoint point, Fault fault, std::function<void()> at_fault) {
+void FaultProxy::arm(FaultPoint point, Fault fault, std::function<bool()> at_fault) {
   count();
   const std::lock_guard lock(mutex_);
   point_ = point;
@@ -60,10 +61,15 @@ bool FaultProxy::reached() const {
   return reached_;
 }
 
-int FaultProxy::packets(Direction direction) const {
+std::vector<Passed> FaultProxy::passed() const {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const std::lock_guard lock(mutex_);
-  return packets_[static_cast<std::size_t>(direction)];
+  return passed_;
+}
+
+std::size_t FaultProxy::passed_by_now() const {
+  const std::lock_guard lock(mutex_);
+  return passed_.size();
 }
 
 void FaultProxy::serve(int client, int server) {
@@ -105,7 +111,8 @@ bool FaultProxy::pass(Way& way) {
 /// How many bytes of the next packet pass before the fault, if it is this packet's.
 std::optional<std::size_t> FaultProxy::spared_bytes(Direction direction, std::size_t size) {
   const std::lock_guard lock(mutex_);
-  const int number = packets_[static_cast<std::size_t>(direction)]++;
+  const auto number = static_cast<int>(std::ranges::count(passed_, direction, &Passed::direction));
+  passed_.push_back({direction, number, passed_.empty() || passed_.back().direction != direction});
   if (!point_ || reached_ || point_->direction != direction || point_->packet != number) return std::nullopt;
   return point_->part == FaultPoint::Part::none ? 0 : size / 2;
 }
@@ -120,8 +127,7 @@ bool FaultProxy::happen() {
     case Fault::kill_process:
       die();
     case Fault::run:
-      at_fault_();
-      return true;
+      return at_fault_();
     case Fault::stall:
       break;
   }

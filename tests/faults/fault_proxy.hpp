@@ -5,8 +5,8 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "faults/packet_splitter.hpp"
 #include "support/relay.hpp"
@@ -23,12 +23,19 @@ struct FaultPoint {
   Part part = Part::none;
 };
 
+/// A packet that has passed.
+struct Passed {
+  Direction direction;
+  int packet;
+  bool opens_turn;  ///< The first after the other side has spoken.
+};
+
 /// What happens there.
 enum class Fault {
   cut,           ///< The connection ends.
   stall,         ///< Nothing passes any more, in neither direction, until `end_stall`.
   kill_process,  ///< This process is killed.
-  run,           ///< `at_fault` is called; then all goes on.
+  run,           ///< `at_fault` is called, and says whether the connection goes on.
 };
 
 /// A relay that counts packets, and lets a fault happen at one of them. Connections that are made after
@@ -43,13 +50,16 @@ class FaultProxy {
   void count();
 
   /// The same, with a fault at that point.
-  void arm(FaultPoint, Fault, std::function<void()> at_fault = {});
+  void arm(FaultPoint, Fault, std::function<bool()> at_fault = {});
 
   /// Whether the armed fault has happened, or soon does: what needs no answer may still be on its way.
   bool reached() const;
 
-  /// Packets that have passed when the exchange has become quiet.
-  int packets(Direction) const;
+  /// The packets that have passed since `count`, in their order, when the exchange has become quiet.
+  std::vector<Passed> passed() const;
+
+  /// How many have passed by now.
+  std::size_t passed_by_now() const;
 
   void end_stall() { stalled_ = false; }
 
@@ -67,10 +77,10 @@ class FaultProxy {
 
   bool mysql_;
   mutable std::mutex mutex_;
-  std::array<int, 2> packets_{};
+  std::vector<Passed> passed_;
   std::optional<FaultPoint> point_;
   Fault fault_ = Fault::cut;
-  std::function<void()> at_fault_;
+  std::function<bool()> at_fault_;
   std::atomic<bool> reached_ = false;
   std::atomic<bool> stalled_ = false;
   std::atomic<int> newest_port_ = 0;

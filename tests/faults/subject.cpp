@@ -8,15 +8,27 @@
 namespace txinbox::test {
 namespace {
 
-constexpr auto consumer_name = "faults";
-
-PoolOptions pool_options() {
+PoolOptions pool_options(Waits waits) {
   using std::chrono::seconds;
   return {.connections = 1,
           .acquire_timeout = seconds(20),
           .connect_timeout = seconds(2),
-          .lock_timeout = seconds(1),
-          .statement_timeout = seconds(1)};
+          .lock_timeout = waits.lock,
+          .statement_timeout = waits.statement};
+}
+
+/// As short as a pool's: by itself a server makes a redelivery wait a minute, or without end.
+void shorten_waits(soci::session& sql, Waits waits) {
+  const std::string lock = std::to_string(waits.lock.count());
+  const std::string statement = std::to_string(waits.statement.count());
+  if (on_mysql()) {
+    sql << "set innodb_lock_wait_timeout = " + lock + ", lock_wait_timeout = " + lock +
+               ", max_statement_time = " + statement;
+  }
+  if (on_postgresql()) {
+    sql << "set lock_timeout = '" + lock + "s'";
+    sql << "set statement_timeout = '" + statement + "s'";
+  }
 }
 
 /// One run more than none: what a fault leaves to the next run is tried, and what it leaves to the
@@ -45,12 +57,13 @@ std::vector<Message> messages_for(const Subject& subject, int number) {
   return messages;
 }
 
-Service::Service(const Subject& subject, const std::string& url) : batch_(subject.batch) {
+Service::Service(const Subject& subject, const std::string& url, Waits waits) : batch_(subject.batch) {
   if (subject.pooled) {
-    pool_.emplace(open_pool(url, pool_options()));
+    pool_.emplace(open_pool(url, pool_options(waits)));
     consumer_.emplace(*pool_, consumer_name, consumer_options());
   } else {
     session_ = TestDatabase::session_through(url);
+    shorten_waits(*session_, waits);
     consumer_.emplace(*session_, consumer_name, consumer_options());
   }
 }

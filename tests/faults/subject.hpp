@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,12 +30,17 @@ const std::vector<Subject>& subjects();
 /// The messages that `subject` consumes in one case. Their keys are no other case's.
 std::vector<Message> messages_for(const Subject& subject, int number);
 
+/// How long a service's statements wait and run. Short, so that a fault shows soon.
+struct Waits {
+  std::chrono::seconds lock{1};
+  std::chrono::seconds statement{1};
+};
+
 /// What a service holds: its connection to the database, and its consumer. One that owns its session
 /// opens another service when that is lost.
 class Service {
  public:
-  /// Short waits, so that a fault shows soon.
-  Service(const Subject&, const std::string& url);
+  Service(const Subject&, const std::string& url, Waits = {});
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -43,6 +50,9 @@ class Service {
 
   /// Consumes a new message of no case, so that what is done once for a connection has been done.
   void warm_up();
+
+  /// Whether a session of the caller's was closed.
+  bool has_lost_its_session() const { return session_ && !session_->is_connected(); }
 
   /// Gives the service's connection to `use`.
   void with_session(const std::function<void(soci::session&)>& use);
@@ -55,6 +65,9 @@ class Service {
   std::unique_ptr<soci::session> session_;
   std::optional<TxConsumer> consumer_;
 };
+
+/// The name that all of them consume under.
+inline constexpr auto consumer_name = "faults";
 
 /// The honest handler: two rows for each message, and a result.
 void write_two_rows(soci::session&, Delivery&);

@@ -127,9 +127,18 @@ soci::session& TestDatabase::own() const {
   return *own_;
 }
 
-void TestDatabase::run(const std::string& sql) const { own() << sql; }
+void TestDatabase::disconnect() const {
+  const std::lock_guard lock(mutex_);
+  own_.reset();
+}
+
+void TestDatabase::run(const std::string& sql) const {
+  const std::lock_guard lock(mutex_);
+  own() << sql;
+}
 
 long long TestDatabase::number(const std::string& sql) const {
+  const std::lock_guard lock(mutex_);
   long long value = 0;
   soci::indicator indicator = soci::i_null;
   own() << sql, soci::into(value, indicator);
@@ -138,6 +147,7 @@ long long TestDatabase::number(const std::string& sql) const {
 }
 
 std::string TestDatabase::text(const std::string& sql) const {
+  const std::lock_guard lock(mutex_);
   std::string value;
   soci::indicator indicator = soci::i_null;
   own() << sql, soci::into(value, indicator);

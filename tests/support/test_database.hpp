@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include <soci/soci.h>
@@ -41,14 +42,15 @@ class TestDatabase {
   /// The same through a proxy, whose URL this is.
   static std::unique_ptr<soci::session> session_through(const std::string& url);
 
-  /// Runs one statement, or fetches one number, on a session kept for that: what others committed.
+  /// Runs one statement, or fetches one number, on a session kept for that: what others committed. Any
+  /// number of threads.
   void run(const std::string& sql) const;
   long long number(const std::string& sql) const;
   std::string text(const std::string& sql) const;
 
   /// Closes that session until it is needed again. SQLite's connections must not be carried into another
   /// process.
-  void disconnect() const { own_.reset(); }
+  void disconnect() const;
 
  private:
   soci::session& own() const;
@@ -56,6 +58,7 @@ class TestDatabase {
   std::string name_;
   std::string url_;
   std::string soci_;
+  mutable std::mutex mutex_;
   mutable std::unique_ptr<soci::session> own_;
 };
 

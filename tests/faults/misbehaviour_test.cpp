@@ -1,0 +1,164 @@
+// A handler misbehaves in each way that the guard names, at each place of it, and then something else
+// goes wrong: the connection is cut, the server ends the session, the process dies.
+
+#include <csignal>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+
+#include "faults/child_process.hpp"
+#include "faults/exchange.hpp"
+#include "faults/fault_table.hpp"
+#include "faults/misconduct.hpp"
+
+namespace txinbox::test {
+namespace {
+
+class Trial {
+ public:
+  Trial(FaultDatabase& db, FaultProxy& proxy, const Subject& subject)
+      : db_(db), proxy_(proxy), subject_(subject), replica_(subject, db.url()) {}
+
+  /// The points of a delivery from the misbehaviour on, at which either side begins to speak.
+  std::vector<FaultPoint> points(const Misconduct& misconduct) {
+    const auto messages = next_messages();
+    Service service(subject_, proxy_.url());
+    service.warm_up();
+    proxy_.count();
+    std::size_t before = 0;
+    (void)service.deliver(messages, misconduct.handler(db_, messages, [&] {
+      if (before == 0) before = proxy_.passed_by_now();
+    }));
+    const auto passed = proxy_.passed();
+    std::vector<FaultPoint> all;
+    for (std::size_t i = before; i < passed.size(); ++i) {
+      if (passed[i].opens_turn) all.push_back({passed[i].direction, passed[i].packet});
+    }
+    return all;
+  }
+
+  void without_fault(const Misconduct& misconduct) {
+    Broker broker(db_, next_messages());
+    {
+      Service service(subject_, db_.url());
+      broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
+    }
+    finish("handler misbehaves", misconduct, broker, false);
+  }
+
+  void with_fault(const std::string& kind, const Misconduct& misconduct, FaultPoint point, Fault fault) {
+    CAPTURE(to_string(point));
+    Broker broker(db_, next_messages());
+    {
+      Service service(subject_, proxy_.url());
+      service.warm_up();
+      proxy_.arm(point, fault, [&] { return db_.end_session(proxy_.newest_port()); });
+      broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
+      CHECK(proxy_.reached());
+      // The same process sees to what it could not mark, when it has a connection again.
+      if (subject_.pooled) broker.deliver(service, write_two_rows);
+    }
+    // A single message's own commit and its handler's cannot be told apart when the reply is lost, where
+    // both travel in one round trip. A caller's session is gone before the claim is marked.
+    finish(kind, misconduct, broker, !subject_.pooled || !subject_.batch);
+  }
+
+  void with_kill(const Misconduct& misconduct, FaultPoint point) {
+    CAPTURE(to_string(point));
+    Broker broker(db_, next_messages());
+    db_.disconnect();  // the child's handler has one of its own
+    const ChildEnding end = run_in_child([&] {
+      FaultProxy proxy(db_.url(), on_mysql());
+      Service service(subject_, proxy.url());
+      service.warm_up();
+      proxy.arm(point, Fault::kill_process);
+      (void)service.deliver(broker.messages(), misconduct.handler(db_, broker.messages(), [] {}));
+    });
+    CHECK(end.signal == SIGKILL);
+    finish("handler misbehaves, then the process is killed", misconduct, broker, true);
+  }
+
+ private:
+  std::vector<Message> next_messages() {
+    static int number = 0;
+    return messages_for(subject_, ++number);
+  }
+
+  void finish(const std::string& kind, const Misconduct& misconduct, Broker& broker, bool hole_is_documented) {
+    broker.deliver_until_settled(replica_);
+    (void)replica_.deliver(broker.messages(), write_two_rows);
+    count_case(kind, subject_.name, misconduct.check(subject_, db_, broker, hole_is_documented));
+  }
+
+  FaultDatabase& db_;
+  FaultProxy& proxy_;
+  const Subject& subject_;
+  Service replica_;
+};
+
+enum class Of { every_subject, first_unless_long };
+
+/// With a fault behind each there are thousands: without TXINBOX_TEST_LONG only the first subject's.
+template <class Try>
+void for_each_misconduct(Of of, const Try& try_one) {
+  FaultDatabase db;
+  prepare_guard_case(db);
+  { Service(subjects().front(), db.url()).warm_up(); }
+  FaultProxy proxy(db.url(), on_mysql());
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.name);
+    if (of == Of::first_unless_long && std::getenv("TXINBOX_TEST_LONG") == nullptr && &subject != &subjects().front()) {
+      continue;
+    }
+    Trial trial(db, proxy, subject);
+    for (const GuardCase& each : guard_cases()) {
+      if (!each.in_pool) continue;  // the database has no such statement
+      CAPTURE(each.name);
+      try_one(trial, subject, each);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a handler that misbehaves at any place leaves what docs/guard.md says" * doctest::skip(on_sqlite3())) {
+  for_each_misconduct(Of::every_subject, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    for (std::size_t message = 0; message < subject.messages; ++message) {
+      for (int after_row = 0; after_row <= 2; ++after_row) {
+        CAPTURE(message);
+        CAPTURE(after_row);
+        trial.without_fault({each, message, after_row});
+      }
+    }
+  });
+}
+
+TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/guard.md says" *
+          doctest::skip(on_sqlite3())) {
+  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const Misconduct misconduct{each, subject.messages / 2, 1};
+    for (const FaultPoint& point : trial.points(misconduct)) {
+      trial.with_fault("handler misbehaves, then the connection is cut", misconduct, point, Fault::cut);
+    }
+  });
+}
+
+TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/guard.md says" *
+          doctest::skip(on_sqlite3())) {
+  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const Misconduct misconduct{each, subject.messages / 2, 1};
+    for (const FaultPoint& point : trial.points(misconduct)) {
+      trial.with_fault("handler misbehaves, then the server ends the session", misconduct, point, Fault::run);
+    }
+  });
+}
+
+TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/guard.md says" *
+          doctest::skip(on_sqlite3())) {
+  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const Misconduct misconduct{each, subject.messages / 2, 1};
+    for (const FaultPoint& point : trial.points(misconduct)) trial.with_kill(misconduct, point);
+  });
+}
+
+}  // namespace txinbox::test
