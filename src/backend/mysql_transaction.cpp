@@ -246,8 +246,8 @@ RollbackStatus MysqlSession::roll_back() noexcept {
 
 /// Runs what needs one of our savepoints. False: it is gone.
 bool MysqlSession::runs_on_savepoint(const std::string& sql) {
-  MYSQL* db = connection();
-  if (!is_configured_connection(db)) return false;
+  MYSQL* db = mysql_native(sql_);
+  if (db == nullptr || !is_configured_connection(db)) return false;
   if (drain(db) != 0) throw_mysql_error(db);
   const unsigned error = try_exec(db, sql);
   if (error == ER_SP_DOES_NOT_EXIST) return false;
