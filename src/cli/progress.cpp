@@ -18,17 +18,32 @@ std::string grouped(unsigned long long number) {
 Progress::Progress()
     : terminal_(::isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()), last_(start_) {}
 
-void Progress::update(std::size_t messages, std::size_t line) {
-  if (!terminal_) return;
+bool Progress::is_due(std::chrono::duration<double>& since) {
+  if (!terminal_) return false;
   const auto now = std::chrono::steady_clock::now();
-  const std::chrono::duration<double> since = now - last_;
-  if (since.count() < 0.1) return;
-  const double rate = static_cast<double>(messages - last_messages_) / since.count();
+  since = now - last_;
+  if (since.count() < 0.1) return false;
   last_ = now;
+  return true;
+}
+
+void Progress::update(std::size_t messages, std::size_t line) {
+  std::chrono::duration<double> since{};
+  if (!is_due(since)) return;
+  const double rate = static_cast<double>(messages - last_messages_) / since.count();
   last_messages_ = messages;
+  show(fmt::format("{} messages, {} a second, line {}", grouped(messages),
+                   grouped(static_cast<unsigned long long>(rate)), grouped(line)));
+}
+
+void Progress::draw(std::string_view text) {
+  std::chrono::duration<double> since{};
+  if (is_due(since)) show(text);
+}
+
+void Progress::show(std::string_view text) {
   drawn_ = true;
-  fmt::print(stderr, "\r{} messages, {} a second, line {}\x1b[K", grouped(messages),
-             grouped(static_cast<unsigned long long>(rate)), grouped(line));
+  fmt::print(stderr, "\r{}\x1b[K", text);
   std::fflush(stderr);
 }
 

@@ -21,6 +21,9 @@ class Progress {
   /// Draws, at most ten times a second.
   void update(std::size_t messages, std::size_t line);
 
+  /// Draws a text of one's own, as often.
+  void draw(std::string_view text);
+
   /// A message on standard error, which the progress line makes room for.
   void message(std::string_view text);
 
@@ -29,6 +32,10 @@ class Progress {
   std::chrono::duration<double> elapsed() const { return std::chrono::steady_clock::now() - start_; }
 
  private:
+  /// Whether it may be drawn now; `since`: the time since it was drawn last.
+  bool is_due(std::chrono::duration<double>& since);
+  void show(std::string_view text);
+
   bool terminal_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point start_;
