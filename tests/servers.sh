@@ -7,24 +7,28 @@
 #   --preload LIBRARY          loads it into the servers (LD_PRELOAD)
 #   --mariadb-option OPTION    an option more for mariadbd; may be repeated
 #   --postgresql-option A=B    a setting more for postgres; may be repeated
+#   --restartable              gives the command a script for each server, which kills it with SIGKILL
+#                              and returns when it is up again, on the same port and data
 #   Without a command it prints what to set, and waits for Ctrl-C.
 #
 # The command finds in its environment:
 #   TXINBOX_TEST_MARIADB_URL     mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
 #   TXINBOX_TEST_POSTGRESQL_URL  postgresql://txinbox:PASSWORD@127.0.0.1:PORT/postgres
-# The users may do everything, create users and databases included.
+# The users may do everything, create users and databases included. With --restartable:
+#   TXINBOX_TEST_MARIADB_RESTART, TXINBOX_TEST_POSTGRESQL_RESTART   the scripts
 #
 # The data lives in a temporary folder. The servers listen on the loopback, with a password that is
 # new each time, and are as durable as in production: a test of a commit must meet a real one.
 set -euo pipefail
 
 mariadb= postgresql=
-cpus= preload=
+cpus= preload= restartable=
 mariadb_options=() postgresql_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --mariadb) mariadb=1 ;;
     --postgresql) postgresql=1 ;;
+    --restartable) restartable=1 ;;
     --cpus | --preload | --mariadb-option | --postgresql-option)
       [ $# -gt 1 ] || { echo "servers.sh: $1 needs a value" >&2; exit 2; }
       case $1 in
@@ -68,20 +72,70 @@ fi
 
 say() { echo "servers: $*" >&2; }
 
+# tell SIGNAL NAME PID: the server's process, which with --restartable is another than PID.
+tell() { kill "-$1" "$(cat "$folder/$2.current" 2>/dev/null || echo "$3")" 2>/dev/null || true; }
+
+# wait_for SIGNAL NAME PID: tells it again, since it may just have been started again.
+wait_for() {
+  while [ -n "$restartable" ] && kill -0 "$3" 2>/dev/null; do
+    tell "$@"
+    sleep 0.1
+  done
+  wait "$3" 2>/dev/null || true
+}
+
 stop() {
   status=$?
   trap - EXIT
+  : >"$folder/ending"  # so that nothing is started again
   # PostgreSQL's INT is a fast shutdown; MariaDB's TERM a clean one.
-  if [ -n "$postgresql_pid" ]; then kill -INT "$postgresql_pid" 2>/dev/null || true; fi
-  if [ -n "$mariadb_pid" ]; then kill -TERM "$mariadb_pid" 2>/dev/null || true; fi
-  if [ -n "$postgresql_pid" ]; then wait "$postgresql_pid" 2>/dev/null || true; fi
-  if [ -n "$mariadb_pid" ]; then wait "$mariadb_pid" 2>/dev/null || true; fi
+  if [ -n "$postgresql_pid" ]; then tell INT postgresql "$postgresql_pid"; fi
+  if [ -n "$mariadb_pid" ]; then tell TERM mariadb "$mariadb_pid"; fi
+  if [ -n "$postgresql_pid" ]; then wait_for INT postgresql "$postgresql_pid"; fi
+  if [ -n "$mariadb_pid" ]; then wait_for TERM mariadb "$mariadb_pid"; fi
   rm -rf "$folder"
   exit "$status"
 }
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
+
+# run NAME COMMAND...: becomes the server; with --restartable, starts it again whenever it ends.
+run() {
+  local name=$1 pid
+  shift
+  if [ -z "$restartable" ]; then exec "$@"; fi
+  while [ ! -e "$folder/ending" ]; do
+    "$@" &
+    pid=$!
+    echo "$pid" >"$folder/$name.current"
+    wait "$pid" || true
+    sleep 0.1  # one that cannot start yet, as long as its predecessor has not let go of everything
+  done
+}
+
+# restart_script NAME READY...: prints the name of a script that kills the server, and all of its
+# processes at once, and waits until the command READY succeeds.
+restart_script() {
+  local name=$1 script=$folder/restart-$1
+  shift
+  cat >"$script" <<END
+#!/usr/bin/env bash
+set -u
+pid=\$(cat "$folder/$name.current")
+read -ra children <"/proc/\$pid/task/\$pid/children" || true
+kill -KILL "\$pid" "\${children[@]}"
+listens() { (exec 3<>"/dev/tcp/127.0.0.1/\$1") 2>/dev/null; }
+for ((i = 0; i < 600; i++)); do
+  if [ "\$(cat "$folder/$name.current")" != "\$pid" ] && $*; then exit 0; fi
+  sleep 0.1
+done
+echo "$name did not come back" >&2
+exit 1
+END
+  chmod +x "$script"
+  echo "$script"
+}
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
@@ -109,7 +163,7 @@ wait_until_ready() {
 start_mariadb() {
   local port data=$folder/mariadb init=$folder/mariadb.sql
   port=$(free_port)
-  printf '%s\n' "CREATE USER txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
+  printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
   "${as_user[@]}" mkdir "$data"
   if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --skip-test-db \
@@ -118,13 +172,17 @@ start_mariadb() {
     return 1
   fi
   # The binary log is on as it is in production, and makes a commit a two-phase one.
-  "${start[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
+  run mariadb "${start[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
     --pid-file="$folder/mariadb.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
     --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --binlog-format=ROW --sync-binlog=1 \
     --server-id=1 --max-connections=300 "${mariadb_options[@]}" >"$folder/mariadb.log" 2>&1 &
   mariadb_pid=$!
   wait_until_ready MariaDB "$mariadb_pid" "$folder/mariadb.log" listens "$port"
   export TXINBOX_TEST_MARIADB_URL="mysql://txinbox:$password@127.0.0.1:$port/mysql"
+  if [ -n "$restartable" ]; then
+    TXINBOX_TEST_MARIADB_RESTART=$(restart_script mariadb listens "$port")
+    export TXINBOX_TEST_MARIADB_RESTART
+  fi
   say "MariaDB on port $port"
 }
 
@@ -152,11 +210,15 @@ start_postgresql() {
     return 1
   fi
   rm "$folder/password"
-  "${start[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
+  run postgresql "${start[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
     -c max_connections=300 "${postgresql_options[@]}" >"$folder/postgresql.log" 2>&1 &
   postgresql_pid=$!
   wait_until_ready PostgreSQL "$postgresql_pid" "$folder/postgresql.log" postgresql_answers "$port"
   export TXINBOX_TEST_POSTGRESQL_URL="postgresql://txinbox:$password@127.0.0.1:$port/postgres"
+  if [ -n "$restartable" ]; then
+    TXINBOX_TEST_POSTGRESQL_RESTART=$(restart_script postgresql pg_isready -q -h 127.0.0.1 -p "$port")
+    export TXINBOX_TEST_POSTGRESQL_RESTART
+  fi
   say "PostgreSQL on port $port"
 }
 
@@ -170,7 +232,7 @@ cd - >/dev/null
 if [ $# -gt 0 ]; then
   "$@"
 else
-  env | grep '^TXINBOX_TEST_.*_URL=' | sed 's/^/export /'
+  env | grep '^TXINBOX_TEST_.*_\(URL\|RESTART\)=' | sed 's/^/export /'
   say "running until Ctrl-C"
   while sleep 3600; do :; done
 fi
