@@ -1,5 +1,5 @@
 # Installs the library, its headers, the package config, the pkg-config file, the migrations and the
-# command.
+# commands.
 
 include(CMakePackageConfigHelpers)
 
@@ -17,7 +17,7 @@ install(TARGETS txinbox EXPORT txinbox-targets)
 install(DIRECTORY include/txinbox DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 install(DIRECTORY migrations DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox" FILES_MATCHING PATTERN "V*.sql")
 if(TARGET txinbox-cli)
-  install(TARGETS txinbox-cli)
+  install(TARGETS txinbox-cli txinbox-torture)
 endif()
 
 # The CMake package. 0.x: a new MINOR breaks.

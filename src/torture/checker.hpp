@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+#include "broker.hpp"
+#include "evidence.hpp"
+#include "imbalance.hpp"
+#include "plan.hpp"
+
+namespace txinbox::torture {
+
+/// Compares what the database holds with what the broker sent: each key has exactly one effect and one
+/// row, the effect is the right one, each stored result is that of the run that took effect, every
+/// account balances, and nothing else is there.
+///
+/// Of a key that was never acknowledged, that is an imbalance itself; its effect and its row may be
+/// there, but only both.
+std::vector<Imbalance> check(const Plan& plan, const std::vector<KeyLedger>& keys, const Evidence& evidence);
+
+}  // namespace txinbox::torture

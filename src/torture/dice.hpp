@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+
+namespace txinbox::torture {
+
+/// Random numbers that a seed and the coordinates of a decision determine, so that each process and
+/// each rerun decides the same without talking to the others. SplitMix64, after G. L. Steele,
+/// D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014).
+class Dice {
+ public:
+  Dice(std::uint64_t seed, std::initializer_list<std::uint64_t> coordinates) : state_(seed) {
+    for (const std::uint64_t coordinate : coordinates) state_ = next() ^ coordinate;
+  }
+
+  std::uint64_t next() {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
+
+  /// From 0 to n - 1; n is small, so that the bias of the remainder does not matter.
+  std::uint64_t below(std::uint64_t n) { return next() % n; }
+
+  bool chance(std::uint64_t in_ten_thousand) { return below(10'000) < in_ten_thousand; }
+
+  template <class T, std::size_t N>
+  T pick(const std::array<T, N>& values) {
+    return values[below(N)];
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace txinbox::torture

@@ -1,0 +1,70 @@
+#include "evidence.hpp"
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "scratch_tables.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+std::vector<LedgerLine> read_ledger(soci::session& sql) {
+  std::vector<LedgerLine> lines;
+  LedgerLine line;
+  long long amount = 0;
+  soci::statement all =
+      (sql.prepare << fmt::format("select run, business_key, account_from, account_to, amount from {} order by run",
+                                  ledger_table),
+       soci::into(line.run), soci::into(line.business_key), soci::into(line.transfer.from),
+       soci::into(line.transfer.to), soci::into(amount));
+  all.execute();
+  while (all.fetch()) {
+    line.transfer.amount = amount;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::vector<InboxRow> read_inbox(soci::session& sql) {
+  // The results of the storm are text.
+  std::string stored_as_text = "cast(result as char)";
+  if (sql.get_backend_name() == "sqlite3") stored_as_text = "cast(result as text)";
+  if (sql.get_backend_name() == "postgresql") stored_as_text = "convert_from(result, 'UTF8')";
+  const std::string consumer = consumer_name;
+  std::vector<InboxRow> rows;
+  InboxRow row;
+  std::string stored;
+  soci::indicator is_stored = soci::i_null;
+  soci::statement all = (sql.prepare << fmt::format(
+                             "select business_key, coalesce(message_id, ''), state, {} from txinbox_consumed_message "
+                             "where consumer = :c order by business_key",
+                             stored_as_text),
+                         soci::into(row.business_key), soci::into(row.message_id), soci::into(row.state),
+                         soci::into(stored, is_stored), soci::use(consumer));
+  all.execute();
+  while (all.fetch()) {
+    row.stored.reset();
+    if (is_stored == soci::i_ok) row.stored = stored;
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+std::map<int, std::int64_t> read_balances(soci::session& sql) {
+  std::map<int, std::int64_t> balances;
+  int id = 0;
+  long long balance = 0;
+  soci::statement all =
+      (sql.prepare << fmt::format("select id, balance from {}", account_table), soci::into(id), soci::into(balance));
+  all.execute();
+  while (all.fetch()) balances[id] = balance;
+  return balances;
+}
+
+}  // namespace
+
+Evidence read_evidence(soci::session& sql) {
+  return {.ledger = read_ledger(sql), .inbox = read_inbox(sql), .balances = read_balances(sql)};
+}
+
+}  // namespace txinbox::torture

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace txinbox::torture {
+
+/// Enough that two transactions seldom meet by chance; but the hot ones, which are the first.
+inline constexpr int account_count = 500;
+inline constexpr int hot_account_count = 2;
+inline constexpr std::int64_t initial_balance = 1'000'000;
+
+/// One transfer between two accounts: the effect of one business key.
+struct Transfer {
+  int from = 0;
+  int to = 0;
+  std::int64_t amount = 0;
+
+  bool operator==(const Transfer&) const = default;
+};
+
+/// What the seed decides about one key.
+struct KeyPlan {
+  int copies = 1;  ///< How often the stream holds it, 1 to 10.
+  Transfer transfer;
+  bool is_hot = false;       ///< The transfer is between hot accounts.
+  bool stores = false;       ///< Its handler stores a result.
+  bool has_content = false;  ///< Its deliveries carry content, so that another content is a conflict.
+  bool is_prepared = false;  ///< Its handler uses statements prepared for the connection.
+  std::string business_key;
+};
+
+/// The schedule: all that the seed decides, key by key.
+class Plan {
+ public:
+  explicit Plan(std::uint64_t seed) : seed_(seed) {}
+
+  std::uint64_t seed() const { return seed_; }
+
+  KeyPlan key(std::uint64_t index) const;
+
+  /// Keys that a collation, a trimming or a truncation would take for one another.
+  static std::string business_key(std::uint64_t index);
+
+ private:
+  std::uint64_t seed_;
+};
+
+}  // namespace txinbox::torture

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <soci/soci.h>
+
+#include "plan.hpp"
+
+namespace txinbox::torture {
+
+// The SQL of a transfer: what one account loses or gains, and the line in the ledger. The ledger does not
+// refuse a second line of a key, so that a doubled effect is seen.
+
+void add(soci::session& sql, int account, std::int64_t amount);
+void enter(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer);
+
+/// The same, prepared on a connection.
+class TransferStatements {
+ public:
+  explicit TransferStatements(soci::session& sql);
+
+  void add(int account, std::int64_t amount);
+  void enter(const std::string& run, const std::string& business_key, const Transfer& transfer);
+
+ private:
+  long long amount_ = 0;
+  int account_ = 0;
+  int to_ = 0;
+  std::string run_;
+  std::string key_;
+  soci::statement add_;
+  soci::statement enter_;
+};
+
+}  // namespace txinbox::torture
