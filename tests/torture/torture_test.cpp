@@ -1,0 +1,218 @@
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <regex>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "support/test_database.hpp"
+
+using namespace txinbox::test;
+
+namespace {
+
+const std::string tables = "name like 'txinbox_torture_%'";
+
+long long tables_left(const TestDatabase& db) {
+  return db.number("select count(*) from sqlite_master where type = 'table' and " + tables);
+}
+
+long long rows_left(const TestDatabase& db) { return db.number("select count(*) from txinbox_consumed_message"); }
+
+/// How many imbalances of that sort were found.
+long long count(const nlohmann::json& report, const std::string& what, const std::string& found) {
+  long long number = 0;
+  for (const auto& each : report.at("imbalances")) {
+    if (each.at("what") == what && each.at("found").get<std::string>().starts_with(found)) ++number;
+  }
+  return number;
+}
+
+}  // namespace
+
+TEST_CASE("a storm with killed workers balances, and leaves nothing behind") {
+  const TestDatabase db;
+  db.run(
+      "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token) "
+      "values ('someone-else', 'order-0', 'consumed', x'00')");
+  const Ended ended = run({"--duration", "2s", "--kill-every", "100ms", "--seed", "7", "--json"}, db.url());
+  CAPTURE(ended.err);
+  CAPTURE(ended.out);
+  REQUIRE(ended.status == 0);
+  CHECK(ended.err.starts_with("seed 7\n"));
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(report.at("balances") == true);
+  CHECK(report.at("seed") == 7);
+  CHECK(report.at("keys") > 20);
+  CHECK(report.at("effects") == report.at("keys"));
+  CHECK(report.at("deliveries") > report.at("acknowledged"));
+  CHECK(report.at("duplicates") > 0);
+  CHECK(report.at("handler_failures") > 0);
+  CHECK(report.at("workers_killed") > 0);
+  CHECK(tables_left(db) == 0);
+  CHECK(rows_left(db) == 1);
+}
+
+TEST_CASE("a consumer that does not claim its keys is found out, and the evidence is kept") {
+  const TestDatabase db;
+  const Ended ended = run({"--keys", "40", "--break", "dedup", "--json"}, db.url());
+  CAPTURE(ended.err);
+  REQUIRE(ended.status == 1);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(report.at("balances") == false);
+  CHECK(count(report, "effects", "2: run ") > 0);
+  CHECK(count(report, "rows in the inbox", "0") == 40);
+  CHECK(count(report, "the balance", "") > 0);
+  CHECK(ended.err.find("the evidence is kept") != std::string::npos);
+
+  // And the next storm does not begin on it.
+  CHECK(tables_left(db) == 2);
+  const Ended refused = run({"--duration", "1s"}, db.url());
+  CHECK(refused.status == 3);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.find("--remove-leftovers") != std::string::npos);
+  CHECK(tables_left(db) == 2);
+
+  CHECK(run({"--remove-leftovers"}, db.url()).status == 0);
+  CHECK(tables_left(db) == 0);
+}
+
+TEST_CASE("a consumer that acknowledges before it commits is found out") {
+  const TestDatabase db;
+  const Ended ended = run({"--keys", "200", "--break", "acknowledge", "--json"}, db.url());
+  CAPTURE(ended.err);
+  REQUIRE(ended.status == 1);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(count(report, "effects", "0") > 0);
+  CHECK(count(report, "rows in the inbox", "0") > 0);
+  CHECK(run({"--remove-leftovers", "--json"}, db.url()).out.find("rows of the consumer") != std::string::npos);
+  CHECK(rows_left(db) == 0);
+}
+
+TEST_CASE("the report is a table that ends with the verdict") {
+  const TestDatabase db;
+  const Ended good = run({"--keys", "10"}, db.url());
+  CHECK(good.status == 0);
+  CHECK(std::regex_search(good.out, std::regex("\nkeys +10\n")));
+  CHECK(good.last_line() == "Everything balances: each key took effect exactly once.");
+
+  const Ended bad = run({"--keys", "10", "--break", "dedup"}, db.url());
+  CHECK(bad.status == 1);
+  CHECK(bad.out.find("\nKEY OR ACCOUNT ") != std::string::npos);
+  CHECK(bad.last_line().starts_with("It does not balance: "));
+}
+
+TEST_CASE("rows of the scratch consumer are leftovers too, and other consumers' rows are not") {
+  const TestDatabase db;
+  db.run(
+      "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token) "
+      "values ('txinbox-torture', 'a', 'consumed', x'00'), ('txinbox-torture2', 'a', 'consumed', x'00')");
+  CHECK(run({"--keys", "10"}, db.url()).status == 3);
+  CHECK(run({"--remove-leftovers"}, db.url()).status == 0);
+  CHECK(rows_left(db) == 1);
+  CHECK(run({"--keys", "10"}, db.url()).status == 0);
+}
+
+TEST_CASE("a table of a user's that has the name is not touched") {
+  const TestDatabase db;
+  db.run("create table txinbox_torture_ledger (mine integer)");
+  CHECK(run({"--keys", "10"}, db.url()).status == 3);
+  CHECK(db.number("select count(*) from sqlite_master where type = 'table' and " + tables) == 1);
+  CHECK(db.number("select count(mine) from txinbox_torture_ledger") == 0);
+}
+
+TEST_CASE("a database without the inbox's tables is refused, and gets none") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const Ended ended = run({"--keys", "10"}, db.url());
+  CHECK(ended.status == 3);
+  CHECK(ended.err.find("txinbox migrate") != std::string::npos);
+  CHECK(db.number("select count(*) from sqlite_master") == 0);
+}
+
+TEST_CASE("a database that is not there is refused, and not made") {
+  const auto file = std::filesystem::temp_directory_path() / "txinbox_torture_no_such.db";
+  const Ended ended = run({"--db", "sqlite://" + file.string()});
+  CHECK(ended.status == 3);
+  CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("SIGINT ends it early, and it removes what it made") {
+  const TestDatabase db;
+  Command command({"--duration", "1m"}, db.url());
+  REQUIRE(command.printed("seed "));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  command.signal(SIGINT);
+  const Ended ended = command.wait();
+  CHECK(ended.status == 4);
+  CHECK(ended.out.empty());
+  CHECK(tables_left(db) == 0);
+  CHECK(rows_left(db) == 0);
+}
+
+TEST_CASE("workers end with a parent that is killed") {
+  const TestDatabase db;
+  {
+    Command command({"--duration", "1m"}, db.url());
+    REQUIRE(command.printed("seed "));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    command.signal(SIGKILL);
+    CHECK(command.wait().status == -SIGKILL);  // its output was closed: no worker holds it open
+  }
+  const Ended cleaned = run({"--remove-leftovers"}, db.url());
+  CHECK(cleaned.status == 0);
+  CHECK(run({"--keys", "10"}, db.url()).status == 0);
+}
+
+TEST_CASE("the command is run as often as asked, and its failures are told") {
+  const TestDatabase db;
+  const Ended ended = run({"--duration", "100ms", "--command", "echo ran; exit 3", "--command-every", "50ms",
+                           "--command-at-least", "3", "--json"},
+                          db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.status == 0);
+  const auto report = nlohmann::json::parse(ended.out);  // what the command prints is not in it
+  CHECK(report.at("commands_run") >= 3);
+  CHECK(report.at("commands_failed") == report.at("commands_run"));
+  CHECK(ended.err.find("the command ended with status 3") != std::string::npos);
+}
+
+TEST_CASE("a database that is gone for good ends the storm with status 3, and does not hang") {
+  const TestDatabase db;
+  // As a server that is stopped: its tables cannot be reached any more.
+  db.run("pragma journal_mode = wal");
+  const std::string file = db.url().substr(std::string("sqlite://").size());
+  const Ended ended = run({"--duration", "2s", "--grace", "1s", "--command-every", "300ms", "--command",
+                           "rm -f " + file + " " + file + "-wal " + file + "-shm; mkdir -p " + file},
+                          db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.status == 3);
+  std::filesystem::remove_all(file);
+}
+
+TEST_CASE("a wrong command line is told with status 2, before the database is touched") {
+  const TestDatabase db;
+  for (const Command::Arguments& wrong : {Command::Arguments{"--duration", "5"},
+                                          {"--duration", "0s"},
+                                          {"--keys", "0"},
+                                          {"--processes", "0"},
+                                          {"--break", "everything"},
+                                          {"--command-every", "1s"},
+                                          {"--command-at-least", "1"},
+                                          {"--seed", "x"},
+                                          {"extra"},
+                                          {"--db", "oracle://h/db"}}) {
+    const Ended ended = run(wrong, db.url());
+    CAPTURE(wrong.front());
+    CHECK(ended.status == 2);
+    CHECK(ended.err.starts_with("txinbox-torture: "));
+    CHECK(ended.out.empty());
+  }
+  CHECK(run({}).status == 2);  // no database
+  const Ended password = run({"--db", "mysql://u:secret@h/db"});
+  CHECK(password.status == 2);
+  CHECK(password.err.find("secret") == std::string::npos);
+}

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "torture/conduct.hpp"
+#include "torture/messages.hpp"
+#include "torture/plan.hpp"
+
+using namespace txinbox;
+using namespace txinbox::torture;
+
+TEST_CASE("a storm's keys are distinct, and valid, and a collation would merge some") {
+  std::set<std::string> keys;
+  std::set<std::string> folded;
+  constexpr std::uint64_t count = 6'000;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::string key = Plan::business_key(i);
+    CHECK(key.size() <= 255);
+    keys.insert(key);
+    key = key.substr(0, 254);
+    key.erase(key.find_last_not_of(' ') + 1);
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    folded.insert(key);
+  }
+  CHECK(keys.size() == count);
+  CHECK(folded.size() == count / 2);  // an accent is more than a letter's case
+}
+
+TEST_CASE("the same seed gives the same schedule, and another one another") {
+  int differing = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const KeyPlan a = Plan(7).key(i);
+    const KeyPlan b = Plan(7).key(i);
+    CHECK(a.copies == b.copies);
+    CHECK(a.transfer == b.transfer);
+    CHECK(a.stores == b.stores);
+    if (!(Plan(8).key(i).transfer == a.transfer)) ++differing;
+  }
+  CHECK(differing > 50);
+}
+
+TEST_CASE("each key comes 1 to 10 times and moves money between two accounts") {
+  std::set<int> copies;
+  for (std::uint64_t i = 0; i < 1'000; ++i) {
+    const KeyPlan key = Plan(1).key(i);
+    copies.insert(key.copies);
+    CHECK(key.transfer.from != key.transfer.to);
+    CHECK(std::min(key.transfer.from, key.transfer.to) >= 0);
+    CHECK(std::max(key.transfer.from, key.transfer.to) < (key.is_hot ? hot_account_count : account_count));
+    CHECK(key.transfer.amount > 0);
+  }
+  CHECK(copies.size() == 10);
+  CHECK(*copies.begin() == 1);
+}
+
+TEST_CASE("every conduct occurs, and a handler is honest at last") {
+  std::set<Conduct> met;
+  for (std::uint64_t key = 0; key < 20'000; ++key) {
+    for (const bool is_hot : {false, true}) {
+      met.insert(conduct_of(1, {.key = key}, is_hot, 1));
+      CHECK(conduct_of(1, {.key = key, .tries = 21}, is_hot, 1) == Conduct::honest);
+      CHECK(conduct_of(1, {.key = key}, is_hot, 11) == Conduct::honest);
+    }
+  }
+  CHECK(met.size() == static_cast<std::size_t>(Conduct::closes_session) + 1);
+}
+
+TEST_CASE("what broker and worker say to each other arrives whole, or not at all") {
+  const Assignment assignment{.number = 3,
+                              .is_batch = true,
+                              .skips_failures = true,
+                              .death = Death::near_commit,
+                              .arrivals = {{.key = 5, .copy = 2, .tries = 1}, {.key = 6, .is_altered = true}}};
+  const auto assigned = read_assignment(to_line(assignment));
+  REQUIRE(assigned);
+  CHECK(assigned->number == 3);
+  CHECK(assigned->is_batch);
+  CHECK(assigned->skips_failures);
+  CHECK(assigned->death == Death::near_commit);
+  CHECK(assigned->arrivals == assignment.arrivals);
+
+  const Reply reply{
+      .number = 3,
+      .answers = {{.outcome = Outcome::consumed, .action = Action::acknowledge, .stored = "1-2"},
+                  {.outcome = Outcome::failed,
+                   .action = Action::redeliver,
+                   .failure = Failure::unexpected,
+                   .why = "not UTF-8: \xff"}},
+      .met = {.retries = 1, .deadlocks = 2, .lock_timeouts = 3, .connections_lost = 4, .transactions_lost = 5}};
+  const std::string line = to_line(reply);
+  const auto replied = read_reply(line);
+  REQUIRE(replied);
+  REQUIRE(replied->answers.size() == 2);
+  CHECK(replied->answers[0].outcome == Outcome::consumed);
+  CHECK(replied->answers[0].action == Action::acknowledge);
+  CHECK(replied->answers[0].stored == "1-2");
+  CHECK(replied->answers[1].failure == Failure::unexpected);
+  CHECK_FALSE(replied->answers[1].stored);
+  CHECK(replied->met.retries == 1);
+  CHECK(replied->met.deadlocks == 2);
+  CHECK(replied->met.lock_timeouts == 3);
+  CHECK(replied->met.connections_lost == 4);
+  CHECK(replied->met.transactions_lost == 5);
+
+  for (std::size_t length = 0; length + 1 < line.size(); ++length) {  // the last is the line feed
+    CHECK_FALSE(read_reply(line.substr(0, length)));
+  }
+}
