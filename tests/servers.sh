@@ -165,15 +165,16 @@ start_mariadb() {
   port=$(free_port)
   printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
-  "${as_user[@]}" mkdir "$data"
-  if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --skip-test-db \
+  # A starting server clears its folder of temporary tables, another server's included.
+  "${as_user[@]}" mkdir "$data" "$folder/mariadb-tmp"
+  if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --tmpdir="$folder/mariadb-tmp" --skip-test-db \
       --auth-root-authentication-method=normal >"$folder/mariadb-install.log" 2>&1; then
     cat "$folder/mariadb-install.log" >&2
     return 1
   fi
   # The binary log is on as it is in production, and makes a commit a two-phase one.
   run mariadb "${start[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
-    --pid-file="$folder/mariadb.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
+    --pid-file="$folder/mariadb.pid" --tmpdir="$folder/mariadb-tmp" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
     --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --binlog-format=ROW --sync-binlog=1 \
     --server-id=1 --max-connections=300 "${mariadb_options[@]}" >"$folder/mariadb.log" 2>&1 &
   mariadb_pid=$!
