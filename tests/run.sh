@@ -8,19 +8,21 @@
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
 #   --no-lint        without clang-format and clang-tidy
+#   --long           with what takes long: storms of ten minutes instead of half a minute
 #   --jobs N         build with N processes; as many as there are processors by default
 #   --help
 #
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
-# starts the servers and ends them. A run of everything also checks the format (clang-format) and
-# lints (clang-tidy); one with any of the options above but --jobs does not.
+# starts the servers and ends them. A run of everything, unless one of --database and --test limits it, also
+# lets a storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
+# (clang-format) and lints (clang-tidy) besides.
 #
 # If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user who may
 # do everything), the tests run there as well.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 jobs=$(nproc) filter=
+preset=dev lint=1 storm=1 long= jobs=$(nproc) filter=
 databases=()
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
@@ -34,15 +36,16 @@ while [ $# -gt 0 ]; do
         *) wrong "unknown database '${2:-}'" ;;
       esac
       databases+=("$2")
-      lint=
+      lint= storm=
       shift
       ;;
-    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
+    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint= storm=; shift ;;
     --asan | --tsan | --clang)
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
       preset=${1#--} lint=
       ;;
     --no-lint) lint= ;;
+    --long) long=1 ;;
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || wrong "--jobs needs a number"; jobs=$2; shift ;;
     --help | -h) usage; exit 0 ;;
     *) wrong "unknown option $1" ;;
@@ -91,7 +94,7 @@ pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,conformance,faults,cli_tests}; do
+  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests}; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))
@@ -121,9 +124,23 @@ if grep -qE '\*\*\*(Skipped|Not Run)' "$log"; then
 fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }
 
-if [ -n "$lint" ]; then
+# The storm waits for disks and servers that restart; the linter needs the processors meanwhile.
+if [ -n "$storm" ]; then
+  step "Storm${lint:+, and lint (clang-tidy) meanwhile}"
+  run=("$root/tests/storm.sh")
+  if [ -n "$long" ]; then run+=(--seconds 600); fi
+  # Under a sanitizer less happens in the same time.
+  case $preset in asan | tsan) if [ -z "$long" ]; then run+=(--seconds 10 --restarts 2); fi ;; esac
+  "${run[@]}" "$build" >"$log" 2>&1 &
+  storm_pid=$!
+elif [ -n "$lint" ]; then
   step "Lint (clang-tidy)"
-  "$root/tests/lint.sh" "$build" "$jobs"
 fi
+if [ -n "$lint" ]; then "$root/tests/lint.sh" "$build" "$jobs" || status=$?; fi
+if [ -n "$storm" ]; then
+  wait "$storm_pid" || status=$?
+  cat "$log"
+fi
+[ $status = 0 ] || { step "FAILED"; exit $status; }
 
 step "All passed"

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Runs txinbox-torture on SQLite, MariaDB with and without its binary log, and PostgreSQL, all at the same
+# time, while the servers are killed (SIGKILL) and started again.
+#
+# Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
+#   --seconds N    how long each storm lasts; 30 by default
+#   --restarts N   how often each server is killed at least, also beyond that time; 5 by default
+#   --database NAME  sqlite3, mariadb, mariadb-no-binlog or postgresql only; may be repeated
+#
+# Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
+# consumer that is broken on purpose must be found out on it.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+seconds=30 restarts=5 on_server=
+databases=()
+while [ $# -gt 1 ]; do
+  case $1 in
+    --seconds) seconds=$2 ;;
+    --restarts) restarts=$2 ;;
+    --database) databases+=("$2") ;;
+    --on-server) on_server=$2 ;;
+    *) echo "storm.sh: unknown option $1" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+[ $# = 1 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }
+build=$(cd "$1" && pwd)
+[ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb mariadb-no-binlog postgresql)
+txinbox=$build/src/cli/txinbox torture=$build/src/torture/txinbox-torture
+
+fail() { echo "storm.sh: $*" >&2; exit 1; }
+
+# storm ARGUMENT...: on the database that TXINBOX_DB names.
+storm() {
+  local status=0
+  "$txinbox" migrate >/dev/null
+  "$torture" --duration "${seconds}s" "$@" || status=$?
+  [ $status = 0 ] || fail "the storm ended with status $status"
+}
+
+# A checker that cannot fail proves nothing.
+find_out_broken() {
+  local kind status
+  for kind in dedup acknowledge; do
+    status=0
+    "$torture" --keys 100 --break $kind >/dev/null 2>&1 || status=$?
+    [ $status = 1 ] || fail "the checker does not find what --break $kind does (status $status)"
+    "$torture" --remove-leftovers >/dev/null
+  done
+}
+
+# The parts of a URL of servers.sh, for the database's own client, which must not see the password as an
+# argument.
+part() { sed -n 's|^[a-z]*://txinbox:\([^@]*\)@127.0.0.1:\([0-9]*\)/\(.*\)$|\'"$1"'|p' <<<"$TXINBOX_DB"; }
+
+ask_mariadb() {
+  MYSQL_PWD=$(part 1) mariadb --no-defaults -h 127.0.0.1 -P "$(part 2)" -u txinbox --batch --skip-column-names -e "$1"
+}
+
+ask_postgresql() { PGPASSWORD=$(part 1) psql -X -q -A -t -h 127.0.0.1 -p "$(part 2)" -U txinbox -c "$1" postgres; }
+
+# nothing_left WHAT CLIENT QUERY: the query must find no row.
+nothing_left() {
+  local found
+  found=$("$2" "$3") || fail "the server cannot be asked for $1"
+  [ -z "$found" ] || fail "left on the server: $1: $found"
+}
+
+others="backend_type = 'client backend' and pid <> pg_backend_pid()"
+
+case $on_server in
+  mariadb | mariadb-no-binlog)
+    export TXINBOX_DB=$TXINBOX_TEST_MARIADB_URL
+    [ "$(ask_mariadb 'select @@log_bin')" = "$([ "$on_server" = mariadb ] && echo 1 || echo 0)" ] || fail "binary log"
+    storm --command "$TXINBOX_TEST_MARIADB_RESTART" --command-every 3s --command-at-least "$restarts"
+    nothing_left "prepared transactions" ask_mariadb "xa recover"
+    nothing_left "open transactions" ask_mariadb "select * from information_schema.innodb_trx"
+    nothing_left "locks" ask_mariadb "select * from information_schema.innodb_locks"
+    find_out_broken
+    exit
+    ;;
+  postgresql)
+    export TXINBOX_DB=$TXINBOX_TEST_POSTGRESQL_URL
+    storm --command "$TXINBOX_TEST_POSTGRESQL_RESTART" --command-every 3s --command-at-least "$restarts"
+    nothing_left "prepared transactions" ask_postgresql "select * from pg_prepared_xacts"
+    nothing_left "open transactions" ask_postgresql \
+      "select * from pg_stat_activity where $others and xact_start is not null"
+    nothing_left "locks" ask_postgresql \
+      "select * from pg_locks where pid in (select pid from pg_stat_activity where $others)"
+    find_out_broken
+    exit
+    ;;
+esac
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+
+# The storm on one database, from the start of its server to the end.
+run() {
+  local again=("$0" --seconds "$seconds" --restarts "$restarts" --on-server "$1" "$build")
+  case $1 in
+    sqlite3)
+      export TXINBOX_DB=sqlite://$folder/storm.db
+      storm
+      find_out_broken
+      ;;
+    mariadb) "$root/tests/servers.sh" --mariadb --restartable -- "${again[@]}" ;;
+    mariadb-no-binlog)
+      "$root/tests/servers.sh" --mariadb --restartable --mariadb-option --skip-log-bin -- "${again[@]}"
+      ;;
+    # Its deadlocks are looked for after a second by default, in which little else happens.
+    postgresql)
+      "$root/tests/servers.sh" --postgresql --restartable --postgresql-option deadlock_timeout=100ms \
+        --postgresql-option max_prepared_transactions=10 -- "${again[@]}"
+      ;;
+    *) fail "unknown database $1" ;;
+  esac
+}
+
+pids=()
+for database in "${databases[@]}"; do
+  run "$database" >"$folder/$database.log" 2>&1 &
+  pids+=($!)
+done
+status=0
+for i in "${!databases[@]}"; do
+  ended=0
+  wait "${pids[$i]}" || ended=$?
+  printf '\n-- %s\n' "${databases[$i]}"
+  cat "$folder/${databases[$i]}.log"
+  [ $ended = 0 ] || status=1
+done
+exit $status
