@@ -51,6 +51,11 @@ std::optional<std::string_view> cut(std::string_view& text, char mark) {
   return before;
 }
 
+bool is_word(std::string_view name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
 void parse_parameters(std::string_view query, Url& url) {
   while (!query.empty()) {
     std::string_view one = query;
@@ -61,9 +66,23 @@ void parse_parameters(std::string_view query, Url& url) {
     }
     if (one.empty()) continue;
     const auto name = cut(one, '=');
-    if (!name || name->empty()) refuse("has a parameter without a name or a value after '?'");
-    url.parameters.emplace_back(decode(*name), decode(one));
+    if (!name) refuse("has a parameter without a value after '?'");
+    std::string decoded = decode(*name);
+    // It becomes part of a connection string, where a blank would begin another parameter.
+    if (!is_word(decoded)) refuse("has a parameter whose name is not of letters, digits and underscores");
+    url.parameters.emplace_back(std::move(decoded), decode(one));
   }
+}
+
+/// An '@' behind the authority: more likely than not the password before it holds a bare '/' or '?', and its
+/// rest would be taken for names, which errors tell.
+void refuse_stray_at(std::string_view text, std::string_view scheme) {
+  if (scheme == "sqlite" || scheme == "sqlite3") return;  // part of a file's name
+  const std::size_t end = text.starts_with("//") ? text.find_first_of("/?", 2) : 0;
+  if (end == std::string_view::npos || text.find('@', end) == std::string_view::npos) return;
+  refuse(
+      "has an '@' that does not stand directly before the host (write %40 for it, and in a password %2F for '/' "
+      "and %3F for '?')");
 }
 
 void parse_authority(std::string_view authority, Url& url) {
@@ -83,7 +102,8 @@ void parse_authority(std::string_view authority, Url& url) {
     const std::size_t end = authority.find(']');
     if (end == std::string_view::npos) refuse("has a '[' without a ']' in its host");
     url.host = std::string(authority.substr(1, end - 1));
-    colon = authority.find(':', end);
+    if (end + 1 < authority.size()) colon = end + 1;
+    if (colon != std::string_view::npos && authority[colon] != ':') refuse("has more than a port behind its ']'");
   } else {
     colon = authority.rfind(':');
     url.host = decode(authority.substr(0, colon));
@@ -108,6 +128,7 @@ Url parse_url(std::string_view text) {
     url.path = std::string(text);
     return url;
   }
+  refuse_stray_at(text, url.scheme);
   std::string_view rest = text;
   if (const auto before_query = cut(rest, '?')) {
     parse_parameters(rest, url);

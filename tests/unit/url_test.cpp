@@ -52,9 +52,11 @@ TEST_CASE("what stands behind soci: is not decoded") {
 }
 
 TEST_CASE("a malformed URL is refused, and its text is not repeated") {
-  for (const char* text : {"", "orders.db", ":x", "mysql://u:secret@host:port/db", "mysql://u:secret@host:0/db",
-                           "mysql://u:secret@host:70000/db", "mysql://u:secret%zz@host/db",
-                           "mysql://u:secret%00@host/db", "mysql://u:secret@[::1/db", "mysql://u:secret@h/db?x"}) {
+  for (const char* text :
+       {"", "orders.db", ":x", "mysql://u:secret@host:port/db", "mysql://u:secret@host:0/db",
+        "mysql://u:secret@host:70000/db", "mysql://u:secret%zz@host/db", "mysql://u:secret%00@host/db",
+        "mysql://u:secret@[::1/db", "mysql://u:secret@h/db?x", "mysql://u:secret@[::1]x:3306/db",
+        "postgresql://u:secret@h/db?=x", "postgresql://u:secret@h/db?a%20b=x", "postgresql://u:secret@h/db?a'=x"}) {
     CAPTURE(text);
     try {
       (void)parse_url(text);
@@ -64,6 +66,22 @@ TEST_CASE("a malformed URL is refused, and its text is not repeated") {
       CHECK(std::string(e.what()).find("secret") == std::string::npos);
     }
   }
+}
+
+TEST_CASE("a password with a bare slash or question mark is refused, not taken for other parts") {
+  for (const char* text : {"mysql://u:1/secret@h/db", "mysql://u:1?secret=x@h/db", "postgresql://u:1/@secret@h/db",
+                           "postgresql://u:a@b/secret@h/db", "mysql:u:secret@h/db"}) {
+    CAPTURE(text);
+    try {
+      (void)parse_url(text);
+      FAIL("it was taken");
+    } catch (const Error& e) {
+      CHECK(std::string(e.what()).find("secret") == std::string::npos);
+    }
+  }
+  CHECK(parse_url("postgresql://h/d%40b?options=%40").path == "d@b");
+  CHECK(parse_url("sqlite:///var/a@b.db").path == "var/a@b.db");
+  CHECK(parse_url("mysql://u:p@ss@h/db").password == "p@ss");
 }
 
 TEST_CASE("a URL that no database takes is refused, and its password is not repeated") {
