@@ -169,10 +169,10 @@ class Lexer {
     const auto end = sql_.find(tag, tag_end + 1);
     if (end == std::string_view::npos) refuse(fmt::format("a {} is not closed", tag));
     // SOCI's parser knows no dollar quotes: the same string as '…', or as E'…' where a backslash in
-    // '…' could be read as an escape.
+    // '…' could be read as an escape. The blank keeps what stands before it (U&) from being its prefix.
     const auto inner = sql_.substr(tag_end + 1, end - tag_end - 1);
     const bool escapes = inner.find('\\') != std::string_view::npos;
-    std::string text = escapes ? " E'" : "'";
+    std::string text = escapes ? " E'" : " '";
     for (char c : inner) {
       if (c == '\'' || c == '\\') text += c;
       text += c;
@@ -198,8 +198,10 @@ class Lexer {
     if (on(Database::postgresql) && (peek() == 'e' || peek() == 'E') && peek(1) == '\'') {
       return string_literal(true, 1);
     }
+    // Behind a number, a dollar begins a dollar quote.
+    const bool with_dollars = !(on(Database::postgresql) && is_digit(peek()));
     std::size_t end = at_ + 1;
-    while (end < sql_.size() && (continues_name(sql_[end]) || sql_[end] == '$')) ++end;
+    while (end < sql_.size() && (continues_name(sql_[end]) || (with_dollars && sql_[end] == '$'))) ++end;
     emit_as_is(Token::Kind::word, end);
   }
 

@@ -72,7 +72,12 @@ Statement build(const std::vector<Token>& tokens, const Dialect& dialect) {
   std::vector<std::pair<std::size_t, std::string>> placeholders;
   for (const auto& token : tokens) {
     if (token.kind == Token::Kind::space) {
-      if (!statement.text.ends_with(' ')) statement.text += ' ';
+      // A comment behind MySQL's 5--#: with a blank in its place it would begin another one there.
+      if (statement.text.ends_with("--")) {
+        statement.text += "/**/";
+      } else if (!statement.text.ends_with(' ')) {
+        statement.text += ' ';
+      }
       continue;
     }
     if (token.kind == Token::Kind::placeholder) {
@@ -82,7 +87,10 @@ Statement build(const std::vector<Token>& tokens, const Dialect& dialect) {
         statement.names.push_back(token.text);
       }
     }
-    statement.text += token.text;
+    std::string_view text = token.text;
+    const bool has_blank = statement.text.empty() || statement.text.ends_with(' ');
+    if (has_blank && text.starts_with(' ')) text.remove_prefix(1);  // of a rewritten string
+    statement.text += text;
   }
   if (dialect.database != Database::sqlite3 && soci_placeholders(statement.text, dialect.database) != placeholders) {
     refuse(tokens.front(),

@@ -89,13 +89,20 @@ TEST_CASE("MySQL's comments and strings are read as MySQL does") {
   CHECK(statements("select '\\' ; select :x", plain) == Strings{"select '\\'", "select :x"});
 }
 
+TEST_CASE("what stands in a comment's place begins nothing new") {
+  CHECK(statements("select 5--# x\n:y", Database::mysql) == Strings{"select 5--/**/ :y"});
+  CHECK(statements("select 5--/* x */:y", Database::mysql) == Strings{"select 5--/**/:y"});
+  CHECK(statements("select U&$$a$$, 1$$b$$", Database::postgresql) == Strings{"select U& 'a', 1 'b'"});
+  CHECK(statements("$$a$$; select $$$$ $$b$$", Database::postgresql) == Strings{"'a'", "select '' 'b'"});
+}
+
 TEST_CASE("PostgreSQL's casts and strings are read as PostgreSQL does") {
   CHECK(statements("select :x::jsonb, 1::int, '1' :: text", Database::postgresql) ==
         Strings{"select :x::jsonb, 1::int, '1' :: text"});
   CHECK(statements("do $$ begin x := 'it'; y := :z; end $$; select :x", Database::postgresql) ==
         Strings{"do ' begin x := ''it''; y := :z; end '", "select :x"});
   CHECK(names("do $f$ ; :z $$ $f$; select :x", Database::postgresql) == Strings{"x"});
-  CHECK(statements(R"(select $$a\b$$)", Database::postgresql) == Strings{R"(select  E'a\\b')"});
+  CHECK(statements(R"(select $$a\b$$)", Database::postgresql) == Strings{R"(select E'a\\b')"});
   CHECK(statements(R"(select E'it\'s :x\\', :y)", Database::postgresql) == Strings{R"(select E'it''s :x\\', :y)"});
   CHECK(statements(R"(select 'a\', :y)", Database::postgresql) == Strings{R"(select 'a\', :y)"});
   CHECK(statements("select a ? 'b' and a @> :x", Database::postgresql) == Strings{"select a ? 'b' and a @> :x"});
