@@ -31,11 +31,13 @@ class TreeBuilder {
     return add(std::move(v)) != nullptr;
   }
 
-  bool number_integer(std::int64_t value) { return add_integer(value); }
+  // Of integers with a minus sign, so that 0 is -0.
+  bool number_integer(std::int64_t value) { return add_integer(value, value == 0 ? "-0" : std::to_string(value)); }
 
   bool number_unsigned(std::uint64_t value) {
-    if (value <= static_cast<std::uint64_t>(INT64_MAX)) return add_integer(static_cast<std::int64_t>(value));
-    return add_number(std::to_string(value));
+    std::string text = std::to_string(value);
+    if (value > static_cast<std::uint64_t>(INT64_MAX)) return add_number(std::move(text));
+    return add_integer(static_cast<std::int64_t>(value), std::move(text));
   }
 
   bool number_float(long double /*value*/, const std::string& text) { return add_number(text); }
@@ -81,6 +83,10 @@ class TreeBuilder {
   }
 
   JsonValue* add(JsonValue value) {
+    if (++count_ > max_json_values) {
+      error = fmt::format("more than {} values", max_json_values);
+      return nullptr;
+    }
     if (open_.empty()) {
       root = std::move(value);
       return &root;
@@ -89,11 +95,11 @@ class TreeBuilder {
     return &open_.back()->items.back();
   }
 
-  bool add_integer(std::int64_t value) {
+  bool add_integer(std::int64_t value, std::string text) {
     JsonValue v;
     v.kind = JsonValue::Kind::integer;
     v.integer = value;
-    v.text = std::to_string(value);
+    v.text = std::move(text);
     return add(std::move(v)) != nullptr;
   }
 
@@ -115,7 +121,9 @@ class TreeBuilder {
       v.names.reserve(8);
       v.items.reserve(8);
     }
-    open_.push_back(add(std::move(v)));
+    JsonValue* const added = add(std::move(v));
+    if (added == nullptr) return false;
+    open_.push_back(added);
     seen_.emplace_back();
     return true;
   }
@@ -126,6 +134,7 @@ class TreeBuilder {
     return true;
   }
 
+  std::size_t count_ = 0;                    // of values
   std::vector<JsonValue*> open_;             // each is the last item of the one before: none moves
   std::vector<std::set<std::string>> seen_;  // the names of each open object, where there are many
 };

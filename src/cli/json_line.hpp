@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -33,10 +34,14 @@ struct JsonValue {
 /// How deep arrays and objects may nest, so that no line can exhaust the stack.
 inline constexpr int max_json_depth = 256;
 
+/// How many values a line may hold, its arrays and objects among them: each takes many times the memory
+/// that its text does.
+inline constexpr std::size_t max_json_values = 1'000'000;
+
 /// One line as a JSON object.
 ///
 /// Errors: `LineError` when it is not valid UTF-8, not valid JSON (RFC 8259; a lone surrogate is not),
-///         not an object, nested too deeply, or names a member twice.
+///         not an object, nested too deeply, of too many values, or names a member twice.
 JsonValue parse_json_line(std::string_view line);
 
 /// The value as JSON text without spaces; numbers as they stood in the line.

@@ -29,7 +29,7 @@ std::string key(const std::string& key_template, const std::string& line) {
 TEST_CASE("a line's numbers keep the text that they had") {
   const std::string line =
       R"({"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551615,)"
-      R"("d":123456789012345678901234567890,"e":1.0,"f":0.1234567890123456789,"g":1e400,"h":-0.0,"i":1E+5})";
+      R"("d":123456789012345678901234567890,"e":1.0,"f":0.1234567890123456789,"g":1e400,"h":-0.0,"i":1E+5,"j":-0})";
   const JsonValue root = parse_json_line(line);
   CHECK(to_json_text(root) == line);
   CHECK(root.find("a")->kind == JsonValue::Kind::integer);
@@ -37,6 +37,8 @@ TEST_CASE("a line's numbers keep the text that they had") {
   CHECK(root.find("b")->integer == -9223372036854775807LL - 1);
   CHECK(root.find("c")->kind == JsonValue::Kind::number);
   CHECK(root.find("g")->text == "1e400");
+  CHECK(root.find("j")->kind == JsonValue::Kind::integer);
+  CHECK(key("/j", line) == "-0");
 }
 
 TEST_CASE("nested JSON is written as it was, in the order it had") {
@@ -89,6 +91,17 @@ TEST_CASE("nesting is limited, so that no line exhausts the stack") {
   CHECK(refusal(nested(max_json_depth - 1)).empty());
   CHECK(refusal(nested(max_json_depth)) == "arrays and objects nest deeper than 256");
   CHECK(refusal(nested(1'000'000)) == "arrays and objects nest deeper than 256");
+}
+
+TEST_CASE("the number of values is limited, so that no line exhausts the memory") {
+  auto with_ones = [](std::size_t count) {
+    std::string line = R"({"a":[1)";
+    for (std::size_t i = 1; i < count; ++i) line += ",1";
+    return line + "]}";
+  };
+  CHECK(refusal(with_ones(max_json_values - 2)).empty());  // besides the object and the array
+  CHECK(refusal(with_ones(max_json_values - 1)) == "more than 1000000 values");
+  CHECK(refusal(R"({"a":)" + with_ones(max_json_values - 2) + "}") == "more than 1000000 values");
 }
 
 TEST_CASE("a JSON Pointer finds what RFC 6901 says") {
