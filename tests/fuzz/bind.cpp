@@ -1,0 +1,121 @@
+// The values for the SQL: each comes from the member or pointer that is meant, and none loses anything.
+//
+// Input: the dialect's name, the placeholders' names, the --bind options (both with blanks between them), and
+// a line of JSON.
+
+#include "cli/bind.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "cli/usage_error.hpp"
+#include "dialects.hpp"
+#include "fuzz.hpp"
+
+using namespace txinbox::fuzz;
+using namespace txinbox::cli;
+
+namespace {
+
+std::vector<std::string> words(std::string_view text) {
+  std::vector<std::string> result;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    if (end != 0) result.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
+// The value as text that the database can make of it what the line said.
+void claim_holds(const BoundValue& bound, const JsonValue& value) {
+  switch (value.kind) {
+    case JsonValue::Kind::null:
+      return claim(std::holds_alternative<std::monostate>(bound), "null is NULL");
+    case JsonValue::Kind::boolean:
+      if (const auto* text = std::get_if<std::string>(&bound)) {
+        return claim(*text == (value.boolean ? "true" : "false"), "a boolean keeps its value");
+      }
+      return claim(std::get<long long>(bound) == (value.boolean ? 1 : 0), "a boolean keeps its value");
+    case JsonValue::Kind::integer:
+      return claim(std::get<long long>(bound) == value.integer, "an integer keeps its value");
+    case JsonValue::Kind::number:
+      if (const auto* big = std::get_if<unsigned long long>(&bound)) {
+        return claim(std::to_string(*big) == value.text, "an unsigned integer keeps its value");
+      }
+      if (const auto* real = std::get_if<double>(&bound)) {
+        return claim(*real == std::strtod(value.text.c_str(), nullptr), "a real is the nearest double");
+      }
+      return claim(std::get<std::string>(bound) == value.text, "another number keeps its text");
+    case JsonValue::Kind::string:
+      return claim(std::get<std::string>(bound) == value.text, "a string keeps its characters");
+    case JsonValue::Kind::array:
+    case JsonValue::Kind::object:
+      return claim(std::get<std::string>(bound) == to_json_text(value), "the rest is JSON text");
+  }
+}
+
+bool is_refusable(const JsonValue& value, const Dialect& dialect) {
+  return value.kind == JsonValue::Kind::string && value.text.find('\0') != std::string::npos &&
+         (dialect.database == Database::postgresql ||
+          (dialect.database == Database::mysql && !dialect.backslash_escapes));
+}
+
+// The pointer that an option gives a name; none: the member of that name.
+std::optional<JsonPointer> pointer_of(const std::string& name, const std::vector<std::string>& options) {
+  for (const auto& option : options) {
+    if (option.starts_with(name + "=")) return JsonPointer(option.substr(name.size() + 1));
+  }
+  return std::nullopt;
+}
+
+bool is_wrong(const std::vector<std::string>& names, const std::vector<std::string>& options) {
+  std::vector<std::string> seen;
+  for (const auto& option : options) {
+    const auto equals = option.find('=');
+    if (equals == std::string::npos) return true;
+    const std::string name = option.substr(0, equals);
+    if (std::find(names.begin(), names.end(), name) == names.end()) return true;
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return true;
+    seen.push_back(name);
+    if (!unless_refused<UsageError>([&] { return JsonPointer(option.substr(equals + 1)); })) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
+  const auto dialect = dialect_named(fields.line());
+  if (!dialect) return 0;
+  Script script;
+  for (auto& name : words(fields.line())) {
+    if (!script.uses(name)) script.names.push_back(std::move(name));
+  }
+  const auto options = words(fields.line());
+  const auto binder = unless_refused<UsageError>([&] { return Binder(script, options); });
+  claim(binder.has_value() != is_wrong(script.names, options), "only options that cannot be meant are refused");
+  const auto line = fields.rest();
+  const auto root = unless_refused<LineError>([&] { return parse_json_line(line); });
+  if (!binder || !root) return 0;
+
+  const auto values = unless_refused<LineError>([&] { return binder->bind(*root, line, *dialect); });
+  bool refusable = false;
+  for (std::size_t i = 0; i < script.names.size(); ++i) {
+    const auto pointer = pointer_of(script.names[i], options);
+    if (pointer && pointer->is_whole()) {
+      if (values) claim(std::get<std::string>(values->at(i)) == line, "the empty pointer is the line");
+      continue;
+    }
+    const JsonValue* value = pointer ? pointer->find(*root) : root->find(script.names[i]);
+    refusable = refusable || value == nullptr || is_refusable(*value, *dialect);
+    if (values) {
+      claim(value != nullptr, "nothing is bound that the line does not have");
+      claim_holds(values->at(i), *value);
+    }
+  }
+  claim(values.has_value() != refusable, "a line is refused for what it lacks");
+  return 0;
+}

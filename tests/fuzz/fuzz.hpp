@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace txinbox::fuzz {
+
+/// Ends the process when it does not hold, so that the fuzzer keeps the input.
+inline void claim(bool holds, std::string_view what) {
+  if (holds) return;
+  std::fprintf(stderr, "claim broken: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+/// An input taken apart at its line feeds, so that a person can write and read it.
+class Fields {
+ public:
+  Fields(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
+
+  bool empty() const { return rest_.empty(); }
+
+  std::string_view line() {
+    const auto end = rest_.find('\n');
+    const auto line = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    return line;
+  }
+
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+/// What `make` gives, or nothing when it refuses with `Refusal`. Anything else that it throws is a
+/// finding.
+template <class Refusal, class Make>
+auto unless_refused(Make make) -> std::optional<decltype(make())> {
+  try {
+    return make();
+  } catch (const Refusal&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace txinbox::fuzz
+
+/// One run of a target. Each target is a file of its own, and defines it.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

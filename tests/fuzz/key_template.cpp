@@ -1,0 +1,120 @@
+// A key template: its key is its literals and the values in order, and no two lines with other values have
+// one key as long as the values hold nothing of the literals between them.
+//
+// Input: the template, then two lines of JSON.
+
+#include "cli/key_template.hpp"
+
+#include <vector>
+
+#include "cli/usage_error.hpp"
+#include "fuzz.hpp"
+
+using namespace txinbox::fuzz;
+using namespace txinbox::cli;
+
+namespace {
+
+struct Part {
+  bool is_pointer;
+  std::string text;
+};
+
+// The template as docs/command.md describes it, read from behind each brace.
+std::optional<std::vector<Part>> parts_of(std::string_view text) {
+  if (text.starts_with('/')) return std::vector<Part>{{true, std::string(text)}};
+  std::vector<Part> parts{{false, ""}};
+  while (!text.empty()) {
+    if (text.starts_with("{{") || text.starts_with("}}")) {
+      parts.back().text += text[0];
+      text.remove_prefix(2);
+    } else if (text[0] == '}') {
+      return std::nullopt;
+    } else if (text[0] == '{') {
+      const auto end = text.find('}');
+      if (end == std::string_view::npos || end == 1) return std::nullopt;
+      parts.push_back({true, std::string(text.substr(1, end - 1))});
+      parts.push_back({false, ""});
+      text.remove_prefix(end + 1);
+    } else {
+      parts.back().text += text[0];
+      text.remove_prefix(1);
+    }
+  }
+  if (parts.size() == 1) return std::nullopt;
+  return parts;
+}
+
+struct Made {
+  std::string key;
+  std::vector<std::string> values;  // of the pointers
+};
+
+// None where a pointer points to no scalar.
+std::optional<Made> make(const std::vector<Part>& parts, const JsonValue& line) {
+  Made made;
+  for (const auto& part : parts) {
+    if (!part.is_pointer) {
+      made.key += part.text;
+      continue;
+    }
+    const JsonValue* value = JsonPointer(part.text).find(line);
+    if (value == nullptr || !value->is_scalar()) return std::nullopt;
+    const bool is_boolean = value->kind == JsonValue::Kind::boolean;
+    made.values.push_back(is_boolean ? (value->boolean ? "true" : "false") : value->text);
+    made.key += made.values.back();
+  }
+  return made;
+}
+
+// Whether something stands between any two pointers.
+bool has_separators(const std::vector<Part>& parts) {
+  for (std::size_t i = 2; i + 2 < parts.size(); i += 2) {
+    if (parts[i].text.empty()) return false;
+  }
+  return true;
+}
+
+bool holds_some_of(const Made& made, const std::vector<Part>& parts) {
+  for (const auto& part : parts) {
+    if (part.is_pointer) continue;
+    for (const auto& value : made.values) {
+      if (value.find_first_of(part.text) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
+  const auto text = fields.line();
+  const auto tried = unless_refused<UsageError>([&] { return KeyTemplate(text); });
+  const auto parts = parts_of(text);
+  if (!tried) {
+    bool wrong = !parts;
+    for (const auto& part : parts.value_or(std::vector<Part>{})) {
+      wrong = wrong || (part.is_pointer && !unless_refused<UsageError>([&] { return JsonPointer(part.text); }));
+    }
+    claim(wrong, "a template is refused for a brace or a pointer");
+    return 0;
+  }
+  claim(parts.has_value(), "what is taken is a template");
+
+  std::vector<Made> keys;
+  for (int i = 0; i < 2; ++i) {
+    const auto line = unless_refused<LineError>([&, json = fields.line()] { return parse_json_line(json); });
+    if (!line) return 0;
+    const auto expected = make(*parts, *line);
+    const auto key = unless_refused<LineError>([&] { return tried->key(*line); });
+    claim(key.has_value() == expected.has_value(), "a line has a key where all pointers point to scalars");
+    if (!key) return 0;
+    claim(*key == expected->key, "a key is the literals and the values in order");
+    keys.push_back(*expected);
+  }
+  if (has_separators(*parts) && !holds_some_of(keys[0], *parts) && !holds_some_of(keys[1], *parts)) {
+    claim((keys[0].key == keys[1].key) == (keys[0].values == keys[1].values), "other values make another key");
+  }
+  return 0;
+}

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/sql_script.hpp"
+
+namespace txinbox::fuzz {
+
+/// Claims that SQLite reads it as one statement, with the same placeholders.
+void claim_is_one_to_sqlite(const cli::Statement& statement);
+
+}  // namespace txinbox::fuzz

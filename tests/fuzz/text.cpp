@@ -1,0 +1,82 @@
+// Text from outside: what is UTF-8 to us is UTF-8 to iconv, keys keep to their limits, and nothing that is
+// printed can drive a terminal.
+
+#include "fuzz.hpp"
+#include "reference_utf8.hpp"
+
+#include <txinbox/error.hpp>
+
+#include "cli/utf8.hpp"
+#include "key.hpp"
+
+using namespace txinbox::fuzz;
+
+namespace {
+
+bool holds_control(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x20 || byte == 0x7F) return true;
+    if (byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0) return true;
+  }
+  return false;
+}
+
+// As long, and as wrong.
+std::string with_other_letters(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c > 0) c = 'x';
+  }
+  return result;
+}
+
+// `check` takes texts of `least` to `most` bytes.
+template <class Check>
+void claim_limits(std::string_view text, bool is_utf8, std::size_t least, std::size_t most, Check check) {
+  const bool good = is_utf8 && text.size() >= least && text.size() <= most && text.find('\0') == std::string_view::npos;
+  try {
+    check(text);
+    claim(good, "what is taken for a key is one");
+  } catch (const txinbox::Error& error) {
+    claim(!good, "a key is taken");
+    claim(error.code() == txinbox::ErrorCode::invalid_key, "a refused key has its code");
+    const std::string why = error.what();
+    try {
+      check(with_other_letters(text));
+    } catch (const txinbox::Error& other) {
+      claim(other.what() == why, "a refusal does not depend on what the key says");
+      return;
+    }
+    claim(false, "a refusal does not depend on what the key says");
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto reference = read_by_iconv(text);
+  const bool is_utf8 = reference.valid_bytes == text.size();
+
+  claim(txinbox::detail::is_utf8(text) == is_utf8, "the library's UTF-8 is iconv's");
+  const auto invalid = txinbox::cli::find_invalid_utf8(text);
+  claim((invalid == std::string_view::npos) == is_utf8, "the command's UTF-8 is iconv's");
+  if (is_utf8) {
+    claim(txinbox::cli::count_characters(text) == reference.characters, "the characters are iconv's");
+  } else {
+    claim(invalid == reference.valid_bytes, "the first invalid byte is where iconv stops");
+  }
+
+  using namespace txinbox::detail;
+  claim_limits(text, is_utf8, 1, 255, [](std::string_view key) { check_business_key(key); });
+  claim_limits(text, is_utf8, 1, 64, [](std::string_view name) { check_consumer(name); });
+  claim_limits(text, is_utf8, 0, 255,
+               [](std::string_view id) { check_message({.business_key = "k", .message_id = std::string(id)}); });
+
+  const std::string printed = txinbox::cli::printable(text);
+  claim(is_utf8_by_iconv(printed) && !holds_control(printed), "what is printed cannot drive a terminal");
+  claim((printed == text) == (is_utf8 && !holds_control(text)), "harmless text is printed as it is");
+  claim(is_utf8_by_iconv(txinbox::cli::text_or_hex(text)), "stored bytes are shown as UTF-8");
+  return 0;
+}

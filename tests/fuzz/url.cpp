@@ -1,0 +1,134 @@
+// A database URL: its parts come out as they went in, they reach libpq unchanged and alone, and a password
+// is seen for one and shows up nowhere else.
+//
+// Input: the scheme, user, password, host, port, path and parameters (name, value, …), a line each.
+
+#include "url.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+#include <txinbox/error.hpp>
+
+#include "cli/database_option.hpp"
+#include "fuzz.hpp"
+#include "libpq_options.hpp"
+
+using namespace txinbox::fuzz;
+using txinbox::detail::parse_url;
+using txinbox::detail::Url;
+
+namespace {
+
+constexpr std::string_view secret = "S3cr3tQz";
+
+struct Pieces {
+  explicit Pieces(Fields fields) {
+    for (auto* piece : {&scheme, &user, &password, &host, &port, &path}) *piece = std::string(fields.line());
+    while (!fields.empty()) {
+      std::string name(fields.line());
+      parameters.emplace_back(std::move(name), fields.line());
+    }
+  }
+
+  std::string scheme, user, password, host, port, path;
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+
+std::string encoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789aBcDeF";
+  std::string result;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0) {
+      result += c;
+    } else {
+      result += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    }
+  }
+  return result;
+}
+
+template <class Write>
+std::string url_of(const Pieces& p, std::string_view password, Write write) {
+  std::string url = p.scheme + "://";
+  if (!p.user.empty() || !password.empty()) url += write(p.user) + ":" + write(password) + "@";
+  url += write(p.host) + (p.port.empty() ? "" : ":" + p.port) + "/" + write(p.path);
+  char mark = '?';
+  for (const auto& [name, value] : p.parameters) {
+    url += mark + write(name) + "=" + write(value);
+    mark = '&';
+  }
+  return url;
+}
+
+bool is_scheme_of_server(std::string_view scheme) {
+  constexpr std::array<std::string_view, 4> schemes{"mysql", "mariadb", "postgresql", "postgres"};
+  return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
+}
+
+// What is percent-encoded comes out as it was.
+void claim_round_trip(const Pieces& p) {
+  const bool good = std::all_of(p.parameters.begin(), p.parameters.end(), [](auto& each) {
+    return !each.first.empty() && std::all_of(each.first.begin(), each.first.end(), [](char c) {
+      return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+    });
+  });
+  const std::string all = p.user + p.password + p.host + p.path;
+  const bool has_nul =
+      all.find('\0') != std::string::npos || std::any_of(p.parameters.begin(), p.parameters.end(), [](auto& each) {
+        return (each.first + each.second).find('\0') != std::string::npos;
+      });
+  const bool has_port =
+      p.port.empty() || (p.port.size() <= 5 && p.port.find_first_not_of("0123456789") == p.port.npos &&
+                         std::stoi(p.port) >= 1 && std::stoi(p.port) <= 65535);
+  if (!good || has_nul || !has_port) return;
+  const Url url = parse_url(url_of(p, p.password, encoded));
+  claim(url.scheme == p.scheme && url.user == p.user && url.password == p.password && url.host == p.host &&
+            url.port == p.port && url.path == p.path && url.parameters == p.parameters,
+        "a URL's parts are what was encoded");
+  if (p.scheme == "postgresql") claim_reaches_libpq(url);
+}
+
+// However a person writes it, a password's text is in no error and in no part but the password.
+void claim_secret_is_kept(const Pieces& p) {
+  const auto raw = [](std::string_view text) { return std::string(text); };
+  const std::string text = url_of(p, p.password + std::string(secret), raw);
+  try {
+    const Url url = parse_url(text);
+    claim(url.password.find(secret) != std::string::npos, "a password is the password");
+    std::string others = url.scheme + url.user + url.host + url.port + url.path;
+    for (const auto& [name, value] : url.parameters) others += name + value;
+    claim(others.find(secret) == std::string::npos, "no other part holds the password");
+    claim(txinbox::cli::holds_password(text), "a password is seen");
+  } catch (const txinbox::Error& error) {
+    claim(std::string_view(error.what()).find(secret) == std::string_view::npos, "no error holds the password");
+  }
+}
+
+// Any text at all.
+void claim_password_is_seen(std::string_view text) {
+  const auto url = unless_refused<txinbox::Error>([&] { return parse_url(text); });
+  if (!url || !is_scheme_of_server(url->scheme)) return;
+  bool has_password = !url->password.empty();
+  for (const auto& [name, value] : url->parameters)
+    has_password = has_password || (name == "password" && !value.empty());
+  if (!has_password) return;
+  claim(txinbox::cli::holds_password(text), "a password is seen");
+  claim(txinbox::cli::is_url_with_password("--db=" + std::string(text)), "a password is seen in an option");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  claim_password_is_seen({reinterpret_cast<const char*>(data), size});
+  const Pieces pieces(Fields(data, size));
+  if (!is_scheme_of_server(pieces.scheme)) return 0;
+  claim_round_trip(pieces);
+  const bool holds_secret =
+      std::string_view(reinterpret_cast<const char*>(data), size).find(secret) != std::string::npos;
+  if (!holds_secret) claim_secret_is_kept(pieces);
+  return 0;
+}
