@@ -8,22 +8,28 @@
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
 #   --no-lint        without clang-format and clang-tidy
-#   --long           with what takes long: storms of ten minutes instead of half a minute
+#   --long           with what takes long: every fault behind a handler's misbehaviour, storms of ten
+#                    minutes instead of half a minute, more fuzzing
 #   --jobs N         build with N processes; as many as there are processors by default
 #   --help
 #
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
-# starts the servers and ends them. A run of everything, unless one of --database and --test limits it, also
-# lets a storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
-# (clang-format) and lints (clang-tidy) besides.
+# starts the servers and ends them. A run of everything, which --database and --test limit, also lets a
+# storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
+# (clang-format), lints (clang-tidy) and fuzzes (tests/fuzz.sh) besides.
 #
 # If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user who may
 # do everything), the tests run there as well.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 storm=1 long= jobs=$(nproc) filter=
+preset=dev lint=1 long= jobs=$(nproc) filter=
 databases=()
+
+# With --long, one a line; each starts what it needs.
+long_steps=(
+  "tests/fuzz.sh --seconds 60"
+)
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 wrong() { echo "tests/run.sh: $* (try --help)" >&2; exit 2; }
@@ -36,10 +42,10 @@ while [ $# -gt 0 ]; do
         *) wrong "unknown database '${2:-}'" ;;
       esac
       databases+=("$2")
-      lint= storm=
+      lint=
       shift
       ;;
-    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint= storm=; shift ;;
+    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
     --asan | --tsan | --clang)
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
       preset=${1#--} lint=
@@ -52,6 +58,15 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+
+# Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
+everything= all=
+if [ -z "$filter" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
+if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
+if [ -n "$long" ]; then
+  [ -n "$all" ] || wrong "--long goes with a run of everything"
+  export TXINBOX_TEST_LONG=1
+fi
 
 step() { printf '\n== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
@@ -79,7 +94,7 @@ if [ ${#databases[@]} = 0 ]; then
   if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
   labels+=(unit)
   # A user's builds: neither a database nor a sanitizer changes them.
-  if [ $preset = dev ] && [ -z "$filter" ]; then labels+=(package); fi
+  if [ -n "$all" ]; then labels+=(package); fi
 fi
 for database in "${databases[@]}"; do
   case $database in
@@ -125,7 +140,7 @@ fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }
 
 # The storm waits for disks and servers that restart; the linter needs the processors meanwhile.
-if [ -n "$storm" ]; then
+if [ -n "$everything" ]; then
   step "Storm${lint:+, and lint (clang-tidy) meanwhile}"
   run=("$root/tests/storm.sh")
   if [ -n "$long" ]; then run+=(--seconds 600); fi
@@ -137,10 +152,23 @@ elif [ -n "$lint" ]; then
   step "Lint (clang-tidy)"
 fi
 if [ -n "$lint" ]; then "$root/tests/lint.sh" "$build" "$jobs" || status=$?; fi
-if [ -n "$storm" ]; then
+if [ -n "$everything" ]; then
   wait "$storm_pid" || status=$?
   cat "$log"
 fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }
+
+if [ -n "$all" ]; then
+  step "Fuzz"
+  "$root/tests/fuzz.sh" --jobs "$jobs"
+fi
+
+if [ -n "$long" ]; then
+  for each in "${long_steps[@]}"; do
+    step "Long: $each"
+    # shellcheck disable=SC2086  # words
+    $each
+  done
+fi
 
 step "All passed"
