@@ -83,8 +83,8 @@ int run_consume(const ConsumeOptions& options) {
     if (actual != dialect) {
       dialect = actual;
       script = parse_script(sql, dialect);
-      messages.emplace(options, script, dialect);
     }
+    messages.emplace(options, script, dialect, longest_statement(connection.session(), database));
     check_sql(connection.session(), script, dialect);
   }
   TxConsumer consumer(pool, options.consumer, {.stop = signals.token()});

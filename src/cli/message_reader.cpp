@@ -1,11 +1,17 @@
 #include "message_reader.hpp"
 
+#include "statement_size.hpp"
 #include "usage_error.hpp"
 
 namespace txinbox::cli {
 
-MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect)
-    : key_(options.key), binder_(script, options.binds), dialect_(dialect) {
+MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
+                             std::size_t longest_statement)
+    : key_(options.key),
+      script_(script),
+      binder_(script, options.binds),
+      dialect_(dialect),
+      longest_statement_(longest_statement) {
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
 }
 
@@ -19,6 +25,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
     if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
   }
   values = binder_.bind(root, line, dialect_);
+  check_size(script_, values, dialect_, longest_statement_);
 }
 
 }  // namespace txinbox::cli

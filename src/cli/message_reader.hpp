@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,8 +16,11 @@ namespace txinbox::cli {
 /// What makes a line a message: its key, its id, and the values for the SQL.
 class MessageReader {
  public:
+  /// The script must outlive it. `longest_statement`: that the server takes, in bytes; 0: no limit.
+  ///
   /// Errors: `UsageError` for what the options say.
-  MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect);
+  MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
+                std::size_t longest_statement = 0);
 
   /// Errors: `LineError`; the message's key is then what could be read of it.
   void read(std::string_view line, Message& message, Values& values) const;
@@ -24,8 +28,10 @@ class MessageReader {
  private:
   KeyTemplate key_;
   std::optional<JsonPointer> message_id_;
+  const Script& script_;
   Binder binder_;
   Dialect dialect_;
+  std::size_t longest_statement_;
 };
 
 }  // namespace txinbox::cli

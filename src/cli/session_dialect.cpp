@@ -79,6 +79,13 @@ Dialect session_dialect(soci::session& session, Database database) {
   return dialect;
 }
 
+std::size_t longest_statement(soci::session& session, Database database) {
+  if (database != Database::mysql) return 0;
+  unsigned long long bytes = 0;
+  session << "select @@session.max_allowed_packet", soci::into(bytes);
+  return bytes;
+}
+
 void check_sql(soci::session& session, const Script& script, const Dialect& dialect) {
   for (std::size_t i = 0; i < script.statements.size(); ++i) {
     const Statement& statement = script.statements[i];

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include "sql_script.hpp"
 
 namespace soci {
@@ -10,6 +12,9 @@ namespace txinbox::cli {
 
 /// How this session reads SQL, as its settings say.
 Dialect session_dialect(soci::session& session, Database database);
+
+/// The longest statement that the server takes, in bytes: MySQL's max_allowed_packet; 0: no such limit.
+std::size_t longest_statement(soci::session& session, Database database);
 
 /// Has the database read each statement, without values and without running it, so that a misspelt
 /// table is told once and not for every line. Statements behind one that may create what they name

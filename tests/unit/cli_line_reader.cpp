@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -121,4 +122,27 @@ TEST_CASE("a reader that does not wait gives the lines that are there, and keeps
   CHECK(line == "last");
   CHECK(reader.next(line, no) == Status::end);
   CHECK(reader.number() == 6);
+}
+
+TEST_CASE("a file that grows while it is read is read to its end, and one that shrinks ends there") {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  const int fd = ::fileno(file);
+  auto append = [&](std::string_view text) {
+    REQUIRE(::pwrite(fd, text.data(), text.size(), ::lseek(fd, 0, SEEK_CUR)) == static_cast<ssize_t>(text.size()));
+  };
+  LineReader reader(fd, -1, 1000);
+  std::string_view line;
+  append("one\ntw");
+  REQUIRE(reader.next(line) == LineReader::Status::line);
+  CHECK(line == "one");
+  append("o\nthree\n");  // behind what was read
+  REQUIRE(reader.next(line) == LineReader::Status::line);
+  CHECK(line == "two");
+  REQUIRE(::ftruncate(fd, 3) == 0);  // what is in memory is still told
+  REQUIRE(reader.next(line) == LineReader::Status::line);
+  CHECK(line == "three");
+  CHECK(reader.next(line) == LineReader::Status::end);
+  CHECK(reader.number() == 3);
+  std::fclose(file);
 }
