@@ -45,6 +45,7 @@ void claim_holds(const BoundValue& bound, const JsonValue& value) {
         return claim(std::to_string(*big) == value.text, "an unsigned integer keeps its value");
       }
       if (const auto* real = std::get_if<double>(&bound)) {
+        claim(value.text.find_first_of(".eE") != std::string::npos, "an integer is no real");
         return claim(*real == std::strtod(value.text.c_str(), nullptr), "a real is the nearest double");
       }
       return claim(std::get<std::string>(bound) == value.text, "another number keeps its text");

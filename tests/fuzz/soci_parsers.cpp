@@ -1,7 +1,8 @@
 #include "soci_parsers.hpp"
 
 #include <cstddef>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include <soci/mysql/soci-mysql.h>
 #include <soci/postgresql/soci-postgresql.h>
@@ -52,18 +53,13 @@ Placeholders read_by_mysql(const std::string& text) {
 
 }  // namespace
 
-void claim_is_read_by_soci(const cli::Statement& statement, cli::Database database) {
-  const auto placeholders = cli::soci_placeholders(statement.text, database);
+void claim_soci_reads_alike(const std::string& sql, cli::Database database) {
+  const auto placeholders = cli::soci_placeholders(sql, database);
   if (database == cli::Database::postgresql) {
-    claim(read_by_postgresql(statement.text) == numbered(statement.text, placeholders),
-          "SOCI sends PostgreSQL what we expect");
+    claim(read_by_postgresql(sql) == numbered(sql, placeholders), "SOCI finds PostgreSQL's placeholders where we do");
   } else {
-    claim(read_by_mysql(statement.text) == placeholders, "SOCI finds MySQL's placeholders where we do");
+    claim(read_by_mysql(sql) == placeholders, "SOCI finds MySQL's placeholders where we do");
   }
-  std::set<std::string> names;
-  for (const auto& [offset, name] : placeholders) names.insert(name);
-  claim(names == std::set<std::string>(statement.names.begin(), statement.names.end()),
-        "a value is bound to each of SOCI's placeholders");
 }
 
 }  // namespace txinbox::fuzz

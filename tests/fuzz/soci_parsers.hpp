@@ -1,15 +1,17 @@
 #pragma once
 
-#include "cli/sql_script.hpp"
+#include <string>
+
+#include "cli/database_option.hpp"
 
 namespace txinbox::fuzz {
 
-/// Claims that SOCI's own parser finds in the statement the placeholders that `soci_placeholders` says,
-/// which are all that the statement names. Without SOCI's static libraries it claims nothing.
+/// Claims that SOCI's own parser finds the placeholders that `soci_placeholders` says. Without SOCI's static
+/// libraries it claims nothing.
 #ifdef TXINBOX_WITH_SOCI_PARSERS
-void claim_is_read_by_soci(const cli::Statement& statement, cli::Database database);
+void claim_soci_reads_alike(const std::string& sql, cli::Database database);
 #else
-inline void claim_is_read_by_soci(const cli::Statement& /*statement*/, cli::Database /*database*/) {}
+inline void claim_soci_reads_alike(const std::string& /*sql*/, cli::Database /*database*/) {}
 #endif
 
 }  // namespace txinbox::fuzz

@@ -5,6 +5,9 @@
 
 #include "cli/sql_script.hpp"
 
+#include <algorithm>
+
+#include "cli/soci_placeholders.hpp"
 #include "cli/usage_error.hpp"
 #include "dialects.hpp"
 #include "fuzz.hpp"
@@ -18,6 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Fields fields(data, size);
   const auto dialect = dialect_named(fields.line());
   if (!dialect) return 0;
+  const bool by_soci = dialect->database != Database::sqlite3;  // there SQLite itself finds the placeholders
+  if (by_soci) claim_soci_reads_alike(std::string(fields.rest()), dialect->database);
   const auto script = unless_refused<UsageError>([&] { return parse_script(fields.rest(), *dialect); });
   if (!script) return 0;
 
@@ -31,11 +36,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
 
   for (const auto& statement : script->statements) {
-    if (dialect->database == Database::sqlite3) {
+    if (!by_soci) {
       claim_is_one_to_sqlite(statement);
-    } else {
-      claim_is_read_by_soci(statement, dialect->database);
+      continue;
     }
+    std::vector<std::string> names;
+    for (const auto& [offset, name] : soci_placeholders(statement.text, dialect->database)) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    claim(names == statement.names, "a value is bound to each of SOCI's placeholders");
   }
   return 0;
 }

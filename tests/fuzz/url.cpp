@@ -69,27 +69,37 @@ bool is_scheme_of_server(std::string_view scheme) {
   return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
 }
 
-// What is percent-encoded comes out as it was.
-void claim_round_trip(const Pieces& p) {
-  const bool good = std::all_of(p.parameters.begin(), p.parameters.end(), [](auto& each) {
-    return !each.first.empty() && std::all_of(each.first.begin(), each.first.end(), [](char c) {
-      return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-    });
+bool is_port(const std::string& text) {
+  if (text.empty()) return true;
+  if (text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos) return false;
+  return std::stoi(text) >= 1 && std::stoi(text) <= 65535;
+}
+
+bool is_name(const std::string& text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
   });
-  const std::string all = p.user + p.password + p.host + p.path;
-  const bool has_nul =
-      all.find('\0') != std::string::npos || std::any_of(p.parameters.begin(), p.parameters.end(), [](auto& each) {
-        return (each.first + each.second).find('\0') != std::string::npos;
-      });
-  const bool has_port =
-      p.port.empty() || (p.port.size() <= 5 && p.port.find_first_not_of("0123456789") == p.port.npos &&
-                         std::stoi(p.port) >= 1 && std::stoi(p.port) <= 65535);
-  if (!good || has_nul || !has_port) return;
-  const Url url = parse_url(url_of(p, p.password, encoded));
-  claim(url.scheme == p.scheme && url.user == p.user && url.password == p.password && url.host == p.host &&
-            url.port == p.port && url.path == p.path && url.parameters == p.parameters,
+}
+
+bool is_taken(const Pieces& p) {
+  std::string all = p.user + p.password + p.host + p.path;
+  for (const auto& [name, value] : p.parameters) {
+    if (!is_name(name)) return false;
+    all += value;
+  }
+  return is_port(p.port) && all.find('\0') == std::string::npos;
+}
+
+// What is percent-encoded comes out as it was, or all of it is refused.
+void claim_round_trip(const Pieces& p) {
+  const std::string text = url_of(p, p.password, encoded);
+  const auto url = unless_refused<txinbox::Error>([&] { return parse_url(text); });
+  claim(url.has_value() == is_taken(p), "what is well-formed is taken");
+  if (!url) return;
+  claim(url->scheme == p.scheme && url->user == p.user && url->password == p.password && url->host == p.host &&
+            url->port == p.port && url->path == p.path && url->parameters == p.parameters,
         "a URL's parts are what was encoded");
-  if (p.scheme == "postgresql") claim_reaches_libpq(url);
+  if (p.scheme == "postgresql") claim_reaches_libpq(*url);
 }
 
 // However a person writes it, a password's text is in no error and in no part but the password.
