@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,7 +147,8 @@ Ended Command::wait() {
   close_input();
   const auto deadline = std::chrono::steady_clock::now() + patience;
   int status = 0;
-  while (::waitpid(pid_, &status, WNOHANG) == 0) {
+  rusage used{};
+  while (::wait4(pid_, &status, WNOHANG, &used) == 0) {
     if (std::chrono::steady_clock::now() > deadline) ::kill(pid_, SIGKILL);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -154,6 +156,7 @@ Ended Command::wait() {
   if (reads_output_.joinable()) reads_output_.join();
   if (reads_errors_.joinable()) reads_errors_.join();
   for (int fd : hang_up_) ::close(fd);
+  ended_.peak_memory = used.ru_maxrss;
   ended_.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
   return ended_;
 }

@@ -17,6 +17,7 @@ struct Ended {
   int status = -1;  ///< The exit status; minus the signal's number when a signal ended it.
   std::string out;
   std::string err;
+  long peak_memory = 0;  ///< In KiB; at least what this process had when it started the command.
 
   /// The last line of standard output.
   std::string last_line() const;
