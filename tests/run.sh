@@ -3,6 +3,8 @@
 #
 # Usage: tests/run.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb, postgresql or mysql only; may be repeated
+#   --galera         instead of these, on a Galera cluster of three nodes started for it: the tests of MariaDB
+#                    on one node, then those of the cluster, whose nodes are killed and cut off
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
@@ -23,7 +25,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 long= jobs=$(nproc) filter=
+preset=dev lint=1 long= galera= jobs=$(nproc) filter=
 databases=()
 
 # With --long, one a line; each starts what it needs.
@@ -45,6 +47,7 @@ while [ $# -gt 0 ]; do
       lint=
       shift
       ;;
+    --galera) galera=1 lint= ;;
     --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
     --asan | --tsan | --clang)
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
@@ -58,10 +61,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+[ -z "$galera" ] || [ ${#databases[@]} = 0 ] || wrong "--galera and --database are two runs"
 
 # Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
 everything= all=
-if [ -z "$filter" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
+if [ -z "$filter$galera" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
 if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
 if [ -n "$long" ]; then
   [ -n "$all" ] || wrong "--long goes with a run of everything"
@@ -71,7 +75,7 @@ fi
 step() { printf '\n== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
 step "Install what is missing"
-"$root/tests/install-packages.sh" test
+"$root/tests/install-packages.sh" "$([ -n "$galera" ] && echo galera || echo test)"
 
 cd "$root"
 if [ -n "$lint" ]; then
@@ -89,7 +93,9 @@ cmake --build --preset $preset -j "$jobs"
 # What ctest is to run, by label; each database's tests have its name.
 labels=()
 servers=()
-if [ ${#databases[@]} = 0 ]; then
+if [ -n "$galera" ]; then
+  labels+=(galera)
+elif [ ${#databases[@]} = 0 ]; then
   databases=(sqlite3 mariadb postgresql)
   if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
   labels+=(unit)
@@ -109,7 +115,7 @@ pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests}; do
+  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,cluster_tests}; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))
@@ -126,6 +132,7 @@ step "Test: ${labels[*]}"
 # Two at a time: most of a test is waiting for a server.
 run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 2 -L "$pattern")
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
+if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0

@@ -158,6 +158,7 @@ TEST_CASE("a server that does not write through is found" * doctest::skip(databa
   for (const auto& [name, value] : {std::pair("sync_binlog", "0"), std::pair("innodb_flush_log_at_trx_commit", "2")}) {
     const std::string subject = name;
     CAPTURE(subject);
+    if (subject == "sync_binlog" && db.number("select @@log_bin") == 0) continue;
     CHECK(after(db, "", subject).empty());
     {
       const Global changed(db, subject, value);
@@ -171,6 +172,7 @@ TEST_CASE("a server that does not write through is found" * doctest::skip(databa
 
 TEST_CASE("a binary log that would refuse our writes is an error" * doctest::skip(database() != "mysql")) {
   const TestDatabase db;
+  if (db.number("select @@log_bin") == 0) return;  // a Galera node may have none
   const auto findings = after(db, "set session binlog_format = 'STATEMENT'", "binlog_format");
   REQUIRE(findings.size() == 1);
   CHECK(findings.front().severity == Severity::error);

@@ -1,0 +1,49 @@
+// Consumers on all nodes at once, every key on each of them.
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cluster/load.hpp"
+
+namespace txinbox::test {
+namespace {
+
+TEST_CASE("every key on every node at once takes effect once: pools") { run_load(ClusterDatabase(), {}); }
+
+TEST_CASE("every key on every node at once takes effect once: sessions of a caller's") {
+  run_load(ClusterDatabase(), {.pooled = false});
+}
+
+TEST_CASE("every key on every node at once takes effect once: batches in pools") {
+  run_load(ClusterDatabase(), {.batch = 10});
+}
+
+TEST_CASE("every key on every node at once takes effect once: batches on sessions of a caller's") {
+  run_load(ClusterDatabase(), {.pooled = false, .batch = 10});
+}
+
+TEST_CASE("every key on every node at once takes effect once: a memory of recent keys on each") {
+  run_load(ClusterDatabase(), {.recent_keys = 1000});
+}
+
+/// Settings of Galera's that change how a transaction is replicated, or what a statement waits for.
+void run_with(const std::string& setting) {
+  CAPTURE(setting);
+  for (const bool pooled : {true, false}) {
+    for (const std::size_t batch : {1U, 10U}) {
+      run_load(ClusterDatabase(), {.pooled = pooled, .batch = batch, .session_setting = setting});
+    }
+  }
+}
+
+TEST_CASE("every key takes effect once with streaming replication, a fragment for each statement") {
+  run_with("set wsrep_trx_fragment_unit = 'statements', wsrep_trx_fragment_size = 1");
+}
+
+TEST_CASE("every key takes effect once when statements wait for what the others committed") {
+  run_with("set wsrep_sync_wait = 15");
+}
+
+}  // namespace
+}  // namespace txinbox::test
