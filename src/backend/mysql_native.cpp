@@ -31,6 +31,7 @@ unsigned drain(MYSQL* connection) noexcept {
   while (mysql_more_results(connection)) {
     if (mysql_next_result(connection) > 0) return mysql_errno(connection);
     const MysqlResult dropped(mysql_store_result(connection));
+    if (!dropped && mysql_field_count(connection) != 0) return mysql_errno(connection);
   }
   return 0;
 }

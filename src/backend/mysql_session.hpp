@@ -55,6 +55,7 @@ class MysqlSession final : public Session {
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
   bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
+  bool opens_with_rows() const noexcept { return in_one_statement() && !is_galera_; }
   void prepare_statements();
   std::string closing_sql(const std::string& before_commit) const;
   std::string existing_sql(const std::string& condition) const;
@@ -72,6 +73,7 @@ class MysqlSession final : public Session {
   soci::session& sql_;
   const bool pooled_;
   const bool is_mariadb_;
+  bool is_galera_ = false;       ///< Pool: the server is a node of a cluster.
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
   bool commit_sent_ = false;
   bool reads_committed_ = false;  ///< Pool: a read sees nothing that can still be rolled back.

@@ -132,15 +132,19 @@ ClaimReply MysqlSession::claim(const ClaimRow& row) {
   return {ClaimStatus::exists, existing_row(*found)};
 }
 
+// A Galera node runs a statement that began with autocommit on again when another node's transaction has
+// aborted it (wsrep_retry_autocommit). If it has sent rows by then, it sends the new ones behind them, with
+// nothing that tells the client: the claims of the aborted run would be taken for made. With autocommit off
+// it reports the deadlock.
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {
   // Far below any max_allowed_packet, with every text of the longest.
   constexpr std::size_t at_once = 500;
-  if (!in_one_statement()) begin();
+  if (!opens_with_rows()) begin();
   std::vector<ClaimReply> replies;
   replies.reserve(rows.size());
   for (std::size_t done = 0; done < rows.size(); done += at_once) {
     const auto part = rows.subspan(done, std::min(at_once, rows.size() - done));
-    claim_some(in_one_statement() && done == 0, part, replies);
+    claim_some(opens_with_rows() && done == 0, part, replies);
   }
   return replies;
 }

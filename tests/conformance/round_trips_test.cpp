@@ -73,7 +73,10 @@ std::vector<Counted> deliveries() {
 std::string documented(const EffectDatabase& db) {
   std::ifstream file(TXINBOX_SOURCE_DIR "/docs/round-trips.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::string heading = on_postgresql() ? "## PostgreSQL\n" : db.is_mariadb() ? "## MariaDB\n" : "## MySQL\n";
+  const std::string heading = on_postgresql()   ? "## PostgreSQL\n"
+                              : db.is_galera()  ? "## MariaDB with Galera\n"
+                              : db.is_mariadb() ? "## MariaDB\n"
+                                                : "## MySQL\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
   return text.substr(from, text.find("\n## ", from) - from);

@@ -26,6 +26,13 @@ class EffectDatabase : public TestDatabase {
   /// MariaDB takes what one round trip can carry as one statement; MySQL does not.
   bool is_mariadb() const { return on_mysql() && text("select version()").find("MariaDB") != std::string::npos; }
 
+  /// Of MariaDB's only: whether the server is a node of a Galera cluster.
+  bool is_galera() const {
+    return is_mariadb() && number(
+                               "select count(*) from information_schema.global_variables where "
+                               "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')") > 0;
+  }
+
   /// What a consumer must leave as it found it.
   std::string settings_of(soci::session&) const;
 };
