@@ -91,6 +91,7 @@ ClusterDatabase::ClusterDatabase() : schema_(EffectDatabase::text("select databa
   run("create table lag1 (id integer primary key auto_increment)");
   run("create table lag2 (id integer primary key auto_increment)");
   for (int node = 1; node <= nodes; ++node) number(node, "select count(*) from account");
+  run("set wsrep_sync_wait = 15");
 }
 
 std::string ClusterDatabase::url(int node) const {

@@ -38,6 +38,9 @@ class ClusterDatabase : public EffectDatabase {
   Pool pool(int node, PoolOptions = {}) const;
   std::unique_ptr<soci::session> session(int node) const;
 
+  using EffectDatabase::number;
+  using EffectDatabase::text;
+
   /// Of what the whole cluster has committed by now, as this node has it once it has all of that.
   long long number(int node, const std::string& sql) const;
   std::string text(int node, const std::string& sql) const;
