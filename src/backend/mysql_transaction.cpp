@@ -285,6 +285,8 @@ bool MysqlSession::withdraw(const ClaimRow& row) { return change_own_claim("DELE
 /// False: it is not there, or not ours.
 bool MysqlSession::change_own_claim(const std::string& statement, const ClaimRow& row) {
   MYSQL* db = connection();
+  // This may be another node than the one that committed the claim, and not have applied it yet.
+  if (is_galera_) exec(db, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
   exec(db, "START TRANSACTION");
   try {
     exec(db, fmt::format("{} WHERE {} AND attempt_token = {} AND state = 'consumed'", statement,

@@ -20,6 +20,9 @@ class Proxy {
   /// A reply is dropped, and its connection with it: the next one, or one after `spared` others.
   void lose_reply(int spared = 0) { replies_until_loss_ = spared + 1; }
 
+  /// From now on, connections are made to this server instead, as a balancer does when one has failed.
+  void forward_to(const std::string& url) { relay_.forward_to(url); }
+
   /// How many replies were lost so far.
   int lost() const { return lost_; }
 

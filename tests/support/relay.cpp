@@ -62,6 +62,8 @@ Relay::~Relay() {
   close(listener_);
 }
 
+void Relay::forward_to(const std::string& url) { server_port_ = std::stoi(detail::parse_url(url).port); }
+
 void Relay::accept_all() {
   std::vector<std::thread> connections;
   while (!ending_) {

@@ -23,6 +23,9 @@ class Relay {
   /// The same URL through the relay.
   const std::string& url() const { return url_; }
 
+  /// From now on, connections are made to this server instead.
+  void forward_to(const std::string& url);
+
   bool ending() const { return ending_; }
 
  private:
@@ -31,7 +34,7 @@ class Relay {
 
   Serve serve_;
   std::string url_;
-  int server_port_ = 0;
+  std::atomic<int> server_port_ = 0;
   int listener_ = -1;
   std::atomic<bool> ending_ = false;
   std::thread acceptor_;
