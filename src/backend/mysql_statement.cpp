@@ -52,15 +52,25 @@ std::optional<MysqlRow> fetch(MYSQL_STMT* statement) {
 }  // namespace
 
 void MysqlStatement::prepare(MYSQL* connection, std::string_view sql) {
-  close();
-  statement_ = mysql_stmt_init(connection);
+  connection_ = connection;
+  sql_ = sql;
+  if (try_prepare() == 0) return;
   if (statement_ == nullptr) throw_mysql_error(connection);
-  if (mysql_stmt_prepare(statement_, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
-    const soci::mysql_soci_error error(std::string("txinbox: ") + mysql_stmt_error(statement_),
-                                       static_cast<int>(mysql_stmt_errno(statement_)));
-    close();
-    throw error;
+  const soci::mysql_soci_error error(std::string("txinbox: ") + mysql_stmt_error(statement_),
+                                     static_cast<int>(mysql_stmt_errno(statement_)));
+  close();
+  throw error;
+}
+
+unsigned MysqlStatement::try_prepare() noexcept {
+  close();
+  statement_ = mysql_stmt_init(connection_);
+  if (statement_ == nullptr) return mysql_errno(connection_);
+  if (mysql_stmt_prepare(statement_, sql_.data(), static_cast<unsigned long>(sql_.size())) != 0) {
+    return mysql_stmt_errno(statement_);
   }
+  failed_behind_rows_ = false;
+  return 0;
 }
 
 void MysqlStatement::close() noexcept {
@@ -69,6 +79,9 @@ void MysqlStatement::close() noexcept {
 }
 
 unsigned MysqlStatement::try_run(std::span<const std::string_view> values) noexcept {
+  if (failed_behind_rows_) {
+    if (const unsigned error = try_prepare()) return error;
+  }
   std::array<MYSQL_BIND, max_values> binds{};
   for (std::size_t i = 0; i < values.size(); ++i) {
     binds.at(i).buffer_type = values[i].data() == nullptr ? MYSQL_TYPE_NULL : MYSQL_TYPE_BLOB;
@@ -83,16 +96,22 @@ MysqlStatement::Reply MysqlStatement::take_reply() {
   Reply reply;
   for (;;) {
     if (mysql_stmt_field_count(statement_) > 0) {
+      failed_behind_rows_ = true;  // unless it comes to its end
       if (!reply.has_rows) reply.row = fetch(statement_);
       reply.has_rows = true;
       mysql_stmt_free_result(statement_);
     }
     const int more = mysql_stmt_next_result(statement_);
-    if (more > 0) throw_statement_error(statement_);
-    if (more < 0) return reply;
+    if (more > 0) throw_error();
+    if (more < 0) break;
   }
+  failed_behind_rows_ = false;
+  return reply;
 }
 
-void MysqlStatement::throw_error() const { throw_statement_error(statement_); }
+void MysqlStatement::throw_error() const {
+  if (statement_ == nullptr) throw_mysql_error(connection_);
+  throw_statement_error(statement_);
+}
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

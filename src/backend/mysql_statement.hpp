@@ -11,6 +11,9 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 
 /// A statement that the server keeps prepared. It can be a compound one, which then costs its server
 /// no parsing. Ends with its connection, after which it may only be destroyed.
+///
+/// When a compound one fails behind rows that it gave, the client library goes on believing that it gives
+/// rows. It is prepared anew before it runs again.
 class MysqlStatement {
  public:
   MysqlStatement() = default;
@@ -38,7 +41,12 @@ class MysqlStatement {
   [[noreturn]] void throw_error() const;
 
  private:
+  unsigned try_prepare() noexcept;
+
+  MYSQL* connection_ = nullptr;
+  std::string sql_;
   MYSQL_STMT* statement_ = nullptr;
+  bool failed_behind_rows_ = false;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -6,6 +6,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "backend/mysql_statement.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 
@@ -115,6 +116,28 @@ TEST_CASE("on SQLite a schema that changes in between does not disturb what is p
   db.run("alter table txinbox_consumed_message add column note text");
   CHECK(consumer.consume({.business_key = "b"}, add_effect).outcome == Outcome::already_consumed);
   check_consumes(consumer, "c");
+}
+
+TEST_CASE("a compound statement that fails behind its rows can be run again, also when it then gives none") {
+  const EffectDatabase db;
+  if (!db.is_mariadb()) return;
+  const auto sql = db.session();
+  backend::MysqlStatement statement;
+  statement.prepare(backend::mysql_native(*sql),
+                    "BEGIN NOT ATOMIC IF @rows THEN SELECT 'row'; END IF; IF @fail THEN SIGNAL SQLSTATE '45000'; END "
+                    "IF; END");
+  const auto run = [&](const char* settings) {
+    *sql << settings;
+    REQUIRE(statement.try_run() == 0);
+    return statement.take_reply();
+  };
+  for (int i = 0; i < 2; ++i) {
+    CHECK(run("set @rows = true, @fail = false").row == backend::MysqlRow{"row"});
+    CHECK(!run("set @rows = false, @fail = false").has_rows);
+    CHECK_THROWS_AS((void)run("set @rows = true, @fail = true"), soci::mysql_soci_error);
+    CHECK(!run("set @rows = false, @fail = false").has_rows);
+    CHECK_THROWS_AS((void)run("set @rows = true, @fail = true"), soci::mysql_soci_error);
+  }
 }
 
 }  // namespace
