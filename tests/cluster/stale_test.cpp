@@ -1,0 +1,76 @@
+// A node that is behind: what it has not applied yet, it neither sees nor doubles.
+
+#include <chrono>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "cluster/cluster.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int ahead = 1;
+constexpr int behind = 2;
+
+const Message key{.business_key = "key"};
+
+TEST_CASE("a node that is behind does not double a key, also where it looks for it first") {
+  const ClusterDatabase db;
+  Pool on_ahead = db.pool(ahead);
+  Pool on_behind = db.pool(behind);
+  TxConsumer consumer(on_behind, "svc", {.retry = {.max_attempts = 20}});
+  for (int i = 0; i < 5; ++i) (void)consumer.consume({.business_key = "old"}, add_effect);
+  std::optional<Lag> lag(std::in_place, db, behind);
+  CHECK(TxConsumer(on_ahead, "svc").consume(key, add_effect).outcome == consumed);
+  auto answer = std::async(std::launch::async, [&] { return consumer.consume(key, add_effect).outcome; });
+  CHECK(answer.wait_for(milliseconds(300)) == std::future_status::timeout);
+  lag.reset();
+  CHECK(answer.get() == duplicate);
+  CHECK(db.effects_of("key") == 1);
+}
+
+TEST_CASE("a key that was forgotten on another node is a duplicate until the node has heard of it") {
+  const ClusterDatabase db;
+  Pool on_ahead = db.pool(ahead);
+  Pool on_behind = db.pool(behind, {.connections = 1});
+  TxConsumer consumer(on_behind, "svc");
+  CHECK(consumer.consume(key, add_effect).outcome == consumed);
+  {
+    const Lag lag(db, behind);
+    auto connection = on_ahead.acquire();
+    CHECK(forget(connection.session(), "svc", "key"));
+    CHECK(consumer.consume(key, add_effect).outcome == duplicate);
+  }
+  CHECK(db.number(behind, "select count(*) from txinbox_consumed_message") == 0);
+  CHECK(consumer.consume(key, add_effect).outcome == consumed);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("what another node has committed is found once the node has applied it, or waited for it") {
+  const ClusterDatabase db;
+  Pool on_ahead = db.pool(ahead);
+  Pool on_behind = db.pool(behind, {.connections = 1});
+  auto connection = on_behind.acquire();
+  std::optional<Lag> lag(std::in_place, db, behind);
+  CHECK(TxConsumer(on_ahead, "svc").consume(key, add_effect).outcome == consumed);
+  CHECK(!find(connection.session(), "svc", "key"));
+  CHECK(status(connection.session()).rows == 0);
+  connection.session() << "set wsrep_sync_wait = 1";
+  auto found = std::async(std::launch::async, [&] { return find(connection.session(), "svc", "key").has_value(); });
+  CHECK(found.wait_for(milliseconds(300)) == std::future_status::timeout);
+  lag.reset();
+  CHECK(found.get());
+  CHECK(status(connection.session()).rows == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
