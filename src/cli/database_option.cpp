@@ -60,7 +60,7 @@ bool user_part_holds_password(std::string_view url) {
   return colon != std::string_view::npos && colon + 1 < at;
 }
 
-// `password = x` as libpq and SOCI's MySQL backend read it, `&password=x` as a URL has it.
+// `password = x` as libpq and SOCI's MySQL backend read it.
 bool parameter_holds_password(std::string_view text) {
   constexpr std::array<std::string_view, 5> names{"password", "passwd", "pass", "pwd", "sslpassword"};
   for (auto name : names) {
@@ -72,7 +72,7 @@ bool parameter_holds_password(std::string_view text) {
       if (end >= text.size() || text[end] != '=') continue;
       ++end;
       while (end < text.size() && text[end] == ' ') ++end;
-      if (end < text.size() && text[end] != '&' && text[end] != ';') return true;
+      if (end < text.size()) return true;
     }
   }
   return false;
@@ -98,7 +98,12 @@ bool holds_password(std::string_view url) {
   if (user_part_holds_password(url)) return true;
   if (scheme == "soci") return parameter_holds_password(lower(percent_decoded(url)));
   const auto query = url.find('?');
-  return query != std::string_view::npos && parameter_holds_password(lower(percent_decoded(url.substr(query))));
+  for (auto at = query; at != std::string_view::npos;) {
+    const auto next = url.find('&', at + 1);
+    if (parameter_holds_password(lower(percent_decoded(url.substr(at + 1, next - at - 1))))) return true;
+    at = next;
+  }
+  return false;
 }
 
 bool is_url_with_password(std::string_view argument) {
