@@ -1,0 +1,109 @@
+// Consumes in every way for a long time, and watches what a leak would make grow. tests/soak.sh runs it.
+//
+// Usage: txinbox_soak SECONDS, with TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL as for the tests.
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "soak/watch.hpp"
+#include "soak/workload.hpp"
+
+using namespace txinbox;
+using namespace txinbox::soak;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of resident memory, in MiB. What glibc's heap does by itself stays below; a hundred bytes for each of the
+// deliveries of half an hour would not.
+constexpr double most_growth = 4;
+
+// The pool's, each worker's own, and the one that looks.
+constexpr long most_connections = pool_size + worker_count + 1;
+
+// What the library and the handlers prepare on one connection.
+constexpr long most_statements = 16;
+
+int failures = 0;
+
+void check(bool holds, const char* claim) {
+  if (holds) return;
+  std::printf("%s: FAILED: %s\n", test::database().c_str(), claim);
+  ++failures;
+}
+
+void print(const char* what, double minutes, const Shared& shared, const Sample& sample) {
+  std::printf(
+      "%s %s: %.1f min, %ld deliveries, %ld connections killed; %.1f MiB, %ld descriptors, %ld connections, "
+      "%ld statements\n",
+      test::database().c_str(), what, minutes, shared.deliveries.load(), shared.lost.load(), sample.memory,
+      sample.descriptors, sample.connections, sample.statements);
+  std::fflush(stdout);
+}
+
+// A sample a second, without those of the warm-up, in which caches fill and heaps settle; a line for every
+// tenth part.
+Watch watch(Shared& shared, std::chrono::seconds duration) {
+  Watch watched;
+  const auto begin = Clock::now();
+  auto next_line = begin;
+  for (auto now = begin; now < begin + duration; now = Clock::now()) {
+    const Sample sample = take_sample(shared);
+    if (now - begin > duration / 5) watched.add(sample);
+    if (now >= next_line) {
+      print("soak", std::chrono::duration<double, std::ratio<60>>(now - begin).count(), shared, sample);
+      next_line += duration / 10;
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+  return watched;
+}
+
+void run(const test::EffectDatabase& db, std::chrono::seconds duration) {
+  Pool pool = db.pool(pool_size);
+  Shared shared(db, pool);
+  Watch watched;
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < worker_count; ++i) {
+      threads.emplace_back([&shared, i](const std::stop_token& stop) { Worker(shared, i).run(stop); });
+    }
+    watched = watch(shared, duration);
+  }
+  const Sample greatest = watched.greatest();
+  print("greatest", static_cast<double>(duration.count()) / 60, shared, greatest);
+  std::printf("%s memory: %.2f MiB after the warm-up, %.2f MiB at the end\n", test::database().c_str(),
+              watched.memory_at_begin(), watched.memory_at_end());
+  check(watched.growth() < most_growth, "the memory is flat");
+  check(greatest.connections <= most_connections, "no connection is leaked");
+  check(greatest.statements <= most_statements, "no prepared statement is leaked");
+}
+
+void check_accounts(const test::EffectDatabase& db) {
+  const long long effects = db.effects();
+  check(effects > 0, "something took effect");
+  check(effects == db.number("select count(distinct id) from effect"), "nothing took effect twice");
+  check(effects == db.number("select count(*) from txinbox_consumed_message where state = 'consumed'"),
+        "each consumed key took effect, and nothing else did");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int seconds = argc == 2 ? std::atoi(argv[1]) : 0;
+  if (seconds < 10) {
+    std::fprintf(stderr, "txinbox_soak SECONDS, at least 10\n");
+    return 2;
+  }
+  const test::EffectDatabase db;
+  db.run("create index effect_id on effect (id)");  // or a handler would take longer from hour to hour
+  const long descriptors = open_descriptors();
+  run(db, std::chrono::seconds(seconds));
+  check(open_descriptors() == descriptors, "no descriptor is leaked");
+  check_accounts(db);
+  return failures == 0 ? 0 : 1;
+}
