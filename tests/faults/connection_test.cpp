@@ -4,21 +4,26 @@
 #include <doctest/doctest.h>
 
 #include "faults/exchange.hpp"
+#include "support/long_run.hpp"
 
 namespace txinbox::test {
 namespace {
 
-using Part = FaultPoint::Part;
+/// At the points of this grain, which may be finer when there is time.
+struct Grains {
+  Grain usual;
+  Grain if_long;
+};
 
 template <class Try>
-void at_every_point(From from, const std::vector<Part>& parts, const Try& try_one) {
+void at_every_point(From from, Grains grains, const Try& try_one) {
   const FaultDatabase db;
   { Service(subjects().front(), db.url()).warm_up(); }
   FaultProxy proxy(db.url(), on_mysql());
   for (const Subject& subject : subjects()) {
     CAPTURE(subject.name);
     Exchange exchange(db, proxy, subject, from);
-    const auto points = exchange.points(parts);
+    const auto points = exchange.points(long_run() ? grains.if_long : grains.usual);
     REQUIRE(points.size() > 4);
     for (const FaultPoint& each : points) try_one(db, proxy, exchange, each);
   }
@@ -28,28 +33,28 @@ void at_every_point(From from, const std::vector<Part>& parts, const Try& try_on
 }  // namespace
 
 TEST_CASE("a connection cut after any number of packets loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::delivering, {Part::none, Part::half},
+  at_every_point(From::delivering, {Grain::packet, Grain::half_packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut", point, Fault::cut);
                  });
 }
 
 TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::connecting, {Part::none},
+  at_every_point(From::connecting, {Grain::turn, Grain::packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut, from its first byte on", point, Fault::cut);
                  });
 }
 
 TEST_CASE("a process killed at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::delivering, {Part::none, Part::half},
+  at_every_point(From::delivering, {Grain::packet, Grain::half_packet},
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_kill("process killed", point);
                  });
 }
 
 TEST_CASE("a session ended by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::delivering, {Part::none},
+  at_every_point(From::delivering, {Grain::turn, Grain::packet},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("session ended by the server", point, Fault::run,
                                       [&] { return db.end_session(proxy.newest_port()); });
@@ -57,7 +62,7 @@ TEST_CASE("a session ended by the server at any packet loses and doubles nothing
 }
 
 TEST_CASE("a statement cancelled by the server at any packet loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  at_every_point(From::delivering, {Part::none},
+  at_every_point(From::delivering, {Grain::turn, Grain::packet},
                  [](const FaultDatabase& db, FaultProxy& proxy, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("statement cancelled by the server", point, Fault::run,
                                       [&] { return db.cancel_statement(proxy.newest_port()); });

@@ -34,7 +34,7 @@ void Exchange::make_service() {
   if (from_ == From::delivering) service_->warm_up();
 }
 
-std::vector<FaultPoint> Exchange::points(const std::vector<FaultPoint::Part>& parts) {
+std::vector<FaultPoint> Exchange::points(Grain grain) {
   if (from_ == From::delivering) make_service();
   proxy_.count();
   if (from_ == From::connecting) make_service();
@@ -42,7 +42,9 @@ std::vector<FaultPoint> Exchange::points(const std::vector<FaultPoint::Part>& pa
 
   std::vector<FaultPoint> all;
   for (const Passed& each : proxy_.passed()) {
-    for (const auto part : parts) all.push_back({each.direction, each.packet, part});
+    if (grain == Grain::turn && !each.opens_turn) continue;
+    all.push_back({each.direction, each.packet, FaultPoint::Part::none});
+    if (grain == Grain::half_packet) all.push_back({each.direction, each.packet, FaultPoint::Part::half});
   }
   return all;
 }

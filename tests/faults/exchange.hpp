@@ -18,13 +18,20 @@ enum class From {
   delivering,  ///< when the connection and all that is kept with it are there
 };
 
+/// Where the faults of a delivery are.
+enum class Grain {
+  turn,         ///< where either side begins to speak: before a request, and before its reply
+  packet,       ///< before each packet
+  half_packet,  ///< and in the middle of each
+};
+
 /// The exchange with a server in one delivery, in which one thing goes wrong at a time.
 class Exchange {
  public:
   Exchange(const FaultDatabase&, FaultProxy&, const Subject&, From);
 
-  /// The packets of a delivery in which nothing goes wrong, each with these parts.
-  std::vector<FaultPoint> points(const std::vector<FaultPoint::Part>&);
+  /// The points of a delivery in which nothing goes wrong.
+  std::vector<FaultPoint> points(Grain);
 
   /// One case: a delivery with the fault; then, until all is settled, others without. Fails the test
   /// when the fault is not met, or the messages have not taken effect exactly once, or the service is

@@ -2,7 +2,6 @@
 // goes wrong: the connection is cut, the server ends the session, the process dies.
 
 #include <csignal>
-#include <cstdlib>
 
 #include <doctest/doctest.h>
 
@@ -10,6 +9,7 @@
 #include "faults/exchange.hpp"
 #include "faults/fault_table.hpp"
 #include "faults/misconduct.hpp"
+#include "support/long_run.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -98,7 +98,7 @@ class Trial {
 
 enum class Of { every_subject, first_unless_long };
 
-/// With a fault behind each there are thousands: without TXINBOX_TEST_LONG only the first subject's.
+/// With a fault behind each there are thousands: unless there is time, only the first subject's.
 template <class Try>
 void for_each_misconduct(Of of, const Try& try_one) {
   FaultDatabase db;
@@ -107,7 +107,7 @@ void for_each_misconduct(Of of, const Try& try_one) {
   FaultProxy proxy(db.url(), on_mysql());
   for (const Subject& subject : subjects()) {
     CAPTURE(subject.name);
-    if (of == Of::first_unless_long && std::getenv("TXINBOX_TEST_LONG") == nullptr && &subject != &subjects().front()) {
+    if (of == Of::first_unless_long && !long_run() && &subject != &subjects().front()) {
       continue;
     }
     Trial trial(db, proxy, subject);
@@ -144,7 +144,7 @@ TEST_CASE("a handler that misbehaves before the connection is cut leaves what do
 }
 
 TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/guard.md says" *
-          doctest::skip(on_sqlite3())) {
+          doctest::skip(on_sqlite3() || !long_run())) {
   for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const Misconduct misconduct{each, subject.messages / 2, 1};
     for (const FaultPoint& point : trial.points(misconduct)) {

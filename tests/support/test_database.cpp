@@ -90,7 +90,8 @@ TestDatabase::TestDatabase(Tables tables) : name_(unique_name()) {
       url_ = base + (base.find('?') == std::string::npos ? "?" : "&") + "options=-csearch_path%3D" + name_;
     }
   }
-  if (tables == Tables::migrated) migrate(own());
+  soci::session& sql = own();  // on SQLite this makes the file
+  if (tables == Tables::migrated) migrate(sql);
 }
 
 TestDatabase::~TestDatabase() {
