@@ -1,0 +1,92 @@
+#include "faults/sqlite_fault_case.hpp"
+
+#include <array>
+#include <span>
+
+#include <doctest/doctest.h>
+
+namespace txinbox::test {
+
+std::string to_string(Stage stage) {
+  constexpr std::array names = {"opening", "delivery", "closing"};
+  return names[static_cast<std::size_t>(stage)];
+}
+
+SqliteFaultCase::SqliteFaultCase(const FaultDatabase& db, const SqliteImage& image, const SqliteSetup& setup)
+    : db_(db), setup_(setup), broker_(db, messages_for(setup.subject, 1)) {
+  image.restore();
+}
+
+void SqliteFaultCase::deliver() { actions_ = service_->deliver(broker_.messages(), write_two_rows); }
+
+void SqliteFaultCase::run(const std::function<void()>& breaks, const std::function<void()>& mends) {
+  if (setup_.stage != Stage::opening) {
+    open();
+    if (setup_.stage == Stage::delivery) {  // the commit is followed by a checkpoint, if there is a log
+      service_->with_session([](soci::session& sql) { sql << "pragma wal_autocheckpoint = 1"; });
+    }
+    service_->warm_up();
+  }
+  if (setup_.stage == Stage::closing) deliver();
+  breaks();
+  if (setup_.stage == Stage::closing) {
+    service_.reset();
+  } else {
+    try {
+      if (!service_) open();
+      deliver();
+    } catch (...) {  // a pool asks the database when it is opened
+      CHECK(action_for(std::current_exception()) == Action::redeliver);
+    }
+  }
+  mends();
+}
+
+void SqliteFaultCase::check_undisturbed() const {
+  REQUIRE(actions_.size() == broker_.messages().size());
+  for (const Action each : actions_) CHECK(each == Action::acknowledge);
+  db_.check_exactly_once(broker_.messages());
+}
+
+void SqliteFaultCase::check() {
+  for (std::size_t i = 0; i < actions_.size(); ++i) {
+    CHECK((actions_[i] == Action::acknowledge || actions_[i] == Action::redeliver));
+    if (actions_[i] == Action::acknowledge) db_.check_exactly_once(std::span(&broker_.messages()[i], 1));
+  }
+  Service another(setup_.subject, db_.url());
+  if (service_) check_service(another);
+  // Others can write, and nobody reads an old state: nothing is in the way of a whole checkpoint.
+  db_.run("begin immediate");
+  db_.run("rollback");
+  CHECK(db_.number("pragma wal_checkpoint(truncate)") == 0);
+  broker_.deliver_until_settled(another);
+  broker_.check_exactly_once(another);
+}
+
+void SqliteFaultCase::check_service(Service& another) {
+  std::string settings_when_new;
+  another.with_session([&](soci::session& sql) { settings_when_new = db_.settings_of(sql); });
+  broker_.deliver(*service_, write_two_rows);
+  CHECK(broker_.settled().size() == setup_.subject.messages);
+  service_->with_session([&](soci::session& sql) { db_.check_clean(sql, settings_when_new); });
+}
+
+void for_each_sqlite_setup(const FaultDatabase& db,
+                           const std::function<void(const SqliteImage&, const SqliteSetup&)>& try_all) {
+  for (const std::string journal_mode : {"delete", "wal"}) {
+    CAPTURE(journal_mode);
+    const SqliteImage image(db, journal_mode);
+    for (const Subject& subject : subjects()) {
+      CAPTURE(subject.name);
+      if (subject.pooled && journal_mode != "wal") continue;  // a pool sets it
+      for (const Stage stage : {Stage::opening, Stage::delivery, Stage::closing}) {
+        const std::string stage_name = to_string(stage);
+        CAPTURE(stage_name);
+        try_all(image, {subject, journal_mode, stage});
+      }
+    }
+    image.restore();
+  }
+}
+
+}  // namespace txinbox::test

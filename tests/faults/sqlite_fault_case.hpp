@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "faults/broker.hpp"
+#include "faults/sqlite_image.hpp"
+
+namespace txinbox::test {
+
+/// Which part of a service's life a fault strikes.
+enum class Stage { opening, delivery, closing };
+
+std::string to_string(Stage);
+
+struct SqliteSetup {
+  const Subject& subject;
+  std::string journal_mode;
+  Stage stage;
+};
+
+/// One delivery with a fault in it, on the image's bytes.
+class SqliteFaultCase {
+ public:
+  SqliteFaultCase(const FaultDatabase&, const SqliteImage&, const SqliteSetup&);
+
+  /// Opens and delivers, or delivers, or closes. `breaks` runs just before, `mends` just after.
+  void run(const std::function<void()>& breaks, const std::function<void()>& mends);
+
+  /// Everything went well: there was no fault.
+  void check_undisturbed() const;
+
+  /// What was acknowledged is there; what was not is settled by one redelivery more, to the same service;
+  /// all of it exactly once, and nothing is left locked or changed.
+  void check();
+
+ private:
+  void open() { service_.emplace(setup_.subject, db_.url()); }
+  void deliver();
+  void check_service(Service& another);
+
+  const FaultDatabase& db_;
+  const SqliteSetup& setup_;
+  Broker broker_;
+  std::vector<Action> actions_;
+  std::optional<Service> service_;
+};
+
+/// Runs `try_all` for every subject, journal mode and stage.
+void for_each_sqlite_setup(const FaultDatabase&,
+                           const std::function<void(const SqliteImage&, const SqliteSetup&)>& try_all);
+
+}  // namespace txinbox::test

@@ -1,0 +1,66 @@
+// Every call by which SQLite reaches its files fails in turn.
+
+#include "faults/sqlite_vfs.hpp"
+
+#include <doctest/doctest.h>
+
+#include "faults/fault_table.hpp"
+#include "faults/sqlite_fault_case.hpp"
+
+namespace txinbox::test {
+namespace {
+
+std::vector<Io> rehearse(const FaultDatabase& db, SqliteVfs& vfs, const SqliteImage& image, const SqliteSetup& setup) {
+  std::vector<Io> calls;
+  SqliteFaultCase rehearsal(db, image, setup);
+  rehearsal.run(
+      [&] {
+        vfs.watch([&](Io io) {
+          calls.push_back(io);
+          return SqliteVfs::Verdict{};
+        });
+      },
+      [&] { vfs.watch({}); });
+  rehearsal.check_undisturbed();
+  return calls;
+}
+
+/// Fails call `at`; with `lasting`, all others as well from there on that can fail so.
+void fail(SqliteFaultCase& each, SqliteVfs& vfs, std::size_t at, Failure failure, bool lasting) {
+  std::size_t passed = 0;
+  const auto watcher = [&](Io io) -> SqliteVfs::Verdict {
+    const std::size_t now = passed++;
+    if (lasting ? now < at : now != at) return {};
+    const auto code = code_of(io, failure);
+    return code ? SqliteVfs::Verdict{*code, failure == Failure::short_write} : SqliteVfs::Verdict{};
+  };
+  each.run([&] { vfs.watch(watcher); }, [&] { vfs.watch({}); });
+  REQUIRE(passed > at);
+}
+
+}  // namespace
+
+TEST_CASE("no failing call to a file loses or doubles anything" * doctest::skip(!on_sqlite3())) {
+  SqliteVfs vfs;
+  const FaultDatabase db;
+  for_each_sqlite_setup(db, [&](const SqliteImage& image, const SqliteSetup& setup) {
+    const std::vector<Io> calls = rehearse(db, vfs, image, setup);
+    REQUIRE(calls.size() > 2);
+    for (std::size_t at = 0; at < calls.size(); ++at) {
+      for (const Failure failure : failures_of(calls[at])) {
+        for (const bool lasting : {false, true}) {
+          const std::string kind = "a call to a file fails: " + to_string(failure) + (lasting ? ", until mended" : "");
+          CAPTURE(at);
+          CAPTURE(static_cast<int>(calls[at]));
+          CAPTURE(kind);
+          SqliteFaultCase each(db, image, setup);
+          fail(each, vfs, at, failure, lasting);
+          each.check();
+          count_case(kind, setup.subject.name);
+        }
+      }
+    }
+  });
+}
+
+}  // namespace txinbox::test
