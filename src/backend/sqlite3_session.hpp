@@ -81,6 +81,7 @@ class Sqlite3Session final : public Session {
   void release_statements() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
   void enter_queue(::sqlite3*);
+  void open_guarded(::sqlite3*);
   void restore() noexcept;
   bool guard_is_there(::sqlite3*) noexcept;
   std::optional<ExistingRow> read_existing(const ClaimRow&);
@@ -97,6 +98,7 @@ class Sqlite3Session final : public Session {
   std::string restore_;           ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
+  bool left_open_ = false;  ///< Our transaction: the rollback failed.
   Sqlite3Statement begin_, insert_, select_, store_, commit_, roll_back_;
 };
 

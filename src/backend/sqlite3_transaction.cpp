@@ -17,10 +17,16 @@ constexpr auto select_sql =
 constexpr auto store_sql =
     "UPDATE main.txinbox_consumed_message SET result = ?3 WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto commit_sql = "COMMIT";
+constexpr auto roll_back_sql = "ROLLBACK";
 
 }  // namespace
 
-bool Sqlite3Session::in_transaction() { return sqlite3_get_autocommit(connection()) == 0; }
+bool Sqlite3Session::in_transaction() {
+  ::sqlite3* db = connection();
+  // What we could not roll back; the caller may have, and may have begun another since.
+  if (left_open_ && try_sqlite3_exec(db, "ROLLBACK TO " + guard_)) left_open_ = !try_roll_back();
+  return sqlite3_get_autocommit(db) == 0;
+}
 
 std::chrono::milliseconds Sqlite3Session::busy_timeout(::sqlite3* connection) {
   if (pooled_) return lock_timeout_;
@@ -41,7 +47,18 @@ void Sqlite3Session::begin() {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
-    statement(begin_, sqlite3_begin)->run();
+    open_guarded(db);
+  } catch (...) {
+    turn_->end();
+    throw;
+  }
+}
+
+void Sqlite3Session::open_guarded(::sqlite3* db) {
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  statement(begin_, sqlite3_begin)->run();
+  left_open_ = false;
+  try {
     if (pooled_) {
       *hooks_ = {.guarding = true};
       hooks_in_place(db);
@@ -49,8 +66,7 @@ void Sqlite3Session::begin() {
       Sqlite3Statement(db, "SAVEPOINT " + guard_).run();
     }
   } catch (...) {
-    if (sqlite3_get_autocommit(db) == 0) try_sqlite3_exec(db, "ROLLBACK");
-    turn_->end();
+    undo->try_run();
     throw;
   }
 }
@@ -115,12 +131,18 @@ void Sqlite3Session::store(const StoredResult& each) {
 CommitStatus Sqlite3Session::commit(std::span<const StoredResult> results) {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
-  for (const StoredResult& each : results) store(each);
-  hooks_->committing = true;
-  const int result = statement(commit_, commit_sql)->try_run();
-  hooks_->committing = false;
-  if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
+  try {
+    for (const StoredResult& each : results) store(each);
+    hooks_->committing = true;
+    const int result = statement(commit_, commit_sql)->try_run();
+    hooks_->committing = false;
+    if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
+  } catch (...) {
+    if (sqlite3_get_autocommit(db) == 0) undo->try_run();
+    throw;
+  }
   restore();
   turn_->end();
   return CommitStatus::committed;
@@ -139,14 +161,15 @@ RollbackStatus Sqlite3Session::roll_back() noexcept {
   const bool open = sqlite3_get_autocommit(db) == 0;
   const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
   *hooks_ = {};
-  if (open && !try_roll_back()) return RollbackStatus::failed;
+  left_open_ = open && !try_roll_back();
+  if (left_open_) return RollbackStatus::failed;
   restore();
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
 }
 
 bool Sqlite3Session::try_roll_back() noexcept {
   try {
-    return statement(roll_back_, "ROLLBACK")->try_run() == SQLITE_OK;
+    return statement(roll_back_, roll_back_sql)->try_run() == SQLITE_OK;
   } catch (...) {  // it could not be prepared
     return false;
   }
@@ -155,7 +178,11 @@ bool Sqlite3Session::try_roll_back() noexcept {
 bool Sqlite3Session::prove() {
   ::sqlite3* db = connection();
   if (pooled_) return guard_is_there(db);
-  return try_sqlite3_exec(db, "RELEASE " + guard_) && try_sqlite3_exec(db, "SAVEPOINT " + guard_);
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  if (!try_sqlite3_exec(db, "RELEASE " + guard_)) return false;
+  if (try_sqlite3_exec(db, "SAVEPOINT " + guard_)) return true;
+  undo->try_run();
+  return false;
 }
 
 void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
