@@ -1,0 +1,229 @@
+// The power goes at each call by which SQLite reaches its files: the process dies, and of what was not
+// synced some is on the disk and some is not.
+
+#include "faults/sqlite_power_vfs.hpp"
+
+#include <array>
+#include <csignal>
+#include <functional>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "faults/broker.hpp"
+#include "faults/child_process.hpp"
+#include "faults/fault_table.hpp"
+#include "faults/report_pipe.hpp"
+#include "faults/sqlite_image.hpp"
+#include "faults/sqlite_vfs.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Fate = PowerDisk::Fate;
+
+/// What a disk has of the changes that were not synced.
+enum class Kept { nothing, all, prefix, sectors, scrambled_sectors };
+
+std::string to_string(Kept kept) {
+  switch (kept) {
+    case Kept::nothing:
+      return "none kept";
+    case Kept::all:
+      return "all kept";
+    case Kept::prefix:
+      return "the first kept";
+    case Kept::sectors:
+      return "some sectors kept";
+    case Kept::scrambled_sectors:
+      return "some sectors scrambled";
+  }
+  return "";
+}
+
+void cut(PowerDisk& disk, Kept kept, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::size_t at_risk = disk.pieces_at_risk();
+  const std::size_t first = std::uniform_int_distribution<std::size_t>(0, at_risk)(random);
+  disk.cut([&](std::size_t piece) {
+    switch (kept) {
+      case Kept::nothing:
+        return Fate::lost;
+      case Kept::all:
+        return Fate::kept;
+      case Kept::prefix:
+        return piece < first ? Fate::kept : Fate::lost;
+      case Kept::sectors:
+        return random() % 2 == 0 ? Fate::kept : Fate::lost;
+      case Kept::scrambled_sectors:
+        return std::array{Fate::kept, Fate::lost, Fate::scrambled}[random() % 3];
+    }
+    return Fate::lost;
+  });
+}
+
+/// What comes before the first moment: nothing, or a message that was consumed. A commit may be followed
+/// by a checkpoint of the log.
+enum class Start { cold, warm, warm_with_checkpoints };
+
+struct Setup {
+  const Subject& subject;
+  std::string journal_mode;
+  std::string synchronous;
+  Start start;
+};
+
+/// A moment at which the power can go: before a call, or after the last.
+struct Moment {
+  std::size_t at_risk = 0;
+  int version = 0;
+};
+
+constexpr auto warmed_up = "warmed up";
+constexpr auto warm_ups = "select count(*) from txinbox_consumed_message where business_key like 'warm-up%'";
+
+/// What the child does: a service's life, up to and including its end. `at_call` runs before each call
+/// that counts, and once after the last.
+void serve(const Setup& setup, const std::string& url, const std::vector<Message>& messages, const ReportPipe& report,
+           const std::function<void()>& at_call) {
+  SqliteVfs vfs(SqliteVfs::Syncs::pass_on);
+  const auto begin = [&] {
+    vfs.watch([&](Io) {
+      at_call();
+      return SqliteVfs::Verdict{};
+    });
+  };
+  if (setup.start == Start::cold) begin();
+  {
+    Service service(setup.subject, url);
+    service.with_session([&](soci::session& sql) {
+      sql << "pragma journal_mode = " + setup.journal_mode;
+      if (!setup.subject.pooled) sql << "pragma synchronous = " + setup.synchronous;  // a pool sets it
+      if (setup.start == Start::warm_with_checkpoints) sql << "pragma wal_autocheckpoint = 1";
+    });
+    if (setup.start != Start::cold) {
+      service.warm_up();
+      report.tell(warmed_up);
+      begin();
+    }
+    const std::vector<Action> actions = service.deliver(messages, write_two_rows);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (actions[i] != Action::acknowledge) throw std::logic_error("nothing should fail before the power does");
+      report.tell(messages[i].business_key);
+    }
+  }
+  at_call();
+}
+
+std::vector<Moment> rehearse(const Setup& setup, const FaultDatabase& db) {
+  ReportPipe report;
+  const ChildEnding end = run_in_child([&] {
+    PowerDisk& disk = use_power_disk();
+    ReportPipe ignored;
+    serve(setup, db.url(), messages_for(setup.subject, 1), ignored,
+          [&] { report.tell(std::to_string(disk.pieces_at_risk()) + " " + std::to_string(disk.version())); });
+  });
+  REQUIRE(end.signal == 0);
+  REQUIRE(end.status == 0);
+  std::vector<Moment> moments;
+  for (const std::string& line : report.lines()) {
+    std::istringstream(line) >> moments.emplace_back().at_risk >> moments.back().version;
+  }
+  return moments;
+}
+
+/// One power cut; returns how many acknowledged messages it undid.
+int run_case(const FaultDatabase& db, const Setup& setup, std::size_t moment, Kept kept) {
+  Broker broker(db, messages_for(setup.subject, 1));
+  ReportPipe report;
+  const ChildEnding end = run_in_child([&] {
+    PowerDisk& disk = use_power_disk();
+    std::size_t passed = 0;
+    serve(setup, db.url(), broker.messages(), report, [&] {
+      if (passed++ != moment) return;
+      cut(disk, kept, static_cast<unsigned>(moment));
+      die();
+    });
+  });
+  REQUIRE(end.signal == SIGKILL);
+
+  CHECK(db.text("pragma integrity_check") == "ok");
+  int lost = 0;
+  for (const std::string& key : report.lines()) {
+    const bool there = key == warmed_up ? db.number(warm_ups) > 0 : db.claim_of({.business_key = key}) != "none";
+    if (!there) ++lost;
+  }
+  for (const Message& each : broker.messages()) {
+    const bool claimed = db.claim_of(each) == "consumed";
+    CHECK((db.rows_of(each) == (claimed ? Rows{1, 1} : Rows{0, 0})));
+  }
+  Service replica(setup.subject, db.url());
+  broker.deliver_until_settled(replica);
+  broker.check_exactly_once(replica);
+  return lost;
+}
+
+/// Cuts the power at every moment.
+int lost_in_all_cuts(const FaultDatabase& db, const Setup& setup, const std::vector<Kept>& ways,
+                     const std::string& kind) {
+  CAPTURE(setup.subject.name);
+  CAPTURE(setup.journal_mode);
+  CAPTURE(setup.synchronous);
+  CAPTURE(static_cast<int>(setup.start));
+  const SqliteImage image(db, setup.journal_mode);
+  image.restore();
+  const std::vector<Moment> moments = rehearse(setup, db);
+  REQUIRE(moments.size() > 10);
+  int lost = 0;
+  int last_version = -1;
+  for (std::size_t at = 0; at < moments.size(); ++at) {
+    const Moment& moment = moments[at];
+    const bool new_state = std::exchange(last_version, moment.version) != moment.version && moment.at_risk > 0;
+    // Where nothing was written since the moment before, another draw of one way will do.
+    for (const Kept kept : new_state ? ways : std::vector{ways[at % ways.size()]}) {
+      CAPTURE(at);
+      const std::string way = to_string(kept);
+      CAPTURE(way);
+      image.restore();
+      const int undone = run_case(db, setup, at, kept);
+      lost += undone;
+      count_case(kind + (moment.at_risk == 0 ? "there are none" : way), setup.subject.name, undone > 0);
+    }
+  }
+  image.restore();
+  return lost;
+}
+
+const std::vector<Kept> all_ways = {Kept::nothing, Kept::all, Kept::prefix, Kept::sectors, Kept::scrambled_sectors};
+
+}  // namespace
+
+TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on_sqlite3())) {
+  const SqliteVfs quick;
+  FaultDatabase db;
+  for (const Subject& subject : subjects()) {
+    for (const Start start : {Start::cold, Start::warm_with_checkpoints}) {
+      const std::string kind = "power cut, unsynced writes: ";
+      CHECK(lost_in_all_cuts(db, {subject, "wal", "full", start}, all_ways, kind) == 0);
+      if (subject.pooled) continue;
+      CHECK(lost_in_all_cuts(db, {subject, "delete", "extra", start}, all_ways, kind) == 0);
+    }
+  }
+}
+
+TEST_CASE("a power cut is seen to undo what a weaker setting leaves at risk" * doctest::skip(!on_sqlite3())) {
+  const SqliteVfs quick;
+  FaultDatabase db;
+  for (const Subject& subject : subjects()) {
+    if (subject.pooled) continue;
+    const std::string kind = "power cut with weaker settings, unsynced writes: ";
+    CHECK(lost_in_all_cuts(db, {subject, "wal", "normal", Start::warm}, all_ways, kind) > 0);
+    CHECK(lost_in_all_cuts(db, {subject, "delete", "full", Start::warm}, all_ways, kind) > 0);
+    CHECK(lost_in_all_cuts(db, {subject, "wal", "off", Start::warm}, {Kept::nothing}, kind) > 0);
+  }
+}
+
+}  // namespace txinbox::test
