@@ -44,11 +44,16 @@ std::vector<Finding> check_sqlite3_server(soci::session& sql) {
     report.warn("journal_mode", journal_mode + ": readers and the writer block each other, and a COMMIT can be busy",
                 "PRAGMA journal_mode = WAL, once: it is kept in the file (not on a network file system)");
   }
-  if (const auto synchronous = number_in(query_text(sql, "PRAGMA main.synchronous"), 2); synchronous < 2) {
+  const auto synchronous = number_in(query_text(sql, "PRAGMA main.synchronous"), 2);
+  if (synchronous < 2) {
     report.warn("synchronous",
-                fmt::format("{}: a power failure can undo messages that were acknowledged",
-                            synchronous == 1 ? "NORMAL" : "OFF"),
-                "PRAGMA synchronous = FULL on each connection; open_pool does so");
+                fmt::format("{}: a power failure can undo messages that were acknowledged{}",
+                            synchronous == 1 ? "NORMAL" : "OFF", journal_mode == "wal" ? "" : ", or damage the file"),
+                "PRAGMA synchronous = FULL on each connection; open_pool sets EXTRA");
+  } else if (synchronous == 2 && journal_mode == "delete") {
+    report.warn("synchronous",
+                "FULL: in journal mode delete a power failure can undo the last messages that were acknowledged",
+                "PRAGMA journal_mode = WAL, once, or PRAGMA synchronous = EXTRA on each connection");
   }
   if (query_text(sql, "PRAGMA foreign_keys") == "0") {
     report.note("foreign_keys", "off: foreign keys of the business tables are not checked",

@@ -69,7 +69,9 @@ void Sqlite3Session::configure(const PoolOptions& options) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  for (const char* setting : {"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"}) {
+  // With WAL the same as FULL. In journal mode DELETE a commit is the journal's removal, and only EXTRA
+  // makes that durable.
+  for (const char* setting : {"PRAGMA synchronous = EXTRA", "PRAGMA foreign_keys = ON"}) {
     Sqlite3Statement(configured_, setting).run();
   }
   hooks_in_place(configured_);

@@ -97,6 +97,7 @@ TEST_CASE("settings of the session that are not durable, or can hold keys for lo
   const auto settings = here<std::vector<Setting>>(
       {{"pragma synchronous = normal", "synchronous"},
        {"pragma synchronous = off", "synchronous"},
+       {"pragma synchronous = full", "synchronous"},  // the file is in journal mode delete
        {"pragma journal_mode = memory", "journal_mode"},
        {"pragma journal_mode = delete", "journal_mode"},
        {"pragma journal_mode = off", "journal_mode", Severity::error},
@@ -128,9 +129,9 @@ TEST_CASE("settings of the session that are not durable, or can hold keys for lo
 TEST_CASE("settings that are well are not found") {
   const TestDatabase db;
   const auto settings = here<std::vector<Setting>>(
-      {{"pragma synchronous = full", "synchronous"},
-       {"pragma synchronous = extra", "synchronous"},
-       {"pragma journal_mode = wal", "journal_mode"},
+      {{"pragma synchronous = extra", "synchronous"},
+       {"pragma journal_mode = wal", "journal_mode"},  // which the file keeps
+       {"pragma synchronous = full", "synchronous"},
        {"pragma foreign_keys = on", "foreign_keys"}},
       {{"set session wait_timeout = 300", "wait_timeout"},
        {"set session transaction isolation level read committed", "transaction_isolation"},

@@ -208,7 +208,7 @@ TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on
     for (const Start start : {Start::cold, Start::warm_with_checkpoints}) {
       const std::string kind = "power cut, unsynced writes: ";
       CHECK(lost_in_all_cuts(db, {subject, "wal", "full", start}, all_ways, kind) == 0);
-      if (subject.pooled) continue;
+      if (subject.pooled && start == Start::cold) continue;  // a pool begins with the log
       CHECK(lost_in_all_cuts(db, {subject, "delete", "extra", start}, all_ways, kind) == 0);
     }
   }
