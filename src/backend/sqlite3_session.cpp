@@ -48,7 +48,7 @@ Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char
 }
 
 void Sqlite3Session::release_statements() noexcept {
-  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &store_, &commit_, &roll_back_}) {
+  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &store_, &confirm_, &commit_, &roll_back_}) {
     each->finalize();
   }
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "backend/backend.hpp"
 #include "backend/sqlite3_catalog.hpp"
@@ -16,7 +18,9 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 ///
 /// The guard, on a pool's connection: a commit hook that vetoes every commit but our own, and a
 /// rollback hook that notes every rollback. Hooks cannot be chained, so a connection of the caller's
-/// keeps its own and gets a savepoint instead.
+/// keeps its own and gets a savepoint instead. There a handler's own COMMIT cannot be vetoed, and what
+/// follows it may be a crash: the claims are torn when they are made, and are confirmed just before our
+/// COMMIT.
 ///
 /// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction.
 class Sqlite3Session final : public Session {
@@ -57,6 +61,12 @@ class Sqlite3Session final : public Session {
     bool committing = false;  ///< Our own COMMIT runs.
     bool lost = false;        ///< Something else ended the transaction.
   };
+
+  struct Unconfirmed {
+    std::string consumer;
+    std::string business_key;
+    Token token;
+  };
   static int on_commit(void*);
   static void on_rollback(void*);
 
@@ -86,6 +96,7 @@ class Sqlite3Session final : public Session {
   bool guard_is_there(::sqlite3*) noexcept;
   std::optional<ExistingRow> read_existing(const ClaimRow&);
   bool try_roll_back() noexcept;
+  bool confirm(::sqlite3*);
   bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
@@ -98,8 +109,9 @@ class Sqlite3Session final : public Session {
   std::string restore_;           ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
-  bool left_open_ = false;  ///< Our transaction: the rollback failed.
-  Sqlite3Statement begin_, insert_, select_, store_, commit_, roll_back_;
+  bool left_open_ = false;                ///< Our transaction: the rollback failed.
+  std::vector<Unconfirmed> unconfirmed_;  ///< Claims of this transaction, on a session of the caller's.
+  Sqlite3Statement begin_, insert_, select_, store_, confirm_, commit_, roll_back_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,5 +1,7 @@
 // The guarded transaction on SQLite.
 
+#include <utility>
+
 #include "backend/sqlite3_session.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
@@ -9,13 +11,16 @@ namespace {
 constexpr auto insert_sql =
     "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
     "content_hash) "
-    "VALUES (?1, ?2, ?3, 'consumed', ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+    "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
     "CAST(max(0, coalesce((julianday(lease_expires_at) - julianday('now')) * 86400000, 0)) AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto store_sql =
     "UPDATE main.txinbox_consumed_message SET result = ?3 WHERE consumer = ?1 AND business_key = ?2";
+constexpr auto confirm_sql =
+    "UPDATE main.txinbox_consumed_message SET state = 'consumed' "
+    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'torn'";
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
@@ -46,6 +51,7 @@ void Sqlite3Session::enter_queue(::sqlite3* connection) {
 void Sqlite3Session::begin() {
   ::sqlite3* db = connection();
   enter_queue(db);
+  unconfirmed_.clear();
   try {
     open_guarded(db);
   } catch (...) {
@@ -79,10 +85,16 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   insert->bind_text_or_null(3, row.message_id);
   insert->bind_blob(4, row.token->bytes());
   insert->bind_blob_or_null(5, row.content_hash);
+  insert->bind_text(6, pooled_ ? "consumed" : "torn");
   insert->run();
-  if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
+  if (sqlite3_changes(db) == 1) {
+    if (!pooled_) unconfirmed_.push_back({std::string(row.consumer), std::string(row.business_key), *row.token});
+    return {ClaimStatus::inserted};
+  }
   auto existing = read_existing(row);
   if (!existing) return {ClaimStatus::vanished};
+  // Claimed twice in this transaction.
+  if (existing->token == row.token->bytes() && seems_intact()) existing->state = "consumed";
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
@@ -134,6 +146,7 @@ CommitStatus Sqlite3Session::commit(std::span<const StoredResult> results) {
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
   try {
+    if (!confirm(db)) return CommitStatus::not_ours;
     for (const StoredResult& each : results) store(each);
     hooks_->committing = true;
     const int result = statement(commit_, commit_sql)->try_run();
@@ -189,12 +202,28 @@ void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " 
 
 bool Sqlite3Session::end_step() {
   ::sqlite3* db = connection();
-  return (!pooled_ || guard_is_there(db)) && try_sqlite3_exec(db, "RELEASE " + step_);
+  return (!pooled_ || guard_is_there(db)) && try_sqlite3_exec(db, "RELEASE " + step_) && confirm(db);
+}
+
+/// Once the guard, or the step, has been proven: the transaction is ours. False: a claim has vanished.
+bool Sqlite3Session::confirm(::sqlite3* db) {
+  const std::vector<Unconfirmed> claims = std::exchange(unconfirmed_, {});
+  if (claims.empty()) return true;
+  const auto update = statement(confirm_, confirm_sql);
+  for (const Unconfirmed& each : claims) {
+    update->bind_text(1, each.consumer);
+    update->bind_text(2, each.business_key);
+    update->bind_blob(3, each.token.bytes());
+    update->run();
+    if (sqlite3_changes(db) != 1) return false;
+  }
+  return true;
 }
 
 bool Sqlite3Session::undo_step() noexcept {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
+  unconfirmed_.clear();  // those of earlier steps have been
   return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);
 }
 
@@ -209,7 +238,7 @@ bool Sqlite3Session::withdraw(const ClaimRow& row) {
 bool Sqlite3Session::change_own_claim(const std::string& sql, const ClaimRow& row) {
   ::sqlite3* db = connection();
   Sqlite3Statement change(
-      db, sql + " WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'consumed'");
+      db, sql + " WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state IN ('consumed', 'torn')");
   change.bind_text(1, row.consumer);
   change.bind_text(2, row.business_key);
   change.bind_blob(3, row.token->bytes());

@@ -1,0 +1,163 @@
+// A handler misbehaves, and then comes a fault: every later call to a file fails, or the process is killed
+// at a later statement.
+
+#include <csignal>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "faults/child_process.hpp"
+#include "faults/fault_table.hpp"
+#include "faults/sqlite_image.hpp"
+#include "faults/sqlite_misbehaviour.hpp"
+#include "faults/sqlite_statements.hpp"
+#include "faults/sqlite_vfs.hpp"
+
+namespace txinbox::test {
+namespace {
+
+struct Scene {
+  FaultDatabase& db;
+  SqliteVfs& vfs;
+  const SqliteImage& image;
+  std::string pool_settings;  ///< Of a new session.
+};
+
+void check_ends(const Scene& scene, const Misbehaviour& handler, const std::vector<Action>& actions) {
+  const std::vector<Message> messages = handler.messages();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    CHECK(actions[i] != Action::stop);
+    if (actions[i] == Action::redeliver) continue;
+    handler.check_end(i, {actions[i], scene.db.rows_of(messages[i])}, scene.db);
+  }
+}
+
+/// Redelivers until all are settled, the handler honest by now, and then once more.
+void check_rest(const Scene& scene, const Misbehaviour& handler, Service* service) {
+  Broker broker(scene.db, handler.messages());
+  std::optional<Service> another;
+  if (service != nullptr && !handler.subject().pooled) {  // it may have lost its session
+    broker.deliver(*service, write_two_rows);
+    service = nullptr;
+  }
+  if (service == nullptr) service = &another.emplace(handler.subject(), scene.db.url());
+  broker.deliver_until_settled(*service);
+  const std::vector<Action> last = service->deliver(broker.messages(), write_two_rows);
+  for (std::size_t i = 0; i < last.size(); ++i) {
+    const Settled& end = broker.settled().at(broker.messages()[i].business_key);
+    CHECK(last[i] == end.action);
+    CHECK(scene.db.rows_of(broker.messages()[i]) == end.rows);
+  }
+  check_ends(scene, handler, last);
+  if (handler.subject().pooled) {
+    service->with_session([&](soci::session& sql) { scene.db.check_clean(sql, scene.pool_settings); });
+  }
+}
+
+/// One delivery, watched from the moment at which the handler misbehaves.
+void deliver(const Scene& scene, Misbehaviour& handler, const SqliteVfs::Watcher& watcher) {
+  scene.image.restore();
+  Service service(handler.subject(), scene.db.url());
+  const std::vector<Action> actions =
+      service.deliver(handler.messages(), handler.handler(scene.db, [&] { scene.vfs.watch(watcher); }));
+  scene.vfs.watch({});
+  check_ends(scene, handler, actions);
+  check_rest(scene, handler, &service);
+}
+
+std::vector<Io> rehearse(const Scene& scene, Misbehaviour handler) {
+  std::vector<Io> calls;
+  deliver(scene, handler, [&](Io io) {
+    calls.push_back(io);
+    return SqliteVfs::Verdict{};
+  });
+  return calls;
+}
+
+/// Fails call `at`; with `lasting`, all from there on.
+void fail(const Scene& scene, Misbehaviour handler, std::size_t at, bool lasting) {
+  std::size_t passed = 0;
+  deliver(scene, handler, [&](Io io) -> SqliteVfs::Verdict {
+    const std::size_t now = passed++;
+    if (lasting ? now < at : now != at) return {};
+    handler.meet_fault();
+    return {*code_of(io, io == Io::full_pathname ? Failure::cannot_open : Failure::io_error)};
+  });
+  REQUIRE(passed > at);
+}
+
+void fail_each_call(const Scene& scene, const Misbehaviour& handler) {
+  const std::vector<Io> calls = rehearse(scene, handler);
+  REQUIRE(!calls.empty());
+  const std::string kind = "a misbehaving handler, then an I/O error";
+  for (std::size_t at = 0; at < calls.size(); ++at) {
+    CAPTURE(at);
+    CAPTURE(static_cast<int>(calls[at]));
+    fail(scene, handler, at, false);
+    count_case(kind, handler.subject().name);
+    if (handler.is_harmless() || handler.place() != Place::between) continue;
+    fail(scene, handler, at, true);
+    count_case(kind + ", until mended", handler.subject().name);
+  }
+}
+
+void kill_at_each_statement(const Scene& scene, const Misbehaviour& prototype) {
+  const auto serve = [&](const std::function<void()>& at_point) {
+    Misbehaviour handler = prototype;
+    bool begun = false;
+    at_each_sqlite_statement(
+        [&] {
+          if (begun) at_point();
+        },
+        AtStatement::begins);
+    Service service(handler.subject(), scene.db.url());
+    (void)service.deliver(handler.messages(), handler.handler(scene.db, [&] { begun = true; }));
+    begun = false;
+  };
+  int points = 0;
+  scene.image.restore();
+  serve([&] { ++points; });
+  at_each_sqlite_statement({});
+  for (int fatal = 0; fatal < points; ++fatal) {
+    CAPTURE(fatal);
+    scene.image.restore();
+    const ChildEnding end = run_in_child([&] {
+      int passed = 0;
+      serve([&] {
+        if (passed++ == fatal) die();
+      });
+    });
+    REQUIRE(end.signal == SIGKILL);
+    check_rest(scene, prototype, nullptr);
+    count_case("a misbehaving handler, then the process killed before a statement", prototype.subject().name);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a misbehaving handler and a fault leave no more than docs/guard.md says" * doctest::skip(!on_sqlite3())) {
+  SqliteVfs vfs;
+  FaultDatabase db;
+  prepare_guard_case(db);
+  const SqliteImage image(db, "wal");
+  Scene scene{db, vfs, image, {}};
+  Service(subjects().front(), db.url()).with_session([&](soci::session& sql) {
+    scene.pool_settings = db.settings_of(sql);
+  });
+  for (const Subject& subject : subjects()) {
+    CAPTURE(subject.name);
+    for (const GuardCase& each : guard_cases()) {
+      if (!each.in_pool) continue;
+      for (const Place place : {Place::first, Place::between, Place::last}) {
+        const Misbehaviour handler(subject, each, place);
+        if (handler.is_harmless() && place != Place::between) continue;
+        const std::string name = handler.name();
+        CAPTURE(name);
+        fail_each_call(scene, handler);
+        kill_at_each_statement(scene, handler);
+      }
+    }
+  }
+}
+
+}  // namespace txinbox::test
