@@ -25,13 +25,18 @@ void Sqlite3Statement::finalize() noexcept {
   statement_ = nullptr;
 }
 
+/// What cannot be bound would be NULL.
+void Sqlite3Statement::check_bound(int result) const {
+  if (result != SQLITE_OK) throw_sqlite3_error(sqlite3_db_handle(statement_), result, "cannot bind a value");
+}
+
 void Sqlite3Statement::bind_text(int position, std::string_view text) {
-  sqlite3_bind_text(statement_, position, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+  check_bound(sqlite3_bind_text(statement_, position, text.data(), static_cast<int>(text.size()), SQLITE_STATIC));
 }
 
 void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
   if (text.empty()) {
-    sqlite3_bind_null(statement_, position);
+    check_bound(sqlite3_bind_null(statement_, position));
   } else {
     bind_text(position, text);
   }
@@ -39,15 +44,15 @@ void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
 
 void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
   if (bytes.empty()) {
-    sqlite3_bind_zeroblob(statement_, position, 0);  // a null pointer would bind NULL
+    check_bound(sqlite3_bind_zeroblob(statement_, position, 0));  // a null pointer would bind NULL
   } else {
-    sqlite3_bind_blob(statement_, position, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
+    check_bound(sqlite3_bind_blob(statement_, position, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC));
   }
 }
 
 void Sqlite3Statement::bind_blob_or_null(int position, std::string_view bytes) {
   if (bytes.empty()) {
-    sqlite3_bind_null(statement_, position);
+    check_bound(sqlite3_bind_null(statement_, position));
   } else {
     bind_blob(position, bytes);
   }

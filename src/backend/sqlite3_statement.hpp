@@ -48,6 +48,8 @@ class Sqlite3Statement {
   void reset() noexcept { sqlite3_reset(statement_); }
 
  private:
+  void check_bound(int result) const;
+
   ::sqlite3_stmt* statement_ = nullptr;
 };
 
