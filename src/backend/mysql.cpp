@@ -20,6 +20,7 @@ namespace {
 constexpr unsigned er_client_interaction_timeout = 4031;  // MySQL: closed after wait_timeout
 constexpr unsigned er_connection_killed = 1927;           // MariaDB
 constexpr unsigned er_wsrep_not_ready = 1047;             // Galera: the node is not primary
+constexpr unsigned er_error_during_commit = 1180;         // Galera: it was cut off while it committed
 constexpr unsigned er_statement_timeout_mariadb = 1969;
 constexpr unsigned er_query_timeout_mysql = 3024;
 constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
@@ -100,6 +101,7 @@ class MysqlDatabase final : public Database {
       case er_connection_killed:
       case er_client_interaction_timeout:
       case er_wsrep_not_ready:
+      case er_error_during_commit:
         return ErrorClass::connection_lost;
       default:
         return ErrorClass::other;
