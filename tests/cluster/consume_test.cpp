@@ -28,17 +28,17 @@ TEST_CASE("every key on every node at once takes effect once: a memory of recent
 }
 
 /// Settings of Galera's that change how a transaction is replicated, or what a statement waits for.
-void run_with(const std::string& setting) {
+void run_with(const std::string& setting, int keys = 300) {
   CAPTURE(setting);
   for (const bool pooled : {true, false}) {
     for (const std::size_t batch : {1U, 10U}) {
-      run_load(ClusterDatabase(), {.pooled = pooled, .batch = batch, .session_setting = setting});
+      run_load(ClusterDatabase(), {.keys = keys, .pooled = pooled, .batch = batch, .session_setting = setting});
     }
   }
 }
 
 TEST_CASE("every key takes effect once with streaming replication, a fragment for each statement") {
-  run_with("set wsrep_trx_fragment_unit = 'statements', wsrep_trx_fragment_size = 1");
+  run_with("set wsrep_trx_fragment_unit = 'statements', wsrep_trx_fragment_size = 1", 100);
 }
 
 TEST_CASE("every key takes effect once when statements wait for what the others committed") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <random>
@@ -42,21 +43,25 @@ class Run {
   }
 
   void run(const std::function<void()>& meanwhile) {
-    tally_.keys = load_.keys;
     std::vector<std::thread> workers;
     for (int node = 1; node <= nodes; ++node) {
       for (int i = 0; i < load_.threads; ++i) workers.emplace_back([this, node] { work(node); });
     }
-    if (meanwhile) meanwhile();
+    if (meanwhile) {
+      auto faults = std::async(std::launch::async, meanwhile);
+      while (faults.wait_for(milliseconds(50)) != std::future_status::ready) released_ += 10;
+      faults.get();
+    }
     over_ = true;
     for (std::thread& each : workers) each.join();
+    tally_.keys = released_.load();
     fmt::print("    {}\n", tally_.text());
     check_books();
   }
 
  private:
   TxConsumerOptions options_for_consumer() {
-    return {.retry = {.max_attempts = 20},
+    return {.retry = {.max_attempts = 20, .max_elapsed = std::chrono::seconds(2)},
             .observer =
                 [this](const Event& e) {
                   if (e.type != EventType::retry) return;
@@ -66,29 +71,29 @@ class Run {
             .recent_keys = {.capacity = load_.recent_keys}};
   }
 
-  /// One thread's stream: every key, and again while the faults last.
+  /// One thread's stream. What fails on one node is tried on the next, and then it is home again.
   void work(int home) {
-    std::mt19937 random{seed_};
     std::vector<Endpoint> own(nodes);
-    do {
-      std::vector<Message> todo;
-      for (int i = 0; i < load_.keys; ++i) todo.push_back({.business_key = fmt::format("key{}", i)});
-      std::ranges::shuffle(todo, random);
-      for (int node = home; !todo.empty();) {
-        const auto count = std::min(load_.batch, todo.size());
-        const std::span<const Message> part(todo.data() + (todo.size() - count), count);
-        Endpoint& endpoint = at(load_.pooled ? shared_ : own, node);
-        const auto acknowledged = deliver(endpoint, node, part);
-        const bool all = std::ranges::count(acknowledged, true) == static_cast<long>(count);
-        std::vector<Message> again;
-        for (std::size_t i = 0; i < count; ++i) {
-          if (!acknowledged[i]) again.push_back(part[i]);
-        }
-        todo.resize(todo.size() - count);
-        todo.insert(todo.end(), again.begin(), again.end());
-        if (!all) node = node % nodes + 1;
+    std::vector<Message> todo;
+    int next = 0;
+    int node = home;
+    for (;;) {
+      while (todo.size() < load_.batch && next < released_) {
+        todo.push_back({.business_key = fmt::format("key{}", next++)});
       }
-    } while (!over_);
+      if (todo.empty()) {
+        if (over_ && next == released_) return;
+        std::this_thread::sleep_for(milliseconds(5));
+        continue;
+      }
+      const auto acknowledged = deliver(at(load_.pooled ? shared_ : own, node), node, todo);
+      std::vector<Message> again;
+      for (std::size_t i = 0; i < todo.size(); ++i) {
+        if (!acknowledged[i]) again.push_back(todo[i]);
+      }
+      todo = std::move(again);
+      node = todo.empty() ? home : node % nodes + 1;
+    }
   }
 
   static Endpoint& at(std::vector<Endpoint>& endpoints, int node) {
@@ -143,22 +148,23 @@ class Run {
   }
 
   void check_books() const {
+    const int keys = tally_.keys;
     CHECK(tally_.unexpected == 0);
-    CHECK(tally_.consumed <= load_.keys);
+    CHECK(tally_.consumed <= keys);
     for (int node = 1; node <= nodes; ++node) {
       CAPTURE(node);
-      CHECK(db_.number(node, "select count(*) from effect") == load_.keys);
-      CHECK(db_.number(node, "select count(distinct id) from effect") == load_.keys);
-      CHECK(db_.number(node, "select count(*) from txinbox_consumed_message where state = 'consumed'") == load_.keys);
-      CHECK(db_.number(node, "select sum(n) from account") == (load_.keys + 2) / 3);
+      CHECK(db_.number(node, "select count(*) from effect") == keys);
+      CHECK(db_.number(node, "select count(distinct id) from effect") == keys);
+      CHECK(db_.number(node, "select count(*) from txinbox_consumed_message where state = 'consumed'") == keys);
+      CHECK(db_.number(node, "select sum(n) from account") == (keys + 2) / 3);
     }
   }
 
   const ClusterDatabase& db_;
   const Load& load_;
-  const unsigned seed_ = std::random_device{}();  ///< One order for all: the same keys at once.
   Tally tally_;
   std::vector<Endpoint> shared_;
+  std::atomic<int> released_ = load_.keys;  ///< So many keys there are by now.
   std::atomic<bool> over_ = false;
 };
 

@@ -19,7 +19,7 @@ struct HandlerFailed : std::runtime_error {
 /// A stream of messages that consumers on all nodes get at the same time.
 struct Load {
   int keys = 300;
-  int threads = 2;        ///< On each node. Each of them is delivered every key, in the same order.
+  int threads = 2;        ///< On each node. Each of them is delivered every key.
   bool pooled = true;     ///< Or on sessions of the test's.
   std::size_t batch = 1;  ///< More than one: by consume_batch.
   std::size_t recent_keys = 0;
@@ -27,8 +27,8 @@ struct Load {
 };
 
 /// Delivers all of it until each delivery is acknowledged. One that ends in an error is delivered again,
-/// on the next node: what a node did not answer, another one decides. `meanwhile` runs beside it, and
-/// the load goes on until it has returned.
+/// on the next node: what a node did not answer, another one decides. `meanwhile` runs beside it, and new
+/// keys arrive until it has returned.
 ///
 /// Then the books must balance on every node: each key took effect once, and nothing else did.
 void run_load(const ClusterDatabase&, const Load&, const std::function<void()>& meanwhile = {});
