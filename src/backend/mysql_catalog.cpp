@@ -13,6 +13,7 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
 constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
+constexpr unsigned deadlock = 1213;           // ER_LOCK_DEADLOCK
 
 /// Locks are the server's, names are shared by all of its databases.
 constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
@@ -64,7 +65,18 @@ class MysqlCatalog final : public Catalog {
     }
   }
 
-  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+  /// Our lock is one server's. Another node of a Galera cluster can apply the same at the same time, and one
+  /// of the two is then refused as a deadlock; what is there by now is passed over.
+  void apply(const Migration& migration) override {
+    constexpr int tries = 10;
+    for (int left = tries - 1;; --left) {
+      try {
+        return run_script(sql_, migration.sql);
+      } catch (const soci::mysql_soci_error& error) {
+        if (error.err_num_ != deadlock || left == 0) throw;
+      }
+    }
+  }
 
   void end_migrations() override {
     sql_.commit();  // for a session whose autocommit is off

@@ -16,7 +16,16 @@ constexpr auto wanted =
     " WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'sync_binlog', 'binlog_format', "
     "'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wait_timeout', 'idle_transaction_timeout', "
     "'idle_write_transaction_timeout', 'innodb_lock_wait_timeout', 'lock_wait_timeout', 'sql_mode', 'tx_isolation', "
-    "'transaction_isolation', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled')";
+    "'transaction_isolation', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', 'wsrep_on', "
+    "'wsrep_provider', 'wsrep_provider_options', 'wsrep_OSU_method')";
+
+bool is_on(std::string_view value) { return value == "ON" || value == "1"; }
+
+/// How many nodes the cluster has now, this one included; 0 where there is none.
+long long cluster_size(const Settings& global, const Settings& status) {
+  const auto provider = value_of(global, "wsrep_provider");
+  return provider.empty() || provider == "none" ? 0 : number_in(value_of(status, "wsrep_cluster_size"));
+}
 
 void check_version(std::string_view version, Report& report) {
   const bool is_mariadb = version.find("MariaDB") != std::string_view::npos;
@@ -29,19 +38,31 @@ void check_version(std::string_view version, Report& report) {
   }
 }
 
-void check_durability(const Settings& global, const Settings& session, Report& report) {
-  const auto on = [](std::string_view value) { return value == "ON" || value == "1"; };
-  if (const auto flush = value_of(global, "innodb_flush_log_at_trx_commit"); flush != "1") {
+/// The other nodes of a cluster have what one of them loses in a crash.
+void check_flushing(const Settings& global, bool replicated, Report& report) {
+  const auto flush = value_of(global, "innodb_flush_log_at_trx_commit");
+  if (flush == "1") return;
+  const auto mend = "SET GLOBAL innodb_flush_log_at_trx_commit = 1, and the same in the server's option file";
+  if (replicated) {
+    report.note("innodb_flush_log_at_trx_commit",
+                fmt::format("{}: a crash of all nodes at once, as in a power failure, can undo messages that were "
+                            "acknowledged",
+                            flush),
+                mend);
+  } else {
     report.warn("innodb_flush_log_at_trx_commit",
-                fmt::format("{}: a crash can undo messages that were acknowledged", flush),
-                "SET GLOBAL innodb_flush_log_at_trx_commit = 1, and the same in the server's option file");
+                fmt::format("{}: a crash can undo messages that were acknowledged", flush), mend);
   }
+}
+
+void check_durability(const Settings& global, const Settings& session, bool replicated, Report& report) {
+  check_flushing(global, replicated, report);
   if (value_of(global, "innodb_doublewrite") == "OFF") {
     report.warn("innodb_doublewrite", "OFF: a power failure can destroy pages",
                 "innodb_doublewrite = ON in the server's option file, unless the storage writes whole pages");
   }
-  if (!on(value_of(global, "log_bin"))) return;
-  if (const auto sync = value_of(global, "sync_binlog"); sync != "1") {
+  if (!is_on(value_of(global, "log_bin"))) return;
+  if (const auto sync = value_of(global, "sync_binlog"); sync != "1" && !replicated) {
     report.warn("sync_binlog",
                 fmt::format("{}: after a crash, transactions that the binary log lost are rolled back", sync),
                 "SET GLOBAL sync_binlog = 1, and the same in the server's option file");
@@ -93,15 +114,35 @@ void check_modes(const Settings& global, const Settings& session, Report& report
   }
 }
 
-void check_replication(soci::session& sql, const Settings& global, Report& report) {
-  const auto status =
-      query_settings(sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
+void check_replication(const Settings& global, const Settings& status, Report& report) {
   const bool semi_sync = value_of(global, "rpl_semi_sync_master_enabled") == "ON" ||
                          value_of(global, "rpl_semi_sync_source_enabled") == "ON";
   if (number_in(value_of(status, "Slaves_connected")) > 0 && !semi_sync) {
     report.note("replication",
                 "asynchronous: a failover can lose the last messages that were acknowledged, with their effect",
                 "enable semi-synchronous replication, or have the broker deliver again from before the failover");
+  }
+}
+
+void check_galera(const Settings& global, const Settings& session, const Settings& status, Report& report) {
+  const auto nodes = cluster_size(global, status);
+  if (nodes == 0) return;
+  if (!is_on(value_of(session, "wsrep_on"))) {
+    report.fail("wsrep_on", "OFF: the other nodes do not hear of what is consumed here, and let the same keys in",
+                "SET SESSION wsrep_on = ON");
+  }
+  const auto options = value_of(global, "wsrep_provider_options");
+  for (const std::string_view name : {"pc.ignore_quorum", "pc.ignore_sb"}) {
+    if (options.find(fmt::format("{} = true", name)) == std::string_view::npos) continue;
+    report.fail(std::string(name), "true: when the network parts the nodes, a key can take effect in each part",
+                fmt::format("SET GLOBAL wsrep_provider_options = '{}=false', and the same in the option file", name));
+  }
+  if (nodes == 1) {
+    report.note("wsrep_cluster_size", "1: no other node has what is consumed here", "start the other nodes");
+  }
+  if (std::max(value_of(session, "wsrep_OSU_method"), value_of(session, "wsrep_osu_method")) == "RSU") {
+    report.note("wsrep_OSU_method", "RSU: a migration through this session stays on this node",
+                "SET SESSION wsrep_OSU_method = 'TOI' for txinbox migrate");
   }
 }
 
@@ -124,12 +165,15 @@ void check_triggers(soci::session& sql, Report& report) {
 std::vector<Finding> check_mysql_server(soci::session& sql) {
   const auto session = query_settings(sql, fmt::format("SHOW SESSION VARIABLES{}", wanted));
   const auto global = query_settings(sql, fmt::format("SHOW GLOBAL VARIABLES{}", wanted));
+  const auto status =
+      query_settings(sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
   Report report;
   check_version(value_of(global, "version"), report);
-  check_durability(global, session, report);
+  check_durability(global, session, cluster_size(global, status) > 1, report);
   check_waits(session, report);
   check_modes(global, session, report);
-  check_replication(sql, global, report);
+  check_replication(global, status, report);
+  check_galera(global, session, status, report);
   check_triggers(sql, report);
   return report.take();
 }

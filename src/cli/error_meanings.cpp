@@ -44,9 +44,10 @@ std::string_view sqlite3_meaning(int code) {
 }
 
 std::string_view mysql_meaning(int code) {
-  constexpr std::array<std::pair<int, std::string_view>, 28> meanings{{
+  constexpr std::array<std::pair<int, std::string_view>, 30> meanings{{
       {1044, "access to the database denied"sv},
       {1045, "access denied"sv},
+      {1047, "a Galera node that is parted from its cluster"sv},
       {1048, "NULL in a NOT NULL column"sv},
       {1049, "no such database"sv},
       {1054, "no such column"sv},
@@ -54,6 +55,7 @@ std::string_view mysql_meaning(int code) {
       {1064, "wrong SQL"sv},
       {1142, "no privilege on the table"sv},
       {1146, "no such table"sv},
+      {1180, "it failed while it committed"sv},
       {1205, "lock wait timeout"sv},
       {1213, "deadlock"sv},
       {1264, "a number out of range"sv},

@@ -1,0 +1,78 @@
+// Migrations, verify and doctor on a cluster.
+
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "cluster/cluster.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+TEST_CASE("a migration through one node is verified on all") {
+  const ClusterDatabase db;
+  for (int node = 1; node <= nodes; ++node) {
+    CAPTURE(node);
+    const auto sql = db.session(node);
+    *sql << "set wsrep_sync_wait = 15, sql_mode = 'STRICT_ALL_TABLES'";
+    CHECK(thrown_by([&] { verify(*sql); }) == "nothing");
+    CHECK(thrown_by([&] { migrate(*sql); }) == "nothing");
+    CHECK(status(*sql).schema_version == 1);
+  }
+}
+
+TEST_CASE("migrations through several nodes at once end in the same tables") {
+  for (int i = 0; i < 10; ++i) {
+    const ClusterDatabase db;
+    db.run("drop table txinbox_consumed_message");
+    db.run("drop table txinbox_schema");
+    std::vector<std::unique_ptr<soci::session>> sessions;
+    for (int node = 1; node <= nodes; ++node) {
+      sessions.push_back(db.session(node));
+      db.number(node, "select 1");
+    }
+    std::vector<std::future<std::string>> thrown;
+    for (auto& sql : sessions) {
+      thrown.push_back(std::async(std::launch::async, [&] { return thrown_by([&] { migrate(*sql); }); }));
+    }
+    for (auto& each : thrown) CHECK(each.get() == "nothing");
+    for (int node = 1; node <= nodes; ++node) CHECK(db.number(node, "select count(*) from txinbox_schema") == 1);
+  }
+}
+
+/// What doctor says on a node after a setting was changed, as in "error wsrep_on".
+std::vector<std::string> findings_after(const ClusterDatabase& db, const std::string& sql) {
+  Pool pool = db.pool(2);
+  auto connection = pool.acquire();
+  if (!sql.empty()) connection.session() << sql;
+  std::vector<std::string> all;
+  for (const Finding& each : diagnose(connection.session())) {
+    all.push_back(std::string(to_string(each.severity)) + " " + each.subject);
+  }
+  return all;
+}
+
+TEST_CASE("doctor has nothing to say about a healthy cluster, and names what would part it") {
+  using Findings = std::vector<std::string>;
+  const ClusterDatabase db;
+  CHECK(findings_after(db, "") == Findings{});
+  CHECK(findings_after(db, "set wsrep_on = OFF") == Findings{"error wsrep_on"});
+  CHECK(findings_after(db, "set wsrep_OSU_method = RSU") == Findings{"note wsrep_OSU_method"});
+  for (const std::string name : {"pc.ignore_sb", "pc.ignore_quorum"}) {
+    CAPTURE(name);
+    CHECK(findings_after(db, "set global wsrep_provider_options = '" + name + "=true'") == Findings{"error " + name});
+    CHECK(findings_after(db, "set global wsrep_provider_options = '" + name + "=false'") == Findings{});
+  }
+  CHECK(findings_after(db, "set global innodb_flush_log_at_trx_commit = 0") ==
+        Findings{"note innodb_flush_log_at_trx_commit"});
+  CHECK(findings_after(db, "set global innodb_flush_log_at_trx_commit = 1") == Findings{});
+}
+
+}  // namespace
+}  // namespace txinbox::test
