@@ -164,9 +164,18 @@ BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 
+/// What a commit does by the way. One key will do: what it waits for is all that was read.
+void BatchRun::make_durable() {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (!keys_[i].existing || keys_[i].existing->state != "consumed") continue;
+    if (session_.backend().make_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key)) return;
+  }
+}
+
 void BatchRun::commit() {
   if (transaction_.claims() == 0) {
     transaction_.roll_back();
+    make_durable();
   } else {
     // By steps, the end of the last one has proven it.
     if (!by_steps_ && transaction_.claims() > 1 && !session_.backend().prove()) throw transaction_lost(false);

@@ -80,6 +80,7 @@ class BatchRun {
   void stage_copy(BatchItem&, const Staged& first);
   Staged run_handler(BatchItem&);
   void run_step(BatchItem&, Key&);
+  void make_durable();
   void commit();
 
   const ConsumerContext& context_;

@@ -64,6 +64,7 @@ Result SingleDelivery::run() {
   try {
     if (backend::ExistingRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
       transaction.roll_back();
+      if (existing->state == "consumed") session.backend().make_durable(context_.consumer, message_.business_key);
       if (transaction.session_usable()) session.is_clean();
       Result result = answer(*existing, session);
       if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);

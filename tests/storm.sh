@@ -8,7 +8,7 @@
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog or postgresql only; may be repeated
 #
 # Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
-# consumer that is broken on purpose must be found out on it.
+# consumer that is broken on purpose must be found out on it. Without the binary log, late_log.sh follows.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -78,6 +78,7 @@ case $on_server in
     nothing_left "open transactions" ask_mariadb "select * from information_schema.innodb_trx"
     nothing_left "locks" ask_mariadb "select * from information_schema.innodb_locks"
     find_out_broken
+    if [ "$on_server" = mariadb-no-binlog ]; then "$root/tests/late_log.sh" "$build"; fi
     exit
     ;;
   postgresql)
@@ -94,6 +95,7 @@ case $on_server in
 esac
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")
+chmod 755 "$folder"  # the servers are other users
 trap 'rm -rf "$folder"' EXIT
 
 # The storm on one database, from the start of its server to the end.
@@ -107,7 +109,9 @@ run() {
       ;;
     mariadb) "$root/tests/servers.sh" --mariadb --restartable -- "${again[@]}" ;;
     mariadb-no-binlog)
-      "$root/tests/servers.sh" --mariadb --restartable --mariadb-option --skip-log-bin -- "${again[@]}"
+      mkdir -m 755 "$folder/hold"
+      TXINBOX_HOLD_LOG=$folder/hold/log "$root/tests/servers.sh" --mariadb --restartable \
+        --mariadb-option --skip-log-bin --preload "$build/tests/libtxinbox_late_log.so" -- "${again[@]}"
       ;;
     # Its deadlocks are looked for after a second by default, in which little else happens.
     postgresql)

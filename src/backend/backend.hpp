@@ -205,6 +205,11 @@ class Session {
 
   // --- Afterwards, each in a transaction of its own
 
+  /// Returns when no crash can take away any more what others committed and this session has read: some
+  /// servers show a commit before it is on the disk. It needs a consumed row; false when that is gone. A
+  /// commit of one's own after the read does it as well.
+  virtual bool make_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
+
   /// Marks a claim of this token as torn. False: there is none.
   virtual bool mark_torn(const ClaimRow&) = 0;
 

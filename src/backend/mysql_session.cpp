@@ -127,8 +127,10 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     problems.push_back(
         {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
   };
-  const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode").value();
+  const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode, @@log_bin AND @@sql_log_bin").value();
   autocommit_ = row[0] == "1";
+  // With a binary log, a commit is on the disk there before others see it.
+  shows_unsafe_commits_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
            "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");

@@ -44,6 +44,7 @@ class MysqlSession final : public Session {
   bool end_step() override;
   bool undo_step() noexcept override;
 
+  bool make_durable(std::string_view consumer, std::string_view business_key) override;
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
@@ -77,6 +78,7 @@ class MysqlSession final : public Session {
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
   bool commit_sent_ = false;
   bool reads_committed_ = false;  ///< Pool: a read sees nothing that can still be rolled back.
+  bool shows_unsafe_commits_ = false;  ///< Others' commits are seen before they are on the disk.
   bool autocommit_ = true;        ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";   ///< One SET statement.

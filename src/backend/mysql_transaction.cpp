@@ -276,6 +276,19 @@ bool MysqlSession::undo_step() noexcept {
   return try_exec(db, "ROLLBACK TO SAVEPOINT " + step_) == 0 && try_exec(db, "RELEASE SAVEPOINT " + step_) == 0;
 }
 
+/// InnoDB shows a commit, and lets go of its locks, before it writes its log. A message that was
+/// acknowledged on the word of such a row would be lost with it in a crash. Each commit that has changed
+/// something waits for the log up to itself, and so for all that it has seen.
+bool MysqlSession::make_durable(std::string_view consumer, std::string_view business_key) {
+  if (!shows_unsafe_commits_) return true;
+  MYSQL* db = connection();
+  exec(db, fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table_,
+                       key_condition(consumer, business_key)));
+  const bool changed = mysql_affected_rows(db) == 1;
+  if (!pooled_ && !autocommit_) exec(db, "COMMIT");
+  return changed;
+}
+
 bool MysqlSession::mark_torn(const ClaimRow& row) {
   return change_own_claim("UPDATE " + table_ + " SET state = 'torn'", row);
 }
