@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 // Copies from here on are redeliveries of what was acknowledged.
 constexpr unsigned first_late_copy = 100;
 
-// Between a transient failure and the next delivery, so that an outage is no busy loop.
+// Between a failure that nobody planned and the next delivery, so that an outage is no busy loop.
 constexpr unsigned longest_pause_ms = 200;
 
 constexpr unsigned latest_redelivery_ms = 2'000;
@@ -78,7 +78,7 @@ void Broker::answered(const Arrival& arrival, const Answer& answer, Time now) {
   }
   Arrival again = arrival;
   ++again.tries;
-  if (answer.failure == Failure::transient) {
+  if (answer.failure == Failure::transient || answer.failure == Failure::unexpected) {
     delayed_.emplace(now + milliseconds(dice_.below(longest_pause_ms)), again);
   } else {
     waiting_.push_back(again);

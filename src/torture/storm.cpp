@@ -52,9 +52,9 @@ Storm::End Storm::run() {
     const Time now = steady_clock::now();
     const bool storming = is_storming(now);
     if (!storming && broker_.is_done()) break;
-    if (signals_.stopped()) end = End::stopped;
-    if (!fatal_.empty()) end = End::fatal;
     if (now - last_acknowledged_ > options_.grace || wrong_.size() >= most_crashes) end = End::gave_up;
+    if (!fatal_.empty()) end = End::fatal;
+    if (signals_.stopped()) end = End::stopped;
     if (end != End::done) break;
     step(now);
   }

@@ -8,7 +8,6 @@
 #include <soci/soci.h>
 #include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/inspect.hpp>
 #include <txinbox/schema.hpp>
 
 #include "checker.hpp"
@@ -142,7 +141,13 @@ int torture(const TortureOptions& options) {
   cli::message(fmt::format("seed {}", options.storm.seed));
   const std::string name = fmt::format("txinbox-torture-{:x}", std::random_device()());
   Storm storm(options.storm, options.database.url(), name, signals);
-  const auto end = storm.run();
+  auto end = Storm::End::fatal;
+  try {
+    end = storm.run();
+  } catch (...) {  // a process that cannot be started
+    try_to_remove(options);
+    throw;
+  }
   if (end == Storm::End::stopped) {
     try_to_remove(options);
     return cli::exit_stopped;

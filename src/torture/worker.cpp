@@ -97,10 +97,9 @@ class Worker {
     while (!stop_.stop_requested()) {
       try {
         return open_worker_pool(database_, options_.name, options_.threads);
-      } catch (...) {
-        if (!is_transient(std::current_exception())) throw;
+      } catch (const soci::soci_error&) {
+        std::this_thread::sleep_for(50ms);  // the parent could connect, and decides when to give up
       }
-      std::this_thread::sleep_for(50ms);
     }
     return std::nullopt;
   }

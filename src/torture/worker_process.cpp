@@ -37,7 +37,8 @@ WorkerProcess::WorkerProcess(const WorkerOptions& options, const std::string& ur
                           "--worker-subject", options.subject, "--worker-name", options.name},
                 .environment = {"TXINBOX_DB=" + url},
                 .input = in[0],
-                .output = out[1]});
+                .output = out[1],
+                .has_own_group = true});
   ::close(in[0]);
   ::close(out[1]);
 }
