@@ -31,6 +31,8 @@ databases=()
 # With --long, one a line; each starts what it needs.
 long_steps=(
   "tests/fuzz.sh --seconds 60"
+  "tests/valgrind.sh"
+  "tests/soak.sh --minutes 1"
 )
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Runs the conformance suite under Valgrind's memcheck on SQLite, MariaDB and PostgreSQL: errors and definite
+# leaks fail.
+#
+# Usage: tests/valgrind.sh [OPTION]...
+#   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
+#   --test FILTER    only the test cases with such a name, as "*rolled-back*"
+#   --jobs N         build with N processes; as many as there are processors by default
+#   --help
+#
+# Builds in build/dev, and starts servers of its own (tests/servers.sh). tests/valgrind.supp says what is not
+# ours. Nothing is left out: no case depends on how fast it runs.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+jobs=$(nproc) filter="*"
+databases=() servers=()
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+wrong() { echo "tests/valgrind.sh: $* (try --help)" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --database)
+      case ${2:-} in
+        sqlite3 | mariadb | postgresql) databases+=("$2") ;;
+        *) wrong "unknown database '${2:-}'" ;;
+      esac
+      shift
+      ;;
+    --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2; shift ;;
+    --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || wrong "--jobs needs a number"; jobs=$2; shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) wrong "unknown option $1" ;;
+  esac
+  shift
+done
+if [ ${#databases[@]} = 0 ]; then databases=(sqlite3 mariadb postgresql); fi
+build=$root/build/dev
+
+# On one database, whose server runs. All that it printed is told when it fails.
+check() {
+  local name=$1 url= log status=0
+  case $name in
+    mariadb) name=mysql url=$TXINBOX_TEST_MARIADB_URL ;;
+    postgresql) url=$TXINBOX_TEST_POSTGRESQL_URL ;;
+  esac
+  log=$(mktemp)
+  TXINBOX_TEST_DATABASE=$name TXINBOX_TEST_URL=$url \
+    valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
+    --error-exitcode=9 --num-callers=40 --suppressions="$root/tests/valgrind.supp" \
+    "$build/tests/txinbox_conformance" --test-case="$filter" >"$log" 2>&1 || status=$?
+  if [ $status != 0 ]; then cat "$log" >&2; fi
+  sed -n "s/^\[doctest\] test cases:/$1 under Valgrind:/p" "$log"
+  rm -f "$log"
+  return $status
+}
+
+# Inside tests/servers.sh, which says where they are. All at once: most of a test is waiting for a server.
+if [ -n "${TXINBOX_VALGRIND_CHECKS:-}" ]; then
+  cd "$build"
+  pids=() status=0
+  for database in "${databases[@]}"; do
+    check "$database" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  exit $status
+fi
+
+cd "$root"
+mkdir -p "$build"
+cmake --preset dev >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
+cmake --build --preset dev -j "$jobs" --target txinbox_conformance >"$build/build.log" 2>&1 ||
+  { cat "$build/build.log" >&2; exit 1; }
+
+arguments=(--test "$filter")
+for database in "${databases[@]}"; do
+  arguments+=(--database "$database")
+  if [ "$database" != sqlite3 ]; then servers+=("--$database"); fi
+done
+export TXINBOX_VALGRIND_CHECKS=1
+run=("$root/tests/valgrind.sh" "${arguments[@]}")
+if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
+exec "${run[@]}"
