@@ -1,32 +1,31 @@
 #include "options.hpp"
 
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <random>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/duration.hpp"
+
 namespace txinbox::torture {
 namespace {
 
 constexpr std::int64_t most_keys = 1'000'000'000;
-constexpr std::int64_t longest_ms = 30LL * 24 * 3'600 * 1'000;
+constexpr std::chrono::hours longest{720};
 
-/// A time with its unit, as 500ms, 30s, 10m, 2h.
 void add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& time, bool may_be_zero,
               const std::string& description) {
-  const std::map<std::string, std::int64_t> units{{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}};
-  const auto take = [name, may_be_zero, &time](std::int64_t ms) {
-    if (ms < 0 || ms > longest_ms || (ms == 0 && !may_be_zero)) {
+  // Not CLI11's numbers with units, to which 010s is eight seconds, and s alone is one.
+  const auto take = [name, may_be_zero, &time](const std::string& text) {
+    const auto parsed = cli::parse_duration(text);
+    if (!parsed) throw CLI::ValidationError(name, "a number and its unit, as 500ms, 30s, 10m or 2h");
+    if (*parsed > longest || (parsed->count() == 0 && !may_be_zero)) {
       throw CLI::ValidationError(name, may_be_zero ? "at least 0s, at most 720h" : "at least 1ms, at most 720h");
     }
-    time = std::chrono::milliseconds(ms);
+    time = *parsed;
   };
-  app.add_option_function<std::int64_t>(name, take, description)
-      ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::UNIT_REQUIRED).description(""))
-      ->type_name("TIME");
+  app.add_option_function<std::string>(name, take, description)->type_name("TIME");
 }
 
 template <class Number>

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace txinbox::cli {
+
+/// A time with its unit, as 500ms, 30s, 10m, 2h or 7d; none for what is no such text, or too long to count
+/// in milliseconds. The number is decimal, also with zeros before it, and has neither sign nor fraction.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+
+}  // namespace txinbox::cli

@@ -1,0 +1,27 @@
+#include <chrono>
+
+#include <doctest/doctest.h>
+
+#include "cli/duration.hpp"
+
+using namespace std::chrono_literals;
+using txinbox::cli::parse_duration;
+
+TEST_CASE("a duration is a decimal number and its unit") {
+  CHECK(parse_duration("500ms") == 500ms);
+  CHECK(parse_duration("30s") == 30s);
+  CHECK(parse_duration("10m") == 10min);
+  CHECK(parse_duration("2h") == 2h);
+  CHECK(parse_duration("7d") == 7 * 24h);
+  CHECK(parse_duration("0s") == 0ms);
+  CHECK(parse_duration("010s") == 10s);
+  CHECK(parse_duration("9223372036854775807ms") == 9223372036854775807ms);
+}
+
+TEST_CASE("what is no duration is refused") {
+  for (const char* text : {"", "s", "5", "-5s", "+5s", " 5s", "5 s", "5s ", "5.5s", "1e3s", "0x5s", "5S", "5w", "5s5s",
+                           "9223372036854775808ms", "9223372036854775807s", "106751991168d"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_duration(text).has_value());
+  }
+}
