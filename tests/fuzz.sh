@@ -46,7 +46,7 @@ dictionary() {
   case $1 in
     sql_*) echo sql ;;
     url) echo url ;;
-    text) ;;
+    text | duration) ;;
     *) echo json ;;
   esac
 }
