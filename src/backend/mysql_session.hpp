@@ -77,9 +77,9 @@ class MysqlSession final : public Session {
   bool is_galera_ = false;       ///< Pool: the server is a node of a cluster.
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;  ///< Pool: a read sees nothing that can still be rolled back.
+  bool reads_committed_ = false;       ///< Pool: a read sees nothing that can still be rolled back.
   bool shows_unsafe_commits_ = false;  ///< Others' commits are seen before they are on the disk.
-  bool autocommit_ = true;        ///< What the session had, and gets back.
+  bool autocommit_ = true;             ///< What the session had, and gets back.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";   ///< One SET statement.
   std::string end_guard_;                        ///< Pool: ends a compound statement: autocommit on, settings compared.

@@ -23,8 +23,8 @@ const TxConsumerOptions once = {.retry = {.max_attempts = 1}};
 /// What a delivery ends in: an outcome, or the kind of its error.
 std::string consume_one(TxConsumer& consumer, const std::string& key) {
   std::string outcome;
-  const std::string thrown = thrown_by(
-      [&] { outcome = std::string(to_string(consumer.consume({.business_key = key}, add_effect).outcome)); });
+  const std::string thrown =
+      thrown_by([&] { outcome = std::string(to_string(consumer.consume({.business_key = key}, add_effect).outcome)); });
   return thrown == "nothing" ? outcome : thrown;
 }
 
