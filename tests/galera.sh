@@ -53,6 +53,7 @@ fi
 stop() {
   status=$?
   trap - EXIT
+  if [ -n "${waiter:-}" ]; then kill "$waiter"; fi
   "$TXINBOX_TEST_GALERA_NODE" kill "${nodes[@]}" || true
   rm -rf "$folder"
   exit "$status"
@@ -98,10 +99,12 @@ urls=()
 for node in "${nodes[@]}"; do
   port=${ports[node - 1]}
   home=$folder/node$node
-  "${as_user[@]}" mkdir "$home" "$home/data"
+  # A starting server clears its folder of temporary tables, another server's included.
+  "${as_user[@]}" mkdir "$home" "$home/data" "$home/tmp"
   cat >"$home/my.cnf" <<END
 [mysqld]
 datadir=$home/data
+tmpdir=$home/tmp
 socket=$home/socket
 pid_file=$home/server.pid
 log_error=$home/log.err
@@ -136,7 +139,7 @@ printf '%s\n' "CREATE USER txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
 chmod 644 "$folder/init.sql"
 
 cd /
-if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$folder/node1/data" --skip-test-db \
+if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$folder/node1/data" --tmpdir="$folder/node1/tmp" --skip-test-db \
     --auth-root-authentication-method=normal >"$folder/install.log" 2>&1; then
   cat "$folder/install.log" >&2
   exit 1
@@ -155,5 +158,7 @@ else
     printf 'export %s=%q\n' "$name" "${!name}"
   done
   echo "galera: running until Ctrl-C" >&2
-  while sleep 3600; do :; done
+  sleep infinity &  # bash hears a signal at once while it waits for a job
+  waiter=$!
+  wait "$waiter"
 fi
