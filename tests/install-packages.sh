@@ -1,25 +1,25 @@
 #!/bin/sh
 # Installs the Debian 12 packages that are missing; does nothing, and needs no root, when none is.
 #
-# Usage: install-packages.sh build|test|galera|bench
-#   build  what the library, the command and examples/run.sh need
-#   test   that, and what tests/run.sh needs besides
-#   galera that, and what tests/galera.sh needs besides
-#   bench  the same for bench/run.sh
+# Usage: install-packages.sh build|test|cluster|bench
+#   build    what the library, the command and examples/run.sh need
+#   test     that, and what tests/run.sh needs besides
+#   cluster  that, and what its --galera and --failover need besides
+#   bench    the same for bench/run.sh
 set -eu
 
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 valgrind
   mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15"
-galera="galera-4 rsync iproute2"
+cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core"
 
 case ${1:-} in
   build) wanted=$build ;;
   test) wanted="$build $test" ;;
-  galera) wanted="$build $test $galera" ;;
+  cluster) wanted="$build $test $cluster" ;;
   bench) wanted="$build $bench" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
 esac

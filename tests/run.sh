@@ -5,6 +5,8 @@
 #   --database NAME  sqlite3, mariadb, postgresql or mysql only; may be repeated
 #   --galera         instead of these, on a Galera cluster of three nodes started for it: the tests of MariaDB
 #                    on one node, then those of the cluster, whose nodes are killed and cut off
+#   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
+#                    PgBouncer
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
@@ -25,7 +27,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 long= galera= jobs=$(nproc) filter=
+preset=dev lint=1 long= galera= failover= jobs=$(nproc) filter=
 databases=()
 
 # With --long, one a line; each starts what it needs.
@@ -33,6 +35,7 @@ long_steps=(
   "tests/fuzz.sh --seconds 60"
   "tests/valgrind.sh"
   "tests/soak.sh --minutes 1"
+  "tests/run.sh --galera --failover"
 )
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
@@ -50,6 +53,7 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --galera) galera=1 lint= ;;
+    --failover) failover=1 lint= ;;
     --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
     --asan | --tsan | --clang)
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
@@ -63,11 +67,11 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ -z "$galera" ] || [ ${#databases[@]} = 0 ] || wrong "--galera and --database are two runs"
+[ -z "$galera$failover" ] || [ ${#databases[@]} = 0 ] || wrong "--galera or --failover, and --database, are two runs"
 
 # Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
 everything= all=
-if [ -z "$filter$galera" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
+if [ -z "$filter$galera$failover" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
 if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
 if [ -n "$long" ]; then
   [ -n "$all" ] || wrong "--long goes with a run of everything"
@@ -77,7 +81,7 @@ fi
 step() { printf '\n== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
 step "Install what is missing"
-"$root/tests/install-packages.sh" "$([ -n "$galera" ] && echo galera || echo test)"
+"$root/tests/install-packages.sh" "$([ -n "$galera$failover" ] && echo cluster || echo test)"
 
 cd "$root"
 if [ -n "$lint" ]; then
@@ -95,8 +99,8 @@ cmake --build --preset $preset -j "$jobs"
 # What ctest is to run, by label; each database's tests have its name.
 labels=()
 servers=()
-if [ -n "$galera" ]; then
-  labels+=(galera)
+if [ -n "$galera$failover" ]; then
+  labels+=(${galera:+galera} ${failover:+failover})
 elif [ ${#databases[@]} = 0 ]; then
   databases=(sqlite3 mariadb postgresql)
   if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
@@ -117,7 +121,7 @@ pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,cluster_tests}; do
+  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,cluster_tests,failover_tests}; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))

@@ -1,0 +1,134 @@
+#include "failover/pair.hpp"
+
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "url.hpp"
+
+namespace txinbox::test {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; tests/failover.sh sets it");
+  return value;
+}
+
+/// A process and its children, all at once: as when the host goes away.
+void kill_with_children(pid_t pid) {
+  std::vector<pid_t> all = {pid};
+  const std::string task = std::to_string(pid);
+  std::ifstream children("/proc/" + task + "/task/" + task + "/children");
+  for (pid_t child = 0; children >> child;) all.push_back(child);
+  for (const pid_t each : all) kill(each, SIGKILL);
+}
+
+template <class Done>
+void wait_until(Done done, const char* what) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > give_up)
+      throw std::runtime_error(std::string("not after a minute: ") + what);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+std::multiset<std::string> strings(soci::session& sql, const std::string& query) {
+  const soci::rowset<std::string> rows = (sql.prepare << query);
+  return {rows.begin(), rows.end()};
+}
+
+}  // namespace
+
+Pool Pair::primary(PoolOptions options) const { return open_pool(url(), std::move(options)); }
+
+std::string Pair::replica_url() const {
+  // The same database, or schema, on the other port.
+  const std::string port = ":" + detail::parse_url(url()).port + "/";
+  std::string url = this->url();
+  url.replace(url.rfind(port), port.size(),
+              ":" + detail::parse_url(environment("TXINBOX_TEST_REPLICA_URL")).port + "/");
+  return url;
+}
+
+Pool Pair::replica() const { return open_pool(replica_url()); }
+
+std::unique_ptr<soci::session> Pair::replica_session() const { return session_through(replica_url()); }
+
+void Pair::wait_for_replica() const {
+  if (on_mysql()) {
+    const std::string position = text("select @@gtid_binlog_pos");
+    int failed = 0;
+    wait_until(
+        [&] {
+          try {
+            *replica_session() << "select master_gtid_wait('" + position + "', 10)", soci::into(failed);
+            return failed == 0;
+          } catch (const soci::soci_error&) {  // the database is not there yet
+            return false;
+          }
+        },
+        "the replica has all");
+    return;
+  }
+  const std::string position = text("select pg_current_wal_flush_lsn()::text");
+  wait_until(
+      [&] {
+        int there = 0;
+        *replica_session() << "select (pg_last_wal_replay_lsn() >= '" + position + "')::int", soci::into(there);
+        return there == 1;
+      },
+      "the standby has all");
+}
+
+void Pair::part() const {
+  const auto sql = replica_session();
+  if (on_mysql()) {
+    *sql << "stop slave io_thread";
+    return;
+  }
+  *sql << "alter system set primary_conninfo = ''";
+  *sql << "select pg_reload_conf()";
+  wait_until([&] { return number("select count(*) from pg_stat_replication") == 0; }, "the standby has gone");
+}
+
+void Pair::fail_over() const {
+  kill_with_children(std::stoi(environment("TXINBOX_TEST_PRIMARY_PID")));
+  const auto sql = replica_session();
+  if (on_mysql()) {
+    // What it has received it applies first.
+    wait_until(
+        [&] {
+          std::string position;
+          std::string applied;
+          *sql << "select @@gtid_slave_pos", soci::into(applied);
+          *sql << "select master_gtid_wait('', 1)";
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          *sql << "select @@gtid_slave_pos", soci::into(position);
+          return position == applied;
+        },
+        "the replica stands still");
+    *sql << "stop slave";
+    *sql << "set global read_only = 0";
+    *sql << "set global rpl_semi_sync_master_enabled = 0";  // it has no replica of its own
+    return;
+  }
+  *sql << "select pg_promote(true, 60)";
+}
+
+std::multiset<std::string> Pair::consumed_on_replica() const {
+  return strings(*replica_session(), "select business_key from txinbox_consumed_message where state = 'consumed'");
+}
+
+std::multiset<std::string> Pair::effects_on_replica() const {
+  return strings(*replica_session(), "select id from effect");
+}
+
+}  // namespace txinbox::test
