@@ -73,8 +73,10 @@ void MysqlSession::configure(const PoolOptions& options) {
   exec(db, is_mariadb_ ? fmt::format("SET max_statement_time = {}.{:03}, idle_transaction_timeout = {}",
                                      statement / 1000, statement % 1000, idle)
                        : fmt::format("SET max_execution_time = {}, wait_timeout = {}", statement, idle));
-  const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
-  is_galera_ = provider && !provider->at(1)->empty() && provider->at(1) != "none";
+  if (is_mariadb_) {
+    const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
+    is_galera_ = provider && !provider->at(1)->empty() && provider->at(1) != "none";
+  }
   // The default database is then known without asking.
   exec(db, "SET session_track_schema = 1");
 }

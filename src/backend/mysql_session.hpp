@@ -74,7 +74,7 @@ class MysqlSession final : public Session {
   soci::session& sql_;
   const bool pooled_;
   const bool is_mariadb_;
-  bool is_galera_ = false;       ///< Pool: the server is a node of a cluster.
+  bool is_galera_ = false;       ///< Pool on MariaDB: the server is a node of a cluster.
   unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
   bool commit_sent_ = false;
   bool reads_committed_ = false;       ///< Pool: a read sees nothing that can still be rolled back.
