@@ -105,7 +105,8 @@ void parse_authority(std::string_view authority, Url& url) {
     if (end + 1 < authority.size()) colon = end + 1;
     if (colon != std::string_view::npos && authority[colon] != ':') refuse("has more than a port behind its ']'");
   } else {
-    colon = authority.rfind(':');
+    colon = authority.find(':');
+    if (colon != authority.rfind(':')) refuse("has more than one ':' behind its user (an IPv6 address stands in [])");
     url.host = decode(authority.substr(0, colon));
   }
   if (colon != std::string_view::npos) url.port = std::string(authority.substr(colon + 1));

@@ -56,7 +56,8 @@ TEST_CASE("a malformed URL is refused, and its text is not repeated") {
        {"", "orders.db", ":x", "mysql://u:secret@host:port/db", "mysql://u:secret@host:0/db",
         "mysql://u:secret@host:70000/db", "mysql://u:secret%zz@host/db", "mysql://u:secret%00@host/db",
         "mysql://u:secret@[::1/db", "mysql://u:secret@h/db?x", "mysql://u:secret@[::1]x:3306/db",
-        "postgresql://u:secret@h/db?=x", "postgresql://u:secret@h/db?a%20b=x", "postgresql://u:secret@h/db?a'=x"}) {
+        "mysql://u:secret@h:db:/x", "mysql://u:secret@::1/db", "postgresql://u:secret@h/db?=x",
+        "postgresql://u:secret@h/db?a%20b=x", "postgresql://u:secret@h/db?a'=x"}) {
     CAPTURE(text);
     try {
       (void)parse_url(text);
