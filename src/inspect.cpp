@@ -59,6 +59,7 @@ Status status(soci::session& sql) {
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
+  const auto dialect = database.dialect(schema);
   Status status{.database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
   status.schema_version = detail::examine(sql, *catalog, database.name()).version;
   status.bytes = catalog->table_bytes(schema);
@@ -67,8 +68,8 @@ Status status(soci::session& sql) {
   for (const backend::Row& row :
        backend::query(sql,
                       fmt::format("SELECT consumer, state, count(*), {}, {} FROM {} GROUP BY consumer, state",
-                                  catalog->utc_text("min(consumed_at)"), catalog->utc_text("max(consumed_at)"),
-                                  catalog->qualified(schema, backend::consumed_message_table)),
+                                  dialect->utc_text("min(consumed_at)"), dialect->utc_text("max(consumed_at)"),
+                                  dialect->table(backend::consumed_message_table)),
                       5)) {
     const auto rows = backend::number_in(row[2].value_or(""));
     auto& consumer = consumers[row[0].value_or("")];
@@ -83,14 +84,14 @@ Status status(soci::session& sql) {
 std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consumer, std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
-  const auto catalog = backend::database_of(sql).catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
+  const auto& database = backend::database_of(sql);
+  const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
   const auto rows =
       backend::query(sql,
                      fmt::format("SELECT message_id, state, {}, {} FROM {} WHERE consumer = {} AND business_key = {}",
-                                 catalog->utc_text("consumed_at"), catalog->hex_text("result"),
-                                 catalog->qualified(schema, backend::consumed_message_table),
-                                 catalog->literal(consumer), catalog->literal(business_key)),
+                                 dialect->utc_text("consumed_at"), dialect->hex_text("result"),
+                                 dialect->table(backend::consumed_message_table), dialect->text(consumer),
+                                 dialect->text(business_key)),
                      4);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows.front();

@@ -14,15 +14,15 @@ bool forget(soci::session& sql, std::string_view consumer, std::string_view busi
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
   const detail::OutsideTransaction outside(sql);  // rolls back what fails
-  const auto catalog = backend::database_of(sql).catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
+  const auto& database = backend::database_of(sql);
+  const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
 
   sql.begin();
   soci::statement remove(sql);
   remove.alloc();
   remove.prepare(fmt::format("DELETE FROM {} WHERE consumer = {} AND business_key = {}",
-                             catalog->qualified(schema, backend::consumed_message_table), catalog->literal(consumer),
-                             catalog->literal(business_key)),
+                             dialect->table(backend::consumed_message_table), dialect->text(consumer),
+                             dialect->text(business_key)),
                  soci::details::st_one_time_query);
   remove.define_and_bind();
   remove.execute(true);

@@ -71,8 +71,12 @@ void migrate(soci::session& sql) {
   MigrationScope scope(*catalog);
   const auto before = detail::examine(sql, *catalog, database.name());
   refuse_foreign_tables(before);
+  // Each can run again, and makes what is missing.
+  const bool incomplete = std::ranges::any_of(
+      before.problems, [](const Problem& problem) { return problem.code == ErrorCode::schema_missing; });
+  const int from = incomplete ? 0 : before.version;
   for (const Migration& migration : migrations(std::string(database.name()))) {
-    if (migration.version > before.version) catalog->apply(migration);
+    if (migration.version > from) catalog->apply(migration);
   }
   // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
   detail::refuse(detail::examine(sql, *catalog, database.name()).problems);

@@ -43,12 +43,13 @@ std::string files_after(std::string_view database, int version) {
   return files;
 }
 
-void examine_version(soci::session& sql, backend::Catalog& catalog, std::string_view database, Examination& result) {
+void examine_version(soci::session& sql, std::string_view database, Examination& result) {
   const std::string subject(backend::schema_table);
-  const auto rows = backend::query(sql,
-                                   fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
-                                               catalog.qualified(result.schema, backend::schema_table)),
-                                   2);
+  const auto rows = backend::query(
+      sql,
+      fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
+                  backend::database_named(database).dialect(result.schema)->table(backend::schema_table)),
+      2);
   if (!rows.empty()) result.version = static_cast<int>(backend::number_in(rows[0][0].value_or("")));
   const std::string oldest_library = rows.empty() ? "" : rows[0][1].value_or("");
   const int newest = newest_version(database);
@@ -95,7 +96,12 @@ Examination examine(soci::session& sql, backend::Catalog& catalog, std::string_v
   result.problems = catalog.check_tables(schema);
   const bool readable = std::ranges::none_of(
       result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
-  if (readable && !result.schema.empty()) examine_version(sql, catalog, database, result);
+  if (!readable || result.schema.empty()) return result;
+  examine_version(sql, database, result);
+  // Tables of a later version are not missing: the schema is outdated, which is said already.
+  std::erase_if(result.problems, [&](const Problem& p) {
+    return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
+  });
   return result;
 }
 

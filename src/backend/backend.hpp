@@ -19,6 +19,8 @@
 #include <txinbox/pool.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/dialect.hpp"
+#include "backend/query.hpp"
 #include "token.hpp"
 
 namespace soci {
@@ -69,6 +71,8 @@ struct ExistingRow {
   std::string content_hash;  ///< 32 bytes, or empty.
   std::optional<std::string> result;
   std::chrono::milliseconds lease_remaining{0};
+  std::int64_t lease_fence = 0;
+  std::chrono::milliseconds age{0};  ///< Since it came into this state.
 };
 
 enum class ClaimStatus {
@@ -216,6 +220,18 @@ class Session {
   /// Removes a claim of this token, whose handler never ran. False: there is none.
   virtual bool withdraw(const ClaimRow&) = 0;
 
+  // --- Statements that are the same for every database, spelled by its dialect
+
+  /// Valid after `use_schema`.
+  const Dialect& dialect() const noexcept { return *dialect_; }
+
+  /// Runs one INSERT, UPDATE or DELETE in a transaction of its own; none may be open. Returns how many rows
+  /// it found to change.
+  virtual std::size_t change(const std::string& sql) = 0;
+
+  /// Runs one SELECT and leaves no transaction open.
+  virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
+
  protected:
   Session() = default;
 
@@ -234,6 +250,8 @@ class Session {
   const std::string guard_ = "txinbox_" + Token::random().hex();
   const std::string step_ = guard_ + "_step";
 
+  std::unique_ptr<Dialect> dialect_;
+
  private:
   int duplicates_in_a_row_ = 0;
 };
@@ -248,18 +266,6 @@ class Catalog {
 
   /// The schema (MySQL: database) in which `table` is found, empty when it is not.
   virtual std::string find_schema(std::string_view table) = 0;
-
-  /// `table` in `schema`, quoted.
-  virtual std::string qualified(const std::string& schema, std::string_view table) = 0;
-
-  /// An SQL literal that is exactly these bytes, whatever the session's settings.
-  virtual std::string literal(std::string_view text) = 0;
-
-  /// An SQL expression: the time in `column` as UTC text, "YYYY-MM-DD HH:MM:SS.ffffff".
-  virtual std::string utc_text(std::string_view column) = 0;
-
-  /// An SQL expression: the bytes in `column` as hexadecimal digits.
-  virtual std::string hex_text(std::string_view column) = 0;
 
   /// Differences between the tables in `schema` and the migrations: all of severity error, except
   /// for a missing retention index, which is a warning.
@@ -314,6 +320,9 @@ class Database {
 
   virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
   virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
+
+  /// How it spells statements about the tables in `schema`.
+  virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;
 
  protected:
   Database() = default;

@@ -9,6 +9,7 @@
 
 #include "backend/connection_string.hpp"
 #include "backend/mysql_catalog.hpp"
+#include "backend/mysql_dialect.hpp"
 #include "backend/mysql_native.hpp"
 #include "backend/mysql_session.hpp"
 #include "url.hpp"
@@ -120,6 +121,8 @@ class MysqlDatabase final : public Database {
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }
+
+  std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 
  private:
   static void add_url(std::string& string, const detail::Url& url, unsigned connect_timeout) {

@@ -28,18 +28,6 @@ class MysqlCatalog final : public Catalog {
                                         table));
   }
 
-  std::string qualified(const std::string& schema, std::string_view table) override {
-    return fmt::format("{}.`{}`", quoted_identifier(schema), table);
-  }
-
-  std::string literal(std::string_view text) override { return hex_literal(text); }
-
-  std::string utc_text(std::string_view column) override {
-    return fmt::format("DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')", column);
-  }
-
-  std::string hex_text(std::string_view column) override { return fmt::format("HEX({})", column); }
-
   std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
   std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
 

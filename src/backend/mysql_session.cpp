@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include "backend/mysql_catalog.hpp"
+#include "backend/mysql_dialect.hpp"
+#include "backend/table_check.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
@@ -118,7 +120,8 @@ void MysqlSession::remember_settings() {
 }
 
 void MysqlSession::use_schema(const std::string& schema) {
-  table_ = quoted_identifier(schema) + ".txinbox_consumed_message";
+  dialect_ = make_mysql_dialect(schema);
+  table_ = dialect_->table(consumed_message_table);
   if (in_one_statement()) prepare_statements();
 }
 

@@ -31,9 +31,45 @@ constexpr std::array schema_columns = {
     ExpectedColumn{"oldest_library", "VARCHAR(20)", false},
     ExpectedColumn{"applied_at", "DATETIME(6)", false},
 };
+constexpr std::array failed_message_columns = {
+    ExpectedColumn{"consumer", "VARBINARY(64)", false},
+    ExpectedColumn{"business_key", "VARBINARY(255)", false},
+    ExpectedColumn{"message_id", "VARBINARY(255)"},
+    ExpectedColumn{"attempts", "INT", false, true},
+    ExpectedColumn{"deaths", "INT", false, true},
+    ExpectedColumn{"first_error", "VARBINARY(255)"},
+    ExpectedColumn{"first_failed_at", "DATETIME(6)"},
+    ExpectedColumn{"last_error", "VARBINARY(255)"},
+    ExpectedColumn{"last_failed_at", "DATETIME(6)"},
+    ExpectedColumn{"error_text", "BLOB"},
+    ExpectedColumn{"payload", "LONGBLOB"},
+    ExpectedColumn{"running_token", "VARBINARY(16)"},
+    ExpectedColumn{"running_since", "DATETIME(6)"},
+    ExpectedColumn{"running_alone", "INT"},
+};
+constexpr std::array conflicting_message_columns = {
+    ExpectedColumn{"consumer", "VARBINARY(64)", false},     ExpectedColumn{"business_key", "VARBINARY(255)", false},
+    ExpectedColumn{"content_hash", "VARBINARY(32)", false}, ExpectedColumn{"original_hash", "VARBINARY(32)", false},
+    ExpectedColumn{"message_id", "VARBINARY(255)"},         ExpectedColumn{"original_message_id", "VARBINARY(255)"},
+    ExpectedColumn{"reason", "VARBINARY(64)", false},       ExpectedColumn{"deliveries", "INT", false},
+    ExpectedColumn{"first_at", "DATETIME(6)", false},       ExpectedColumn{"last_at", "DATETIME(6)", false},
+};
+constexpr std::array consumer_columns = {
+    ExpectedColumn{"consumer", "VARBINARY(64)", false},
+    ExpectedColumn{"duplicates", "BIGINT", false, true},
+    ExpectedColumn{"oldest_duplicate", "BIGINT"},
+    ExpectedColumn{"oldest_duplicate_at", "DATETIME(6)"},
+    ExpectedColumn{"retention", "BIGINT"},
+    ExpectedColumn{"purged", "BIGINT", false, true},
+    ExpectedColumn{"purged_at", "DATETIME(6)"},
+};
 constexpr std::array tables = {
     ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
     ExpectedTable{schema_table, schema_columns, "version", ""},
+    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
+    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
+                  "last_at"},
+    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
 };
 
 /// The same type, or a wider one. The size of an integer is only how it is displayed.
@@ -42,6 +78,7 @@ bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const auto have = parts_of(found.type);
   if (want.base == "int" || want.base == "bigint") return have.base == want.base || have.base == "bigint";
   if (want.base == "blob") return have.base == "blob" || have.base == "mediumblob" || have.base == "longblob";
+  if (want.base == "longblob") return have.base == want.base;
   return have.base == want.base && have.size.value_or(0) >= want.size.value_or(0);
 }
 

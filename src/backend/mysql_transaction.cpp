@@ -19,8 +19,9 @@ constexpr auto claim_columns = "(consumer, business_key, message_id, content_has
 constexpr auto existing_columns =
     "state, attempt_token, content_hash, result, "
     "IF(lease_expires_at IS NULL, 0, "
-    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000))";
-constexpr std::size_t existing_column_count = 5;
+    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000)), "
+    "COALESCE(lease_fence, 0), TIMESTAMPDIFF(MICROSECOND, consumed_at, UTC_TIMESTAMP(6)) DIV 1000";
+constexpr std::size_t existing_column_count = 7;
 
 /// Reads those columns, which stand first in the row.
 ExistingRow existing_row(MysqlRow& row) {
@@ -28,7 +29,9 @@ ExistingRow existing_row(MysqlRow& row) {
           .token = row[1].value_or(""),
           .content_hash = row[2].value_or(""),
           .result = std::move(row[3]),
-          .lease_remaining = std::chrono::milliseconds(std::stoll(row[4].value_or("0")))};
+          .lease_remaining = std::chrono::milliseconds(number_in(row[4].value_or(""))),
+          .lease_fence = number_in(row[5].value_or("")),
+          .age = std::chrono::milliseconds(number_in(row[6].value_or("")))};
 }
 
 std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC " + statements + "; END"; }
@@ -291,6 +294,26 @@ bool MysqlSession::make_durable(std::string_view consumer, std::string_view busi
 
 bool MysqlSession::mark_torn(const ClaimRow& row) {
   return change_own_claim("UPDATE " + table_ + " SET state = 'torn'", row);
+}
+
+std::size_t MysqlSession::change(const std::string& sql) {
+  MYSQL* db = connection();
+  const bool autocommit = pooled_ || autocommit_;
+  try {
+    exec(db, sql);
+    const auto found = static_cast<std::size_t>(mysql_affected_rows(db));
+    if (!autocommit) exec(db, "COMMIT");
+    return found;
+  } catch (...) {
+    if (!autocommit) try_exec(db, "ROLLBACK");
+    throw;
+  }
+}
+
+std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t columns) {
+  auto rows = query(sql_, sql, columns);
+  if (!pooled_ && !autocommit_) exec(connection(), "COMMIT");
+  return rows;
 }
 
 bool MysqlSession::withdraw(const ClaimRow& row) { return change_own_claim("DELETE FROM " + table_, row); }

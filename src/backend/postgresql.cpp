@@ -7,6 +7,7 @@
 
 #include "backend/connection_string.hpp"
 #include "backend/postgresql_catalog.hpp"
+#include "backend/postgresql_dialect.hpp"
 #include "backend/postgresql_session.hpp"
 #include "url.hpp"
 
@@ -97,6 +98,8 @@ class PostgresqlDatabase final : public Database {
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
+
+  std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
 
  private:
   /// libpq's own text repeats words of the string, which can be part of a password.

@@ -23,18 +23,6 @@ class PostgresqlCatalog final : public Catalog {
                                         table));
   }
 
-  std::string qualified(const std::string& schema, std::string_view table) override {
-    return quote_identifier(postgresql_native(sql_), schema) + "." + quote_identifier(postgresql_native(sql_), table);
-  }
-
-  std::string literal(std::string_view text) override { return quote_literal(postgresql_native(sql_), text); }
-
-  std::string utc_text(std::string_view column) override {
-    return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
-  }
-
-  std::string hex_text(std::string_view column) override { return fmt::format("encode({}, 'hex')", column); }
-
   std::vector<Problem> check_tables(const std::string& schema) override {
     return check_postgresql_tables(sql_, schema);
   }
@@ -43,8 +31,10 @@ class PostgresqlCatalog final : public Catalog {
   std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
 
   std::int64_t table_bytes(const std::string& schema) override {
+    PGconn* pg = postgresql_native(sql_);
     return number_in(query_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
-                                                  literal(qualified(schema, consumed_message_table)))));
+                                                  quote_literal(pg, quote_identifier(pg, schema) + "." +
+                                                                        std::string(consumed_message_table)))));
   }
 
   void begin_migrations() override {
@@ -57,8 +47,9 @@ class PostgresqlCatalog final : public Catalog {
     // Tables that are there already are migrated where they are.
     const auto schema = find_schema(consumed_message_table);
     if (!schema.empty()) {
+      PGconn* pg = postgresql_native(sql_);
       query_text(sql_, fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
-                                   literal(quote_identifier(postgresql_native(sql_), schema))));
+                                   quote_literal(pg, quote_identifier(pg, schema))));
     }
   }
 

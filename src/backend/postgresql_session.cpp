@@ -6,6 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/postgresql_dialect.hpp"
+#include "backend/table_check.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
@@ -95,7 +98,8 @@ bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept 
 }
 
 void PostgresqlSession::use_schema(const std::string& schema) {
-  const std::string table = quote_identifier(connection(), schema) + ".txinbox_consumed_message";
+  dialect_ = make_postgresql_dialect(schema);
+  const std::string table = dialect_->table(consumed_message_table);
   if (table == table_) return;
   table_ = table;
   name_statements();

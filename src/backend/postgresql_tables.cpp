@@ -34,9 +34,50 @@ constexpr std::array schema_columns = {
     ExpectedColumn{"oldest_library", "text", false},
     ExpectedColumn{"applied_at", "timestamp with time zone", false, true},
 };
+constexpr std::array failed_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"attempts", "integer", false, true},
+    ExpectedColumn{"deaths", "integer", false, true},
+    ExpectedColumn{"first_error", "text"},
+    ExpectedColumn{"first_failed_at", "timestamp with time zone"},
+    ExpectedColumn{"last_error", "text"},
+    ExpectedColumn{"last_failed_at", "timestamp with time zone"},
+    ExpectedColumn{"error_text", "text"},
+    ExpectedColumn{"payload", "bytea"},
+    ExpectedColumn{"running_token", "uuid"},
+    ExpectedColumn{"running_since", "timestamp with time zone"},
+    ExpectedColumn{"running_alone", "integer"},
+};
+constexpr std::array conflicting_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"content_hash", "bytea", false},
+    ExpectedColumn{"original_hash", "bytea", false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"original_message_id", "text"},
+    ExpectedColumn{"reason", "text", false},
+    ExpectedColumn{"deliveries", "integer", false},
+    ExpectedColumn{"first_at", "timestamp with time zone", false},
+    ExpectedColumn{"last_at", "timestamp with time zone", false},
+};
+constexpr std::array consumer_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"duplicates", "bigint", false, true},
+    ExpectedColumn{"oldest_duplicate", "bigint"},
+    ExpectedColumn{"oldest_duplicate_at", "timestamp with time zone"},
+    ExpectedColumn{"retention", "bigint"},
+    ExpectedColumn{"purged", "bigint", false, true},
+    ExpectedColumn{"purged_at", "timestamp with time zone"},
+};
 constexpr std::array tables = {
     ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
     ExpectedTable{schema_table, schema_columns, "version", ""},
+    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
+    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
+                  "last_at"},
+    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
 };
 
 /// The same type, or one that holds more. The collation counts for keys alone.
@@ -51,12 +92,16 @@ bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   return bare == wanted.type;
 }
 
+std::string_view default_of(const ExpectedColumn& column) {
+  return column.type.starts_with("timestamp") ? " DEFAULT clock_timestamp()" : " DEFAULT 0";
+}
+
 std::string change_column(std::string_view table, const ExpectedColumn& column) {
   const auto bare = column.type.substr(0, column.type.find(" COLLATE "));
   return fmt::format(
       "ALTER TABLE {0} ALTER COLUMN {1} TYPE {2} USING CAST({1} AS {3}), ALTER COLUMN {1} {4} NOT NULL{5}", table,
       column.name, column.type, bare, column.nullable ? "DROP" : "SET",
-      column.has_default ? fmt::format(", ALTER COLUMN {} SET DEFAULT clock_timestamp()", column.name) : "");
+      column.has_default ? fmt::format(", ALTER COLUMN {} SET{}", column.name, default_of(column)) : "");
 }
 
 constexpr TableDialect dialect = {
@@ -64,7 +109,7 @@ constexpr TableDialect dialect = {
     .add_column =
         [](std::string_view table, const ExpectedColumn& column) {
           return fmt::format("ALTER TABLE {} ADD COLUMN {} {}{}", table, column.name, definition_of(column),
-                             column.has_default ? " DEFAULT clock_timestamp()" : "");
+                             column.has_default ? default_of(column) : "");
         },
     .change_column = change_column,
     .set_primary_key =
@@ -85,8 +130,10 @@ struct Found {
 };
 
 std::map<std::string, Found> read(soci::session& sql, const std::string& schema) {
-  const auto where = fmt::format("WHERE n.nspname = {} AND t.relname IN ('{}', '{}')",
-                                 quote_literal(postgresql_native(sql), schema), consumed_message_table, schema_table);
+  std::string names;
+  for (const ExpectedTable& table : tables) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.name);
+  const auto where =
+      fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
   std::map<std::string, Found> found;
   // A view has columns, an index has them too: the kind is judged by the caller.
   for (const Row& row :

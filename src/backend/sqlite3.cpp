@@ -3,6 +3,7 @@
 #include <soci/soci.h>
 
 #include "backend/sqlite3_catalog.hpp"
+#include "backend/sqlite3_dialect.hpp"
 #include "backend/sqlite3_session.hpp"
 #include "url.hpp"
 
@@ -86,6 +87,8 @@ class Sqlite3Database final : public Database {
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
+
+  std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
 };
 
 }  // namespace

@@ -49,22 +49,6 @@ class Sqlite3Catalog final : public Catalog {
                                         quote(table, '\'')));
   }
 
-  std::string qualified(const std::string& schema, std::string_view table) override {
-    return fmt::format("{}.{}", quote(schema, '"'), quote(table, '"'));
-  }
-
-  std::string literal(std::string_view text) override { return quote(text, '\''); }
-
-  std::string utc_text(std::string_view column) override {
-    // Stored in this form already, with three digits or none after the second.
-    return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
-  }
-
-  // hex(NULL) is an empty text.
-  std::string hex_text(std::string_view column) override {
-    return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
-  }
-
   std::vector<Problem> check_tables(const std::string&) override { return check_sqlite3_tables(sql_); }
   std::vector<Finding> check_server() override { return check_sqlite3_server(sql_); }
 

@@ -2,6 +2,8 @@
 
 #include <thread>
 
+#include "backend/sqlite3_dialect.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::backend {
 Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
     : sql_(sql), pooled_(ownership == Ownership::pool) {}
@@ -92,7 +94,7 @@ void Sqlite3Session::remember_settings() {
              "; PRAGMA query_only = " + std::to_string(value("PRAGMA query_only"));
 }
 
-void Sqlite3Session::use_schema(const std::string& /*always main*/) {}
+void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ = make_sqlite3_dialect(); }
 
 bool Sqlite3Session::clean() noexcept {
   if (!intact()) return false;

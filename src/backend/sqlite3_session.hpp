@@ -51,6 +51,9 @@ class Sqlite3Session final : public Session {
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
+  std::size_t change(const std::string& sql) override;
+  std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+
  protected:
   std::optional<ExistingRow> look_for(const ClaimRow&) override;
 

@@ -26,9 +26,42 @@ constexpr std::array schema_columns = {
     ExpectedColumn{"oldest_library", "TEXT", false},
     ExpectedColumn{"applied_at", "TEXT", false, true},
 };
+constexpr std::array failed_message_columns = {
+    ExpectedColumn{"consumer", "TEXT", false},
+    ExpectedColumn{"business_key", "TEXT", false},
+    ExpectedColumn{"message_id", "TEXT"},
+    ExpectedColumn{"attempts", "INTEGER", false, true},
+    ExpectedColumn{"deaths", "INTEGER", false, true},
+    ExpectedColumn{"first_error", "TEXT"},
+    ExpectedColumn{"first_failed_at", "TEXT"},
+    ExpectedColumn{"last_error", "TEXT"},
+    ExpectedColumn{"last_failed_at", "TEXT"},
+    ExpectedColumn{"error_text", "TEXT"},
+    ExpectedColumn{"payload", "BLOB"},
+    ExpectedColumn{"running_token", "BLOB"},
+    ExpectedColumn{"running_since", "TEXT"},
+    ExpectedColumn{"running_alone", "INTEGER"},
+};
+constexpr std::array conflicting_message_columns = {
+    ExpectedColumn{"consumer", "TEXT", false},     ExpectedColumn{"business_key", "TEXT", false},
+    ExpectedColumn{"content_hash", "BLOB", false}, ExpectedColumn{"original_hash", "BLOB", false},
+    ExpectedColumn{"message_id", "TEXT"},          ExpectedColumn{"original_message_id", "TEXT"},
+    ExpectedColumn{"reason", "TEXT", false},       ExpectedColumn{"deliveries", "INTEGER", false},
+    ExpectedColumn{"first_at", "TEXT", false},     ExpectedColumn{"last_at", "TEXT", false},
+};
+constexpr std::array consumer_columns = {
+    ExpectedColumn{"consumer", "TEXT", false},     ExpectedColumn{"duplicates", "INTEGER", false, true},
+    ExpectedColumn{"oldest_duplicate", "INTEGER"}, ExpectedColumn{"oldest_duplicate_at", "TEXT"},
+    ExpectedColumn{"retention", "INTEGER"},        ExpectedColumn{"purged", "INTEGER", false, true},
+    ExpectedColumn{"purged_at", "TEXT"},
+};
 constexpr std::array tables = {
     ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
     ExpectedTable{schema_table, schema_columns, "version", ""},
+    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
+    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
+                  "last_at"},
+    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
 };
 
 /// What SQLite makes of a declared type ("Datatypes in SQLite", section 3.1).

@@ -14,7 +14,8 @@ constexpr auto insert_sql =
     "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
-    "CAST(max(0, coalesce((julianday(lease_expires_at) - julianday('now')) * 86400000, 0)) AS INTEGER) "
+    "CAST(max(0, coalesce((julianday(lease_expires_at) - julianday('now')) * 86400000, 0)) AS INTEGER), "
+    "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto store_sql =
     "UPDATE main.txinbox_consumed_message SET result = ?3 WHERE consumer = ?1 AND business_key = ?2";
@@ -117,6 +118,8 @@ std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
     existing->content_hash = select->text(2);
     if (!select->is_null(3)) existing->result = select->text(3);
     existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
+    existing->lease_fence = select->integer(5);
+    existing->age = std::chrono::milliseconds(select->integer(6));
   }
   select->reset();
   return existing;
@@ -245,5 +248,20 @@ bool Sqlite3Session::change_own_claim(const std::string& sql, const ClaimRow& ro
   change.run();
   return sqlite3_changes(db) > 0;
 }
+
+std::size_t Sqlite3Session::change(const std::string& sql) {
+  ::sqlite3* db = connection();
+  enter_queue(db);
+  try {
+    Sqlite3Statement(db, sql).run();
+  } catch (...) {
+    turn_->end();
+    throw;
+  }
+  turn_->end();
+  return static_cast<std::size_t>(sqlite3_changes(db));
+}
+
+std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -100,15 +100,22 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
 
 }  // namespace
 
+int version_of(std::string_view table) noexcept {
+  if (table == failed_message_table) return 2;
+  if (table == conflicting_message_table) return 3;
+  if (table == consumer_table) return 4;
+  return 1;
+}
+
 Problem mismatch(std::string subject, std::string found, std::string mend) {
   return {ErrorCode::schema_mismatch, {Severity::error, std::move(subject), std::move(found), std::move(mend)}};
 }
 
 Problem missing_table(std::string_view table) {
-  return {ErrorCode::schema_missing,
-          {Severity::error, std::string(table), "the table is missing, or this user may not see it",
-           "run `txinbox migrate`, or apply V1__consumed_message.sql; grant the service what docs/migrations.md "
-           "lists"}};
+  return {
+      ErrorCode::schema_missing,
+      {Severity::error, std::string(table), "the table is missing, or this user may not see it",
+       "run `txinbox migrate`, or apply the files in migrations/; grant the service what docs/migrations.md lists"}};
 }
 
 std::vector<Problem> compare(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found) {

@@ -14,6 +14,12 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 
 inline constexpr std::string_view consumed_message_table = "txinbox_consumed_message";
 inline constexpr std::string_view schema_table = "txinbox_schema";
+inline constexpr std::string_view failed_message_table = "txinbox_failed_message";
+inline constexpr std::string_view conflicting_message_table = "txinbox_conflicting_message";
+inline constexpr std::string_view consumer_table = "txinbox_consumer";
+
+/// The version of the schema that made the table.
+int version_of(std::string_view table) noexcept;
 
 struct ExpectedColumn {
   std::string_view name;

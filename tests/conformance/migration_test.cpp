@@ -31,34 +31,39 @@ std::string client_command(const TestDatabase& db, const std::string& file) {
   return "psql -X --single-transaction -v ON_ERROR_STOP=1 -f " + shell_quoted(file) + " " + shell_quoted(db.url());
 }
 
-std::string first_file() { return migrations_folder() + "/V1__consumed_message.sql"; }
+void run_client(const TestDatabase& db) {
+  for (const std::string& file : migration_files()) {
+    const Ran ran = run_program(client_command(db, file));
+    REQUIRE_MESSAGE(ran.status == 0, ran.output);
+  }
+}
+
+long long newest_version() { return static_cast<long long>(migration_files().size()); }
 
 TEST_CASE("what the database's own client applies is what migrate and verify accept") {
   const TestDatabase db(TestDatabase::Tables::none);
   for (int i = 0; i < 2; ++i) {  // a file that was applied may be applied again
-    const Ran ran = run_program(client_command(db, first_file()));
-    REQUIRE_MESSAGE(ran.status == 0, ran.output);
+    run_client(db);
     CHECK(!refusal_by_verify(db));
   }
   const auto applied_at = db.text("select applied_at from txinbox_schema where version = 1");
   migrate(*db.session());
   CHECK(!refusal_by_verify(db));
-  CHECK(db.number("select count(*) from txinbox_schema") == 1);
+  CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
   CHECK(db.text("select applied_at from txinbox_schema where version = 1") == applied_at);
 }
 
 TEST_CASE("what migrate made, the database's own client may be run over") {
   const TestDatabase db;
-  const Ran ran = run_program(client_command(db, first_file()));
-  REQUIRE_MESSAGE(ran.status == 0, ran.output);
+  run_client(db);
   CHECK(!refusal_by_verify(db));
-  CHECK(db.number("select count(*) from txinbox_schema") == 1);
+  CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
 }
 
 TEST_CASE("a file that fails in the client leaves nothing behind" * doctest::skip(database() == "mysql")) {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto file = std::filesystem::temp_directory_path() / ("txinbox_broken_" + std::to_string(getpid()) + ".sql");
-  std::ofstream(file) << first_migration() << "\nINSERT INTO no_such_table VALUES (1);\n";
+  std::ofstream(file) << text_of(migration_files().front()) << "\nINSERT INTO no_such_table VALUES (1);\n";
   const Ran ran = run_program(client_command(db, file.string()));
   std::filesystem::remove(file);
   CHECK(ran.status != 0);

@@ -58,10 +58,10 @@ TEST_CASE("with autocommit off, a refused check leaves no transaction open") {
   const auto sql = db.session();
   *sql << "set autocommit = 0";
   TxConsumer consumer(*sql, "svc");
-  db.run("update txinbox_schema set version = 0");
+  db.run("update txinbox_schema set version = -version");
   CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "schema_outdated");
   CHECK(thrown_by([&] { Transaction transaction(*sql); }) == "schema_outdated");
-  db.run("update txinbox_schema set version = 1");
+  db.run("update txinbox_schema set version = -version");
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 

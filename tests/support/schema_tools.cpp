@@ -34,11 +34,25 @@ std::string migrations_folder() {
       .string();
 }
 
-std::string first_migration() {
-  std::ifstream file(migrations_folder() + "/V1__consumed_message.sql");
+std::vector<std::string> migration_files() {
+  std::vector<std::string> files;
+  for (const Migration& each : migrations(database())) {
+    files.push_back(migrations_folder() + "/V" + std::to_string(each.version) + "__" + each.name + ".sql");
+  }
+  return files;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
   std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (text.empty()) throw std::runtime_error("the first migration is not in " + migrations_folder());
+  if (text.empty()) throw std::runtime_error("there is no " + path);
   return text;
+}
+
+std::string all_migrations() {
+  std::string all;
+  for (const std::string& file : migration_files()) all += text_of(file);
+  return all;
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

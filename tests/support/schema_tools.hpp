@@ -21,13 +21,18 @@ T here(T sqlite3, T mysql, T postgresql) {
 /// The folder of this database's migrations in the source tree.
 std::string migrations_folder();
 
-/// The text of V1, from that folder.
-std::string first_migration();
+/// The paths of its files, in order.
+std::vector<std::string> migration_files();
+
+std::string text_of(const std::string& path);
+
+/// The text of all of them, one behind the other.
+std::string all_migrations();
 
 /// `text` with what must occur in it replaced.
 std::string replaced(std::string text, std::string_view from, std::string_view to);
 
-/// The migration with another definition of a column; empty: without the column.
+/// The migrations with another definition of the first column of that name; empty: without the column.
 std::string with_column(std::string migration, std::string_view name, std::string_view definition);
 
 void run_statements(const TestDatabase&, const std::string& script);

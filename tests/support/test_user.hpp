@@ -60,6 +60,9 @@ inline void grant_service(const User& user, const TestDatabase& db) {
   if (on_postgresql()) user.grant("usage on schema " + schema);
   user.grant("select, insert, update on " + schema + ".txinbox_consumed_message");
   user.grant("select on " + schema + ".txinbox_schema");
+  user.grant("select, insert, update, delete on " + schema + ".txinbox_failed_message");
+  user.grant("select, insert, update on " + schema + ".txinbox_conflicting_message");
+  user.grant("select, insert, update on " + schema + ".txinbox_consumer");
 }
 
 }  // namespace txinbox::test

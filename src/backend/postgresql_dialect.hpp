@@ -1,0 +1,12 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/dialect.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+std::unique_ptr<Dialect> make_postgresql_dialect(std::string schema);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend
