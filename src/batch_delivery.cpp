@@ -241,7 +241,8 @@ std::vector<Result> BatchDelivery::finish() {
                    .business_key = item.message->business_key,
                    .attempt = std::max(item.runs, 1),
                    .duration = schedule_.elapsed(),
-                   .error = result.error});
+                   .error = result.error,
+                   .age = result.age});
   }
   return results;
 }

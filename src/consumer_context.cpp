@@ -37,6 +37,8 @@ void ConsumerContext::tell(Event event) const noexcept {
   if (!options.observer) return;
   event.consumer = consumer;
   try {
+    const std::string what = error_class(event.error);
+    event.error_class = what;
     options.observer(event);
   } catch (...) {  // NOLINT(bugprone-empty-catch): documented
   }
@@ -54,6 +56,8 @@ Outcome outcome_for(Claim claim) noexcept {
       return Outcome::in_progress;
     case Claim::parked:
       return Outcome::parked;
+    case Claim::discarded:
+      return Outcome::discarded;
   }
   return Outcome::in_progress;
 }
@@ -70,6 +74,8 @@ EventType event_for(Outcome outcome) noexcept {
       return EventType::conflict;
     case Outcome::parked:
       return EventType::parked;
+    case Outcome::discarded:
+      return EventType::discarded;
     case Outcome::failed:
     case Outcome::not_run:
       return EventType::failed;
@@ -81,7 +87,13 @@ Result result_for(backend::ExistingRow& row, std::string_view content_hash) {
   const Claim claim = claim_for(row, content_hash);
   // What another content's handler stored is not this delivery's.
   if (claim == Claim::conflict) return {.outcome = Outcome::conflict};
-  return {.outcome = outcome_for(claim), .stored = std::move(row.result), .retry_after = row.lease_remaining};
+  Result result{.outcome = outcome_for(claim)};
+  if (claim == Claim::already_consumed) {
+    result.stored = std::move(row.result);
+    result.age = row.age;
+  }
+  if (claim == Claim::in_progress) result.retry_after = row.lease_remaining;
+  return result;
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -34,6 +34,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "unknown_state";
     case ErrorCode::stopped:
       return "stopped";
+    case ErrorCode::lease_lost:
+      return "lease_lost";
   }
   return "unknown";
 }

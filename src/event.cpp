@@ -20,6 +20,12 @@ std::string_view to_string(EventType type) noexcept {
       return "torn";
     case EventType::failed:
       return "failed";
+    case EventType::discarded:
+      return "discarded";
+    case EventType::lease_taken_over:
+      return "lease_taken_over";
+    case EventType::purged:
+      return "purged";
   }
   return "unknown";
 }

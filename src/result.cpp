@@ -22,6 +22,8 @@ std::string_view to_string(Outcome outcome) noexcept {
       return "failed";
     case Outcome::not_run:
       return "not_run";
+    case Outcome::discarded:
+      return "discarded";
   }
   return "unknown";
 }
@@ -44,6 +46,7 @@ Action action_for(const Result& result) noexcept {
   switch (result.outcome) {
     case Outcome::consumed:
     case Outcome::already_consumed:
+    case Outcome::discarded:
       return Action::acknowledge;
     case Outcome::conflict:
     case Outcome::parked:
@@ -78,6 +81,7 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::acquire_timeout:
     case ErrorCode::unknown_state:
     case ErrorCode::stopped:
+    case ErrorCode::lease_lost:
       return Action::redeliver;
   }
   return Action::redeliver;

@@ -14,6 +14,7 @@ Claim claim_for(const backend::ExistingRow& row, std::string_view content_hash) 
   if (state == "consumed") return Claim::already_consumed;
   if (state == "consuming") return Claim::in_progress;
   if (state == "parked" || state == "torn") return Claim::parked;
+  if (state == "discarded") return Claim::discarded;
   throw Error(ErrorCode::unknown_state, "a row of txinbox_consumed_message has the state '" + state +
                                             "', which this version does not know; upgrade the library");
 }

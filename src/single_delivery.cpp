@@ -18,7 +18,7 @@ Result SingleDelivery::consume() {
     context_.refuse_when_stopped();
     const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
-    tell({.type = event_for(result.outcome)});
+    tell({.type = event_for(result.outcome), .age = result.age});
     return result;
   } catch (...) {
     tell({.type = EventType::failed, .error = std::current_exception()});

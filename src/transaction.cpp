@@ -25,6 +25,8 @@ std::string_view to_string(Claim claim) noexcept {
       return "in_progress";
     case Claim::parked:
       return "parked";
+    case Claim::discarded:
+      return "discarded";
   }
   return "unknown";
 }

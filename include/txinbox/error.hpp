@@ -25,6 +25,7 @@ enum class ErrorCode {
   nested_consume,        ///< `consume` inside a handler of the same pool would wait for itself.
   unknown_state,         ///< A row holds a state that this library does not know.
   stopped,               ///< The stop token was set before the work began.
+  lease_lost,            ///< Another worker has taken the lease over, or may have.
 };
 
 /// The code's name, as in the enumeration.

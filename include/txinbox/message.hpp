@@ -6,7 +6,7 @@
 
 namespace txinbox::inline TXINBOX_ABI {
 
-/// What identifies one message to the inbox. The payload is not part of it: the handler has that.
+/// What identifies one message to the inbox. The handler has the rest.
 ///
 /// Limits: key and id are valid UTF-8 without NUL, compared byte for byte and never truncated. What
 ///         breaks a limit is refused with `invalid_key` before a statement is sent.
@@ -22,6 +22,10 @@ struct Message {
   /// timestamp. Any bytes, of any length; their SHA-256 is stored with the row. A delivery whose hash
   /// differs from the row's is a `conflict`, not a duplicate. Empty: not compared.
   std::string content = {};
+
+  /// The message as the broker gave it. Kept only when it fails, beside its errors, so that it is not lost
+  /// when it is parked and the broker has no dead-letter queue. Empty, or longer than 4 MiB: not kept.
+  std::string payload = {};
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI

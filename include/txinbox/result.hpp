@@ -16,9 +16,10 @@ enum class Outcome {
   already_consumed,  ///< An earlier delivery did.
   conflict,          ///< Same key, other content; the handler did not run.
   in_progress,       ///< Another worker holds a lease on the key.
-  parked,            ///< Given up: the row is parked, or torn by a handler that committed it itself.
+  parked,            ///< Given up: failed too often, or torn by a handler that committed it itself.
   failed,            ///< This delivery of a batch failed; `error` says why. `consume` throws instead.
   not_run,           ///< A batch stopped before it.
+  discarded,         ///< Parked once, and then given up for good by an operator; the handler did not run.
 };
 
 std::string_view to_string(Outcome) noexcept;
@@ -26,9 +27,11 @@ std::string_view to_string(Outcome) noexcept;
 /// The outcome of a delivery and what belongs to it.
 struct [[nodiscard]] Result {
   Outcome outcome;
-  std::exception_ptr error = {};             ///< Set where outcome is failed.
-  std::optional<std::string> stored = {};    ///< What the handler stored, in this delivery or an earlier one.
-  std::chrono::milliseconds retry_after{0};  ///< in_progress: when to deliver again.
+  std::exception_ptr error = {};                      ///< Set where outcome is failed.
+  std::optional<std::string> stored = {};             ///< What the handler stored, in this delivery or an earlier one.
+  std::chrono::milliseconds retry_after{0};           ///< in_progress: when to deliver again.
+  std::optional<std::chrono::milliseconds> age = {};  ///< already_consumed: since the original was consumed. None
+                                                      ///< where a memory of recent keys answered.
 };
 
 /// What the broker loop does next.
@@ -41,7 +44,7 @@ enum class Action {
 
 std::string_view to_string(Action) noexcept;
 
-/// What to do with a message whose `consume` returned: `acknowledge` for consumed and already_consumed,
+/// What to do with a message whose `consume` returned: `acknowledge` for consumed, already_consumed and discarded,
 /// `dead_letter` for parked and conflict, `redeliver` for in_progress and not_run, and for failed what its
 /// error says.
 Action action_for(const Result&) noexcept;
@@ -56,5 +59,12 @@ Action action_for(const std::exception_ptr&) noexcept;
 /// read-only or shutting down, no free connection in the pool. Told by the database's code, never by
 /// its text. An exception of another kind is not transient, nor is a null pointer.
 bool is_transient(const std::exception_ptr&) noexcept;
+
+/// A short name for an error that holds no value of the message: for metrics, logs and the table of failed
+/// messages. An `Error` gives its code (`transaction_lost`), a transient error of a database what it is
+/// (`deadlock`, `lock_timeout`, `serialization_failure`, `statement_timeout`, `connection_lost`,
+/// `read_only`), another one the database and its code (`postgresql 23505`), an exception of another kind
+/// its type (`std::invalid_argument`). Empty for a null pointer.
+std::string error_class(const std::exception_ptr&);
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -19,6 +19,7 @@ enum class Claim {
   conflict,          ///< Same key, other content.
   in_progress,       ///< Another worker holds a lease on the key.
   parked,            ///< Given up: the row is parked or torn.
+  discarded,         ///< Given up for good by an operator.
 };
 
 std::string_view to_string(Claim) noexcept;

@@ -315,6 +315,9 @@ class Database {
   /// None for an error of another database.
   virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;
 
+  /// The code of an error of this database, as text.
+  virtual std::string code_of(const soci::soci_error&) const = 0;
+
   /// Throws what SOCI kept to itself when it ran the last statement.
   virtual void check_last_statement(soci::session&) const {}
 
@@ -343,5 +346,11 @@ const Database& database_of(soci::session&);
 /// `other` for what no database knows. SOCI's own errors carry no code; a connection that could not
 /// be opened is told by `Database::open`, which throws the database's kind.
 ErrorClass classify(const soci::soci_error&) noexcept;
+
+/// "mysql 1146"; "database" for an error without a code.
+std::string code_of(const soci::soci_error&);
+
+/// "deadlock" and so on; empty for `other`.
+std::string_view to_string(ErrorClass) noexcept;
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

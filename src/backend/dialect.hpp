@@ -52,6 +52,9 @@ class Dialect {
   /// The bytes in `column` as hexadecimal digits.
   virtual std::string hex_text(std::string_view column) const = 0;
 
+  /// The attempt token in `column` as hexadecimal digits.
+  virtual std::string hex_token(std::string_view column) const { return hex_text(column); }
+
   /// The greater of two numbers that are not NULL.
   virtual std::string greater(std::string_view a, std::string_view b) const = 0;
 

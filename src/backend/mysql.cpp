@@ -109,6 +109,10 @@ class MysqlDatabase final : public Database {
     }
   }
 
+  std::string code_of(const soci::soci_error& error) const override {
+    return std::to_string(static_cast<const soci::mysql_soci_error&>(error).err_num_);
+  }
+
   // A connection that is lost amid the rows of a result has forgotten that there was to be one, and SOCI
   // takes it for a statement without any: its next fetch would read what is not there.
   void check_last_statement(soci::session& sql) const override {

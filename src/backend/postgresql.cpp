@@ -93,6 +93,10 @@ class PostgresqlDatabase final : public Database {
     return found == meanings.end() ? ErrorClass::other : found->error_class;
   }
 
+  std::string code_of(const soci::soci_error& error) const override {
+    return static_cast<const soci::postgresql_soci_error&>(error).sqlstate();
+  }
+
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
     return std::make_unique<PostgresqlSession>(sql, ownership);
   }

@@ -60,6 +60,10 @@ class PostgresqlDialect final : public Dialect {
 
   std::string hex_text(std::string_view column) const override { return fmt::format("encode({}, 'hex')", column); }
 
+  std::string hex_token(std::string_view column) const override {
+    return fmt::format("replace(CAST({} AS text), '-', '')", column);
+  }
+
   std::string greater(std::string_view a, std::string_view b) const override {
     return fmt::format("greatest({}, {})", a, b);
   }

@@ -60,4 +60,33 @@ ErrorClass classify(const soci::soci_error& error) noexcept {
   return ErrorClass::other;
 }
 
+std::string code_of(const soci::soci_error& error) {
+  for (const Database* database : databases()) {
+    if (database->classify(error)) return std::string(database->name()) + " " + database->code_of(error);
+  }
+  return "database";
+}
+
+std::string_view to_string(ErrorClass error_class) noexcept {
+  switch (error_class) {
+    case ErrorClass::duplicate_key:
+      return "duplicate_key";
+    case ErrorClass::deadlock:
+      return "deadlock";
+    case ErrorClass::lock_timeout:
+      return "lock_timeout";
+    case ErrorClass::serialization_failure:
+      return "serialization_failure";
+    case ErrorClass::statement_timeout:
+      return "statement_timeout";
+    case ErrorClass::connection_lost:
+      return "connection_lost";
+    case ErrorClass::read_only:
+      return "read_only";
+    case ErrorClass::other:
+      break;
+  }
+  return {};
+}
+
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -82,6 +82,10 @@ class Sqlite3Database final : public Database {
     }
   }
 
+  std::string code_of(const soci::soci_error& error) const override {
+    return std::to_string(static_cast<const soci::sqlite3_soci_error&>(error).result());
+  }
+
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
     return std::make_unique<Sqlite3Session>(sql, ownership);
   }
