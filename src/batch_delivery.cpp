@@ -70,6 +70,7 @@ std::vector<Result> BatchDelivery::consume() {
   }
   aftermath_.settle_elsewhere(context_.source);
   settle_torn(std::nullopt);
+  note_failures();
   return finish();
 }
 
@@ -140,7 +141,9 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
     culprit = run.culprit();
     throw;
   }
+  run.record_conflicts();
   run.publish(context_.recent, losses, context_.losses());
+  for (const std::string& key : transaction.taken_over()) taken_over_.push_back(key);
 }
 
 /// The deliveries whose claims were torn have failed; later ones find the row and are parked.
@@ -225,7 +228,18 @@ void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
   if (on_failure_ == OnFailure::stop) end_ = std::min(end_, item.index);
 }
 
+/// Of a message whose handler has run, the failure is its own.
+void BatchDelivery::note_failures() {
+  for (BatchItem& item : items_) {
+    if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
+    item.parked = context_.note_failure(*item.message, item.result->error);
+  }
+}
+
 std::vector<Result> BatchDelivery::finish() {
+  for (const std::string& key : taken_over_) {
+    context_.tell({.type = EventType::lease_taken_over, .business_key = key, .duration = schedule_.elapsed()});
+  }
   std::vector<Result> results;
   results.reserve(items_.size());
   bool stopped = false;
@@ -243,6 +257,10 @@ std::vector<Result> BatchDelivery::finish() {
                    .duration = schedule_.elapsed(),
                    .error = result.error,
                    .age = result.age});
+    if (item.parked) {
+      context_.tell(
+          {.type = EventType::parked, .business_key = item.message->business_key, .duration = schedule_.elapsed()});
+    }
   }
   return results;
 }

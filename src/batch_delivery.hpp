@@ -31,6 +31,7 @@ class BatchDelivery {
   void after_lesson(const Part&);
   void after_transient(const Part&, const std::exception_ptr&);
   void fail(BatchItem&, std::exception_ptr);
+  void note_failures();
   std::vector<Result> finish();
 
   ConsumerContext& context_;
@@ -41,6 +42,7 @@ class BatchDelivery {
   std::vector<BatchItem> items_;
   RetrySchedule schedule_;
   Aftermath aftermath_;
+  std::vector<std::string> taken_over_;
   std::size_t part_size_;  ///< How many messages the next transaction may have.
   std::size_t begin_ = 0;  ///< All before it have results.
   std::size_t end_;        ///< With `stop`: of what is to be run.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "conflict_record.hpp"
 #include "row_state.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -187,6 +188,18 @@ void BatchRun::commit() {
     transaction_.commit(results);
   }
   if (transaction_.session_usable()) session_.is_clean();
+}
+
+void BatchRun::record_conflicts() {
+  for (Staged& each : staged_) {
+    if (each.result.outcome != Outcome::conflict) continue;
+    try {
+      record_conflict(session_.backend(), context_.consumer, *each.item->message, each.item->hash.bytes());
+    } catch (...) {
+      each.result = {.outcome = Outcome::failed, .error = std::current_exception()};
+      session_.discard();
+    }
+  }
 }
 
 void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::uint64_t losses) {

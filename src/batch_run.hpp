@@ -22,6 +22,7 @@ struct BatchItem {
   ContentHash hash;
   int runs = 0;  ///< Of its handler.
   std::optional<Result> result = {};
+  bool parked = false;  ///< Now, by this delivery's failure.
 };
 
 /// Thrown when nothing has failed, but something was learnt and the part must run again: a claim of an
@@ -54,6 +55,10 @@ class BatchRun {
 
   /// The item behind which nothing may run, although it has not failed.
   const BatchItem* last() const noexcept { return last_; }
+
+  /// Writes down the conflicts, once the transaction has committed: with it, nothing of that would be undone.
+  /// One that cannot be written has failed, so that it is delivered again.
+  void record_conflicts();
 
   /// Hands the results to the items, and what is known as committed to the memory of recent keys.
   void publish(RecentMemory&, std::uint64_t losses_before, std::uint64_t losses);

@@ -1,5 +1,6 @@
 #include "consumer_context.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <txinbox/error.hpp>
@@ -14,9 +15,11 @@ ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, T
     : source(std::move(source_)),
       consumer(std::move(consumer_)),
       options(std::move(options_)),
+      failures{options.max_attempts, options.count_starts, options.keep_error_text},
       recent(options.recent_keys) {
   check_consumer(consumer);
   check(options.retry);
+  check(failures);
   if (recent.enabled() && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
                 "TxConsumerOptions::recent_keys needs a pool: on a session of the caller's nobody tells when its "
@@ -31,6 +34,21 @@ void ConsumerContext::refuse_when_stopped() const {
 
 bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noexcept {
   return source.reconnects() || !is_fatal_to_session(error);
+}
+
+bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error) noexcept {
+  if (!is_failure(error) || options.stop.stop_requested()) return false;
+  try {
+    BorrowedSession session = source.borrow({});
+    const FailureRecord record(session.backend(), consumer);
+    const int attempts = record.count(message, error, failures.keep_error_text);
+    const bool too_often = failures.max_attempts > 0 && attempts >= failures.max_attempts;
+    const bool parked = (too_often || is_rejected(error)) && record.park(message);
+    session.is_clean();
+    return parked;
+  } catch (...) {
+    return false;
+  }
 }
 
 void ConsumerContext::tell(Event event) const noexcept {
@@ -92,7 +110,10 @@ Result result_for(backend::ExistingRow& row, std::string_view content_hash) {
     result.stored = std::move(row.result);
     result.age = row.age;
   }
-  if (claim == Claim::in_progress) result.retry_after = row.lease_remaining;
+  if (claim == Claim::in_progress) {
+    result.retry_after =
+        std::max(row.lease_remaining.value_or(std::chrono::milliseconds(0)), std::chrono::milliseconds(0));
+  }
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/backend.hpp"
+#include "failure_record.hpp"
 #include "recent_memory.hpp"
 #include "retry_schedule.hpp"
 #include "session_source.hpp"
@@ -20,6 +21,7 @@ struct ConsumerContext {
   SessionSource source;
   const std::string consumer;
   const TxConsumerOptions options;
+  const FailurePolicy failures;
   RecentMemory recent;
 
   /// Errors: `Error` as `TxConsumer`'s constructors.
@@ -33,6 +35,10 @@ struct ConsumerContext {
 
   /// Whether the same source can be used for another run after this error.
   bool can_go_on_after(const std::exception_ptr& error) const noexcept;
+
+  /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. Tells
+  /// whether it was parked. An error on the way does not count: the handler's does.
+  bool note_failure(const Message&, const std::exception_ptr& error) noexcept;
 
   /// Hands the event to the observer, and drops what it throws.
   void tell(Event) const noexcept;

@@ -2,9 +2,21 @@
 
 #include <utility>
 
+#include "content_hash.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 using backend::ClaimStatus;
+
+namespace {
+
+/// Whether nobody holds the lease of this row, and this message may take it over.
+bool is_free_lease(const backend::ExistingRow& row, std::string_view content_hash) {
+  return row.state == "consuming" && row.lease_remaining && row.lease_remaining->count() <= 0 &&
+         !is_conflict(row.content_hash, content_hash);
+}
+
+}  // namespace
 
 Error transaction_lost(bool torn) {
   if (torn) {
@@ -61,12 +73,24 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
     }
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);
-      return &existing_;
+      if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
+      if (state_ == State::not_begun) begin();
+      if (take_over(row)) {
+        note_claim(consumer, candidate, Work::begun);
+        return nullptr;
+      }
     }
   }
   throw Error(
       ErrorCode::unknown_state,
       "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+}
+
+/// Of the row that `existing_` is, whose lease has run out.
+bool GuardedTransaction::take_over(const backend::ClaimRow& row) {
+  if (!session_.take_over(row)) return false;  // somebody was faster
+  taken_over_.emplace_back(row.business_key);
+  return true;
 }
 
 std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_claim_all(
@@ -81,7 +105,7 @@ std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_c
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].status == ClaimStatus::inserted) {
       note_claim(consumer, candidates[i], Work::none);
-    } else if (replies[i].status == ClaimStatus::exists) {
+    } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, candidates[i].content_hash)) {
       existing[i] = std::move(replies[i].row);
     } else {
       const backend::ExistingRow* row = claim(consumer, candidates[i]);

@@ -97,6 +97,9 @@ class GuardedTransaction {
   /// Whether the session came through in a usable state.
   bool session_usable() const noexcept { return session_usable_; }
 
+  /// The keys that were taken over from a lease that had run out.
+  const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
+
   /// Claims that may be in the table although we did not commit them.
   std::vector<OwnClaim> take_unproven() noexcept { return std::exchange(unproven_, {}); }
 
@@ -105,6 +108,7 @@ class GuardedTransaction {
 
   backend::ClaimRow row_of(std::string_view consumer, const Candidate&) const noexcept;
   void note_claim(std::string_view consumer, const Candidate&, Work);
+  bool take_over(const backend::ClaimRow&);
 
   backend::Session& session_;
   Token token_ = Token::random();
@@ -113,6 +117,7 @@ class GuardedTransaction {
   backend::ExistingRow existing_;
   std::vector<OwnClaim> claims_;
   std::vector<OwnClaim> unproven_;
+  std::vector<std::string> taken_over_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

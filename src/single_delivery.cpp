@@ -6,6 +6,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "conflict_record.hpp"
 #include "key.hpp"
 #include "nesting_check.hpp"
 
@@ -18,10 +19,12 @@ Result SingleDelivery::consume() {
     context_.refuse_when_stopped();
     const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
+    if (taken_over_) tell({.type = EventType::lease_taken_over});
     tell({.type = event_for(result.outcome), .age = result.age});
     return result;
   } catch (...) {
     tell({.type = EventType::failed, .error = std::current_exception()});
+    if (parked_) tell({.type = EventType::parked});
     throw;
   }
 }
@@ -45,6 +48,7 @@ Result SingleDelivery::consume_with_retries() {
     aftermath_.settle_elsewhere(context_.source);
     note_torn();
     tell_if_torn();
+    if (handler_ran_) parked_ = context_.note_failure(message_, error);
     std::rethrow_exception(error);
   }
 }
@@ -52,6 +56,7 @@ Result SingleDelivery::consume_with_retries() {
 /// One run of the whole transaction. What it throws has been rolled back, and its session has been
 /// given back.
 Result SingleDelivery::run() {
+  handler_ran_ = false;
   const NestingCheck not_nested(context_.source.identity());
   const std::uint64_t losses = context_.losses();
   const auto remember = [&](std::string_view content_hash) {
@@ -67,11 +72,15 @@ Result SingleDelivery::run() {
       if (existing->state == "consumed") session.backend().make_durable(context_.consumer, message_.business_key);
       if (transaction.session_usable()) session.is_clean();
       Result result = answer(*existing, session);
+      if (result.outcome == Outcome::conflict) {
+        record_conflict(session.backend(), context_.consumer, message_, hash_.bytes());
+      }
       if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
       return result;
     }
     Delivery delivery(message_, schedule_.attempt(), context_.options.stop);
     DeliveryAccess::set_locals(delivery, session.locals());
+    handler_ran_ = true;
     handler_(session.sql(), delivery);
     stored_ = delivery.stored();
     if (stored_) {
@@ -81,6 +90,7 @@ Result SingleDelivery::run() {
       remember(hash_.bytes());
     }
     session.is_clean();
+    taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
     aftermath_.clean_up(transaction, session, std::current_exception());

@@ -39,6 +39,9 @@ class SingleDelivery {
   std::optional<std::string> stored_;  ///< What the last run's handler stored.
   bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
   bool torn_told_ = false;
+  bool handler_ran_ = false;  ///< In the last run: what it ended with may be the handler's doing.
+  bool parked_ = false;       ///< Now, by this delivery's failure.
+  bool taken_over_ = false;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -44,6 +44,23 @@ struct TxConsumerOptions {
   /// A memory of this process of what it saw committed, which answers duplicates without the
   /// database. Off by default. Only with a pool.
   RecentKeys recent_keys = {};
+
+  /// After how many failed deliveries a message is parked: later ones get `parked`, and its handler does
+  /// not run again until an operator says so (`retry_failed`). Each delivery whose handler throws is counted
+  /// in `txinbox_failed_message`, except for transient errors and while `stop` is set; `transaction_lost`
+  /// counts, and so does what the handler's SQL makes the commit fail with. A handler that throws `Error`
+  /// `rejected` parks its message at once. 0: never park, since a bad deployment would discard all messages.
+  int max_attempts = 0;
+
+  /// Counts the start of an attempt too, so that a message which kills the process is parked in the end.
+  /// Costs a read and a second commit for each message, and makes a batch run message by message. A process
+  /// that dies counts against a message that was in flight alone; one that was not runs alone the next
+  /// time. Only with a pool.
+  bool count_starts = false;
+
+  /// Keeps the last error's text in `txinbox_failed_message`, up to 4096 bytes. A database's text, and often
+  /// a handler's, holds values of the message: personal data, perhaps.
+  bool keep_error_text = false;
 };
 
 /// What a batch does after a message that failed, or that another worker holds (`in_progress`).
@@ -86,7 +103,8 @@ class TxConsumer {
   ///              `connect_timeout` + `lock_timeout` (the claim) + the handler's own time, in which
   ///              each statement takes at most `statement_timeout`, + `statement_timeout` (the
   ///              commit). docs/blocking.md has the sum in full.
-  /// Errors:      what the handler threw, after the rollback; `Error` transaction_lost when the handler
+  /// Errors:      what the handler threw, after the rollback and after it was counted in a short transaction
+  ///              of its own (if that fails, nothing is said of it); `Error` transaction_lost when the handler
   ///              ended the transaction; other codes of error.hpp; a database error that outlived its
   ///              retries, as the `soci::soci_error` that it was. Whatever is thrown: do not
   ///              acknowledge; `action_for` says what to do instead.

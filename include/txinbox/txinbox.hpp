@@ -5,6 +5,7 @@
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>

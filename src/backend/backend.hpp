@@ -70,7 +70,7 @@ struct ExistingRow {
   std::string token;         ///< 16 bytes.
   std::string content_hash;  ///< 32 bytes, or empty.
   std::optional<std::string> result;
-  std::chrono::milliseconds lease_remaining{0};
+  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< Not above 0 when it has run out.
   std::int64_t lease_fence = 0;
   std::chrono::milliseconds age{0};  ///< Since it came into this state.
 };
@@ -153,6 +153,10 @@ class Session {
   /// Inserts a claim into the open transaction.
   virtual ClaimReply claim(const ClaimRow&) = 0;
 
+  /// Makes a claim, in the open transaction, of a row whose lease has run out. False: it is not, or no more,
+  /// such a row.
+  virtual bool take_over(const ClaimRow& row) { return execute(take_over_sql(row, "consumed")) == 1; }
+
   /// Both, in one round trip where the protocol allows. When the row exists the transaction may have
   /// ended: there is nothing in it.
   ///
@@ -225,6 +229,9 @@ class Session {
   /// Valid after `use_schema`.
   const Dialect& dialect() const noexcept { return *dialect_; }
 
+  /// Runs one INSERT, UPDATE or DELETE in the open transaction. Returns how many rows it found to change.
+  virtual std::size_t execute(const std::string& sql) = 0;
+
   /// Runs one INSERT, UPDATE or DELETE in a transaction of its own; none may be open. Returns how many rows
   /// it found to change.
   virtual std::size_t change(const std::string& sql) = 0;
@@ -238,6 +245,9 @@ class Session {
   /// The committed row of this key, read outside any transaction. None, too, where such a read would
   /// not be free of consequences.
   virtual std::optional<ExistingRow> look_for(const ClaimRow&) = 0;
+
+  /// The fence grows, so that whoever held the lease can neither complete nor extend it.
+  std::string take_over_sql(const ClaimRow&, std::string_view state) const;
 
   /// `begin` and `claim`.
   virtual ClaimReply open_and_claim(const ClaimRow& row) {

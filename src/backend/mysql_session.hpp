@@ -48,6 +48,7 @@ class MysqlSession final : public Session {
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
+  std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
 

@@ -18,10 +18,14 @@ constexpr auto claim_columns = "(consumer, business_key, message_id, content_has
 
 constexpr auto existing_columns =
     "state, attempt_token, content_hash, result, "
-    "IF(lease_expires_at IS NULL, 0, "
-    "GREATEST(0, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000)), "
+    "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000, "
     "COALESCE(lease_fence, 0), TIMESTAMPDIFF(MICROSECOND, consumed_at, UTC_TIMESTAMP(6)) DIV 1000";
 constexpr std::size_t existing_column_count = 7;
+
+std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std::string>& field) {
+  if (!field) return std::nullopt;
+  return std::chrono::milliseconds(number_in(*field));
+}
 
 /// Reads those columns, which stand first in the row.
 ExistingRow existing_row(MysqlRow& row) {
@@ -29,7 +33,7 @@ ExistingRow existing_row(MysqlRow& row) {
           .token = row[1].value_or(""),
           .content_hash = row[2].value_or(""),
           .result = std::move(row[3]),
-          .lease_remaining = std::chrono::milliseconds(number_in(row[4].value_or(""))),
+          .lease_remaining = milliseconds_in(row[4]),
           .lease_fence = number_in(row[5].value_or("")),
           .age = std::chrono::milliseconds(number_in(row[6].value_or("")))};
 }
@@ -296,12 +300,17 @@ bool MysqlSession::mark_torn(const ClaimRow& row) {
   return change_own_claim("UPDATE " + table_ + " SET state = 'torn'", row);
 }
 
+std::size_t MysqlSession::execute(const std::string& sql) {
+  MYSQL* db = connection();
+  exec(db, sql);
+  return static_cast<std::size_t>(mysql_affected_rows(db));
+}
+
 std::size_t MysqlSession::change(const std::string& sql) {
   MYSQL* db = connection();
   const bool autocommit = pooled_ || autocommit_;
   try {
-    exec(db, sql);
-    const auto found = static_cast<std::size_t>(mysql_affected_rows(db));
+    const std::size_t found = execute(sql);
     if (!autocommit) exec(db, "COMMIT");
     return found;
   } catch (...) {

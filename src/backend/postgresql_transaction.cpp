@@ -23,7 +23,7 @@ constexpr std::string_view unknown_statement = "26000";
 
 constexpr auto existing_columns =
     "state, replace(attempt_token::text, '-', ''), encode(content_hash, 'hex'), encode(result, 'hex'), "
-    "greatest(0, coalesce(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000, 0))::bigint, "
+    "(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000)::bigint, "
     "coalesce(lease_fence, 0), (extract(epoch FROM clock_timestamp() - consumed_at) * 1000)::bigint";
 constexpr int existing_column_count = 7;
 
@@ -34,7 +34,9 @@ ExistingRow existing_row(const PostgresqlResult& result, int row) {
   existing.token = detail::from_hex(field(result, row, 1));
   existing.content_hash = detail::from_hex(field(result, row, 2));
   if (PQgetisnull(result.get(), row, 3) == 0) existing.result = detail::from_hex(field(result, row, 3));
-  existing.lease_remaining = std::chrono::milliseconds(number_in(field(result, row, 4)));
+  if (PQgetisnull(result.get(), row, 4) == 0) {
+    existing.lease_remaining = std::chrono::milliseconds(number_in(field(result, row, 4)));
+  }
   existing.lease_fence = number_in(field(result, row, 5));
   existing.age = std::chrono::milliseconds(number_in(field(result, row, 6)));
   return existing;
@@ -343,9 +345,11 @@ bool PostgresqlSession::withdraw(const ClaimRow& row) {
   return changed_one(exec(connection(), fmt::format("DELETE FROM {} WHERE {}", table_, own_claim_condition(row))));
 }
 
-std::size_t PostgresqlSession::change(const std::string& sql) {
+std::size_t PostgresqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(exec(connection(), sql).get())));
 }
+
+std::size_t PostgresqlSession::change(const std::string& sql) { return execute(sql); }
 
 std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t columns) {
   return query(sql_, sql, columns);

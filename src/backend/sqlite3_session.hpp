@@ -38,6 +38,7 @@ class Sqlite3Session final : public Session {
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRow&) override;
+  bool take_over(const ClaimRow&) override;
   bool seems_intact() noexcept override;
   void store(const StoredResult&) override;
   CommitStatus commit(std::span<const StoredResult>) override;
@@ -51,6 +52,7 @@ class Sqlite3Session final : public Session {
   bool mark_torn(const ClaimRow&) override;
   bool withdraw(const ClaimRow&) override;
 
+  std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
 

@@ -14,7 +14,7 @@ constexpr auto insert_sql =
     "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
-    "CAST(max(0, coalesce((julianday(lease_expires_at) - julianday('now')) * 86400000, 0)) AS INTEGER), "
+    "CAST((julianday(lease_expires_at) - julianday('now')) * 86400000 AS INTEGER), "
     "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto store_sql =
@@ -99,6 +99,12 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
+bool Sqlite3Session::take_over(const ClaimRow& row) {
+  if (execute(take_over_sql(row, pooled_ ? "consumed" : "torn")) != 1) return false;
+  if (!pooled_) unconfirmed_.push_back({std::string(row.consumer), std::string(row.business_key), *row.token});
+  return true;
+}
+
 // A caller's session would have to prepare the statement anew. A statement that a handler left unread
 // keeps an old snapshot.
 std::optional<ExistingRow> Sqlite3Session::look_for(const ClaimRow& row) {
@@ -117,7 +123,7 @@ std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
     existing->token = select->text(1);
     existing->content_hash = select->text(2);
     if (!select->is_null(3)) existing->result = select->text(3);
-    existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
+    if (!select->is_null(4)) existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
     existing->lease_fence = select->integer(5);
     existing->age = std::chrono::milliseconds(select->integer(6));
   }
@@ -249,17 +255,23 @@ bool Sqlite3Session::change_own_claim(const std::string& sql, const ClaimRow& ro
   return sqlite3_changes(db) > 0;
 }
 
+std::size_t Sqlite3Session::execute(const std::string& sql) {
+  ::sqlite3* db = connection();
+  Sqlite3Statement(db, sql).run();
+  return static_cast<std::size_t>(sqlite3_changes(db));
+}
+
 std::size_t Sqlite3Session::change(const std::string& sql) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
-    Sqlite3Statement(db, sql).run();
+    const std::size_t changed = execute(sql);
+    turn_->end();
+    return changed;
   } catch (...) {
     turn_->end();
     throw;
   }
-  turn_->end();
-  return static_cast<std::size_t>(sqlite3_changes(db));
 }
 
 std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }

@@ -129,6 +129,7 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   switch (result.outcome) {
     case Outcome::consumed:
     case Outcome::already_consumed:
+    case Outcome::discarded:
       report_.ended(line, key, result.outcome);
       return Next::go_on;
     case Outcome::conflict:

@@ -24,6 +24,9 @@ void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std:
     case Outcome::parked:
       ++tally_.parked;
       break;
+    case Outcome::discarded:
+      ++tally_.discarded;
+      break;
     case Outcome::in_progress:
     case Outcome::failed:
     case Outcome::not_run:

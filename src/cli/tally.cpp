@@ -16,9 +16,10 @@ unsigned long long rate(const Tally& tally, std::chrono::duration<double> elapse
 }  // namespace
 
 std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, std::optional<std::size_t> stopped_at) {
-  std::string text = fmt::format(
-      "consumed {}, already consumed {}, conflicts {}, parked {}, failed {}  ({} messages/s)", tally.consumed,
-      tally.already_consumed, tally.conflicts, tally.parked, tally.failed, grouped(rate(tally, elapsed)));
+  std::string text = fmt::format("consumed {}, already consumed {}, conflicts {}, parked {}, failed {}", tally.consumed,
+                                 tally.already_consumed, tally.conflicts, tally.parked, tally.failed);
+  if (tally.discarded > 0) text += fmt::format(", discarded {}", tally.discarded);
+  text += fmt::format("  ({} messages/s)", grouped(rate(tally, elapsed)));
   if (stopped_at) text += fmt::format("  stopped at line {}", *stopped_at);
   return text;
 }
@@ -31,6 +32,7 @@ std::string summary_json(const Tally& tally, std::chrono::duration<double> elaps
                                  {"conflicts", tally.conflicts},
                                  {"parked", tally.parked},
                                  {"failed", tally.failed},
+                                 {"discarded", tally.discarded},
                                  {"seconds", elapsed.count()},
                                  {"messages_per_second", rate(tally, elapsed)},
                                  {"stopped_at_line", nullptr}};

@@ -14,8 +14,9 @@ struct Tally {
   std::size_t conflicts = 0;
   std::size_t parked = 0;
   std::size_t failed = 0;
+  std::size_t discarded = 0;  ///< By an operator, before this run.
 
-  std::size_t messages() const { return consumed + already_consumed + conflicts + parked + failed; }
+  std::size_t messages() const { return consumed + already_consumed + conflicts + parked + failed + discarded; }
   bool all_well() const { return conflicts + parked + failed == 0; }
 };
 

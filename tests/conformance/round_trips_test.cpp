@@ -147,7 +147,7 @@ int count_preparation(void* count, int, const char*, const char*, const char*, c
   return SQLITE_OK;
 }
 
-TEST_CASE("on SQLite a pool's connection prepares nothing anew") {
+TEST_CASE("on SQLite a pool's connection prepares nothing anew, but for what writes a failure down") {
   if (!on_sqlite3()) return;
   EffectDatabase db;
   int prepared = 0;
@@ -164,7 +164,7 @@ TEST_CASE("on SQLite a pool's connection prepares nothing anew") {
     each.before(consumer);
     prepared = 0;
     each.one(consumer);
-    CHECK(prepared == 0);
+    CHECK((prepared == 0) == (each.name != "new key whose handler throws"));
   }
 }
 

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+
+/// Runs an INSERT in a transaction of its own. False: a row of that key is there.
+bool try_insert(Session&, const std::string& insert);
+
+/// Changes the row, or inserts it where there is none, whoever else does the same.
+void change_or_insert(Session&, const std::string& update, const std::string& insert);
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

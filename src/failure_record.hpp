@@ -1,0 +1,58 @@
+#pragma once
+
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// When a message that fails is given up, and what is kept of it. See `TxConsumerOptions`.
+struct FailurePolicy {
+  int max_attempts = 0;
+  bool count_starts = false;
+  bool keep_error_text = false;
+};
+
+/// Errors: `Error` invalid_argument, which names the field.
+void check(const FailurePolicy&);
+
+/// Whether this error says that the handler cannot do with the message, rather than that something around
+/// it is out of order: neither a transient error, nor a stop, nor a set-up that must be mended.
+bool is_failure(const std::exception_ptr& error) noexcept;
+
+/// Whether the handler has asked for its message to be parked at once.
+bool is_rejected(const std::exception_ptr& error) noexcept;
+
+/// What `txinbox_failed_message` keeps of one consumer's messages. Each call is a transaction of its own.
+class FailureRecord {
+ public:
+  FailureRecord(backend::Session& session, std::string_view consumer) : session_(session), consumer_(consumer) {}
+
+  /// Counts a delivery that failed. Returns how many have, since the last `retry`.
+  int count(const Message&, const std::exception_ptr& error, bool keep_error_text) const;
+
+  /// Counts one whose process died in it.
+  int count_death(const Message&) const;
+
+  /// Parks the message, whose key nobody holds. False: somebody does, or has consumed it.
+  bool park(const Message&) const;
+
+ private:
+  struct Failure {
+    std::string error_class;
+    std::string text;
+    int deaths = 0;
+  };
+  int count(const Message&, const Failure&) const;
+  std::string key_condition(const Message&) const;
+
+  backend::Session& session_;
+  std::string_view consumer_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,14 @@
+#include "inbox_session.hpp"
+
+#include "verification.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+InboxSession::InboxSession(soci::session& sql)
+    : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)) {
+  session_->unsafe_settings();  // it learns there whether autocommit is on
+  const OutsideTransaction outside(sql);
+  session_->use_schema(verify_for_consuming(sql));
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

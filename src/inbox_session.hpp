@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+
+#include <txinbox/version.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// A session of the caller's, for statements about the inbox's own tables.
+class InboxSession {
+ public:
+  /// Errors: `Error` transaction_open; a schema code where the tables are not those of this library.
+  explicit InboxSession(soci::session& sql);
+
+  backend::Session& operator*() const noexcept { return *session_; }
+  backend::Session* operator->() const noexcept { return session_.get(); }
+
+ private:
+  std::unique_ptr<backend::Session> session_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
