@@ -2,6 +2,7 @@
 
 /// Everything that a user of txinbox includes.
 
+#include <txinbox/content.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
