@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
+#include "utf8.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
 
@@ -26,44 +28,13 @@ void check_text(std::string_view what, std::string_view text, std::size_t min, s
   if (text.find('\0') != std::string_view::npos) {
     throw Error(ErrorCode::invalid_key, fmt::format("{} holds a NUL byte", what));
   }
-  if (!is_utf8(text)) {
+  if (find_invalid_utf8(text) != std::string_view::npos) {
     throw Error(ErrorCode::invalid_key,
                 fmt::format("{} is not valid UTF-8 (encode binary ones as hexadecimal or Base64)", what));
   }
 }
 
-/// The length of the well-formed sequence at the start of `s`, 0 if there is none.
-std::size_t sequence_length(std::string_view s) noexcept {
-  const auto byte = [s](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0U; };
-  const auto in = [](unsigned value, unsigned low, unsigned high) { return value >= low && value <= high; };
-  const auto tail = [&](std::size_t i) { return in(byte(i), 0x80, 0xBF); };
-
-  const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
-  if (in(lead, 0xC2, 0xDF)) return tail(1) ? 2 : 0;
-  if (in(lead, 0xE0, 0xEF)) {
-    const unsigned low = lead == 0xE0 ? 0xA0 : 0x80;   // shorter would be overlong
-    const unsigned high = lead == 0xED ? 0x9F : 0xBF;  // above are surrogates
-    return in(byte(1), low, high) && tail(2) ? 3 : 0;
-  }
-  if (in(lead, 0xF0, 0xF4)) {
-    const unsigned low = lead == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = lead == 0xF4 ? 0x8F : 0xBF;
-    return in(byte(1), low, high) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 }  // namespace
-
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
 
 void check_consumer(std::string_view consumer) { check_text("the consumer name", consumer, 1, max_consumer); }
 

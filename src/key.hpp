@@ -15,7 +15,4 @@ void check_business_key(std::string_view key);
 void check_message(const Message& message);
 void check_result(std::string_view result);
 
-/// Well-formed UTF-8 as in RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF.
-bool is_utf8(std::string_view text) noexcept;
-
 }  // namespace txinbox::inline TXINBOX_ABI::detail

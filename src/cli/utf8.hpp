@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "../utf8.hpp"
+
 namespace txinbox::cli {
 
-/// The offset of the first byte that is not valid UTF-8 (RFC 3629), or npos.
-std::size_t find_invalid_utf8(std::string_view text);
+using detail::find_invalid_utf8;
 
 /// How many characters the text has; it must be valid.
 std::size_t count_characters(std::string_view text);

@@ -59,9 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto reference = read_by_iconv(text);
   const bool is_utf8 = reference.valid_bytes == text.size();
 
-  claim(txinbox::detail::is_utf8(text) == is_utf8, "the library's UTF-8 is iconv's");
-  const auto invalid = txinbox::cli::find_invalid_utf8(text);
-  claim((invalid == std::string_view::npos) == is_utf8, "the command's UTF-8 is iconv's");
+  const auto invalid = txinbox::detail::find_invalid_utf8(text);
+  claim((invalid == std::string_view::npos) == is_utf8, "our UTF-8 is iconv's");
   if (is_utf8) {
     claim(txinbox::cli::count_characters(text) == reference.characters, "the characters are iconv's");
   } else {
