@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "json_line.hpp"
-#include "json_pointer.hpp"
 #include "sql_script.hpp"
 
 namespace txinbox::cli {
@@ -29,7 +28,7 @@ class Binder {
   /// `options`: what `--bind` was given, NAME=POINTER each.
   ///
   /// Errors: `UsageError` for an option that is no such pair, that names a placeholder which the
-  ///         script does not use, or one twice.
+  ///         script does not use, or one twice; as `JsonPointer`.
   Binder(const Script& script, const std::vector<std::string>& options);
 
   /// Errors: `LineError` for a member that the line does not have, and as `to_bound`.

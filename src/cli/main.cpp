@@ -12,7 +12,6 @@
 #include "exit_status.hpp"
 #include "output.hpp"
 #include "subcommands.hpp"
-#include "usage_error.hpp"
 
 namespace {
 
@@ -36,9 +35,6 @@ bool is_subcommand(const CLI::App& app, const std::string& name) {
 int run_reporting_errors(const Run& run) {
   try {
     return run();
-  } catch (const UsageError& error) {
-    message(std::string("txinbox: ") + error.what());
-    return exit_usage;
   } catch (const txinbox::Error& error) {
     message(std::string("txinbox: ") + error.what());
     return status_of(error);

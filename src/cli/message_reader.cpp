@@ -7,7 +7,7 @@ namespace txinbox::cli {
 
 MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
                              std::size_t longest_statement)
-    : key_(options.key),
+    : key_(options.key, "--key"),
       script_(script),
       binder_(script, options.binds),
       dialect_(dialect),

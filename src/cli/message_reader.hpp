@@ -9,7 +9,7 @@
 
 #include "bind.hpp"
 #include "consume_options.hpp"
-#include "key_template.hpp"
+#include "json/key_template.hpp"
 
 namespace txinbox::cli {
 
@@ -18,7 +18,7 @@ class MessageReader {
  public:
   /// The script must outlive it. `longest_statement`: that the server takes, in bytes; 0: no limit.
   ///
-  /// Errors: `UsageError` for what the options say.
+  /// Errors: `Error` invalid_argument for what the options say.
   MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
                 std::size_t longest_statement = 0);
 
@@ -26,7 +26,7 @@ class MessageReader {
   void read(std::string_view line, Message& message, Values& values) const;
 
  private:
-  KeyTemplate key_;
+  detail::KeyTemplate key_;
   std::optional<JsonPointer> message_id_;
   const Script& script_;
   Binder binder_;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "json_line.hpp"
+#include "json/json_value.hpp"
 
 namespace txinbox::cli {
 
@@ -58,7 +58,7 @@ void Report::add_json(std::size_t line, std::string_view key, std::string_view o
   pending_ += fmt::format("{{\"line\":{}", line);
   if (!key.empty()) {
     pending_ += ",\"key\":";
-    append_json_string(pending_, key);
+    detail::append_json_string(pending_, key);
   }
   pending_ += fmt::format(",\"outcome\":\"{}\"", outcome);
   if (!error.empty()) {

@@ -1,13 +1,15 @@
 #pragma once
 
-#include <stdexcept>
+#include <string>
+
+#include <txinbox/error.hpp>
 
 namespace txinbox::cli {
 
 /// The command line cannot be meant like this. The text says the mend and never holds a URL.
-class UsageError : public std::runtime_error {
+class UsageError : public Error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit UsageError(const std::string& text) : Error(ErrorCode::invalid_argument, text) {}
 };
 
 }  // namespace txinbox::cli

@@ -11,7 +11,6 @@
 #include "cli/describe_error.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/output.hpp"
-#include "cli/usage_error.hpp"
 #include "options.hpp"
 #include "torture.hpp"
 #include "worker.hpp"
@@ -25,9 +24,6 @@ int run(torture::Arguments& arguments) {
     if (arguments.worker.number != 0) return torture::run_worker(arguments.worker, arguments.torture.database);
     return arguments.removes_leftovers ? torture::remove_leftovers(arguments.torture)
                                        : torture::torture(arguments.torture);
-  } catch (const cli::UsageError& error) {
-    cli::message(std::string("txinbox-torture: ") + error.what());
-    return cli::exit_usage;
   } catch (const Error& error) {
     cli::message(std::string("txinbox-torture: ") + error.what());
     return error.code() == ErrorCode::invalid_argument ? cli::exit_usage : cli::exit_database;

@@ -9,7 +9,8 @@
 #include <charconv>
 #include <cstdlib>
 
-#include "cli/usage_error.hpp"
+#include <txinbox/error.hpp>
+
 #include "dialects.hpp"
 #include "fuzz.hpp"
 
@@ -80,7 +81,7 @@ bool is_wrong(const std::vector<std::string>& names, const std::vector<std::stri
     if (std::find(names.begin(), names.end(), name) == names.end()) return true;
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) return true;
     seen.push_back(name);
-    if (!unless_refused<UsageError>([&] { return JsonPointer(option.substr(equals + 1)); })) return true;
+    if (!unless_refused<txinbox::Error>([&] { return JsonPointer(option.substr(equals + 1)); })) return true;
   }
   return false;
 }
@@ -96,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!script.uses(name)) script.names.push_back(std::move(name));
   }
   const auto options = words(fields.line());
-  const auto binder = unless_refused<UsageError>([&] { return Binder(script, options); });
+  const auto binder = unless_refused<txinbox::Error>([&] { return Binder(script, options); });
   claim(binder.has_value() != is_wrong(script.names, options), "only options that cannot be meant are refused");
   const auto line = fields.rest();
   const auto root = unless_refused<LineError>([&] { return parse_json_line(line); });

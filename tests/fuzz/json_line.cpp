@@ -13,7 +13,7 @@
 using namespace txinbox::fuzz;
 using txinbox::cli::JsonValue;
 using txinbox::cli::LineError;
-using txinbox::cli::max_json_depth;
+using txinbox::detail::max_json_depth;
 
 namespace {
 

@@ -2,9 +2,10 @@
 //
 // Input: the pointer, then a line of JSON.
 
-#include "cli/json_pointer.hpp"
+#include "cli/json_line.hpp"
 
-#include "cli/usage_error.hpp"
+#include <txinbox/error.hpp>
+
 #include "fuzz.hpp"
 #include "reference_json.hpp"
 
@@ -24,7 +25,7 @@ std::optional<ReferenceJson> find_by_reference(const ReferenceJson& root, const 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Fields fields(data, size);
   const std::string text(fields.line());
-  const auto pointer = unless_refused<txinbox::cli::UsageError>([&] { return JsonPointer(text); });
+  const auto pointer = unless_refused<txinbox::Error>([&] { return JsonPointer(text); });
   const auto reference = unless_refused<ReferenceJson::parse_error>([&] { return ReferenceJson::json_pointer(text); });
   claim(pointer.has_value() == reference.has_value(), "what is a pointer is one to nlohmann");
   if (!pointer) return 0;

@@ -3,15 +3,18 @@
 //
 // Input: the template, then two lines of JSON.
 
-#include "cli/key_template.hpp"
+#include "json/key_template.hpp"
 
 #include <vector>
 
-#include "cli/usage_error.hpp"
+#include <txinbox/error.hpp>
+
+#include "cli/json_line.hpp"
 #include "fuzz.hpp"
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
+using txinbox::detail::KeyTemplate;
 
 namespace {
 
@@ -90,12 +93,12 @@ bool holds_some_of(const Made& made, const std::vector<Part>& parts) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Fields fields(data, size);
   const auto text = fields.line();
-  const auto tried = unless_refused<UsageError>([&] { return KeyTemplate(text); });
+  const auto tried = unless_refused<txinbox::Error>([&] { return KeyTemplate(text); });
   const auto parts = parts_of(text);
   if (!tried) {
     bool wrong = !parts;
     for (const auto& part : parts.value_or(std::vector<Part>{})) {
-      wrong = wrong || (part.is_pointer && !unless_refused<UsageError>([&] { return JsonPointer(part.text); }));
+      wrong = wrong || (part.is_pointer && !unless_refused<txinbox::Error>([&] { return JsonPointer(part.text); }));
     }
     claim(wrong, "a template is refused for a brace or a pointer");
     return 0;

@@ -2,9 +2,9 @@
 #include <variant>
 
 #include <doctest/doctest.h>
+#include <txinbox/error.hpp>
 
 #include "cli/bind.hpp"
-#include "cli/usage_error.hpp"
 
 using namespace txinbox::cli;
 
@@ -69,6 +69,6 @@ TEST_CASE("a --bind that cannot be meant is refused") {
   const Script script = parse_script("select :a", default_dialect(Database::sqlite3));
   for (const auto& options :
        std::vector<std::vector<std::string>>{{"a"}, {"=/a"}, {"a=b"}, {"z=/a"}, {"a=/a", "a=/b"}, {"a=/~"}}) {
-    CHECK_THROWS_AS(Binder(script, options), UsageError);
+    CHECK_THROWS_AS(Binder(script, options), txinbox::Error);
   }
 }

@@ -4,15 +4,15 @@
 #include <string_view>
 #include <vector>
 
-#include "json_line.hpp"
+#include "json_value.hpp"
 
-namespace txinbox::cli {
+namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// A JSON Pointer (RFC 6901).
 class JsonPointer {
  public:
-  /// Errors: `UsageError` when the text is not empty and does not begin with a slash, or has a tilde
-  ///         that neither 0 nor 1 follows.
+  /// Errors: `Error` invalid_argument when the text is not empty and does not begin with a slash, or has
+  ///         a tilde that neither 0 nor 1 follows.
   explicit JsonPointer(std::string_view text);
 
   const std::string& text() const { return text_; }
@@ -28,4 +28,4 @@ class JsonPointer {
   std::vector<std::string> tokens_;
 };
 
-}  // namespace txinbox::cli
+}  // namespace txinbox::inline TXINBOX_ABI::detail

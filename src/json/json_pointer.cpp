@@ -3,10 +3,9 @@
 #include <charconv>
 
 #include <fmt/format.h>
+#include <txinbox/error.hpp>
 
-#include "usage_error.hpp"
-
-namespace txinbox::cli {
+namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
 
 std::string unescaped(std::string_view token, std::string_view pointer) {
@@ -18,7 +17,8 @@ std::string unescaped(std::string_view token, std::string_view pointer) {
     }
     const char next = i + 1 < token.size() ? token[i + 1] : '\0';
     if (next != '0' && next != '1') {
-      throw UsageError(fmt::format("in the JSON Pointer {}, write ~0 for a tilde and ~1 for a slash", pointer));
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("in the JSON Pointer {}, write ~0 for a tilde and ~1 for a slash", pointer));
     }
     result += next == '0' ? '~' : '/';
     ++i;
@@ -39,7 +39,8 @@ const JsonValue* element(const JsonValue& array, std::string_view token) {
 JsonPointer::JsonPointer(std::string_view text) : text_(text) {
   if (text.empty()) return;
   if (text[0] != '/') {
-    throw UsageError(fmt::format("{} is no JSON Pointer: those begin with a slash, such as /order/no", text));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} is no JSON Pointer: those begin with a slash, such as /order/no", text));
   }
   for (std::size_t at = 0; at != std::string_view::npos;) {
     const auto next = text.find('/', at + 1);
@@ -63,4 +64,4 @@ const JsonValue* JsonPointer::find(const JsonValue& root) const {
   return value;
 }
 
-}  // namespace txinbox::cli
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,21 +1,22 @@
 #include "key_template.hpp"
 
 #include <fmt/format.h>
+#include <txinbox/error.hpp>
 
-#include "usage_error.hpp"
+#include "json_error.hpp"
 
-namespace txinbox::cli {
+namespace txinbox::inline TXINBOX_ABI::detail {
 
 std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::string_view what) {
   const JsonValue* value = pointer.find(root);
-  if (value == nullptr) throw LineError(fmt::format("{}: there is no {}", what, pointer.text()));
+  if (value == nullptr) throw JsonError(fmt::format("{}: there is no {}", what, pointer.text()));
   switch (value->kind) {
     case JsonValue::Kind::null:
-      throw LineError(fmt::format("{}: {} is null", what, pointer.text()));
+      throw JsonError(fmt::format("{}: {} is null", what, pointer.text()));
     case JsonValue::Kind::array:
-      throw LineError(fmt::format("{}: {} is an array", what, pointer.text()));
+      throw JsonError(fmt::format("{}: {} is an array", what, pointer.text()));
     case JsonValue::Kind::object:
-      throw LineError(fmt::format("{}: {} is an object", what, pointer.text()));
+      throw JsonError(fmt::format("{}: {} is an object", what, pointer.text()));
     case JsonValue::Kind::boolean:
       return value->boolean ? "true" : "false";
     case JsonValue::Kind::integer:
@@ -26,7 +27,10 @@ std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::
   return value->text;
 }
 
-KeyTemplate::KeyTemplate(std::string_view text) {
+KeyTemplate::KeyTemplate(std::string_view text, std::string_view name) {
+  const auto wrong = [name](std::string_view why) {
+    return Error(ErrorCode::invalid_argument, fmt::format("{}{}", name, why));
+  };
   if (text.starts_with('/')) {
     parts_.push_back({{}, JsonPointer(text), true});
     return;
@@ -41,34 +45,34 @@ KeyTemplate::KeyTemplate(std::string_view text) {
       ++i;
     } else if (c == '{') {
       const auto end = text.find('}', i);
-      if (end == std::string_view::npos) throw UsageError("--key: a brace is not closed; write {{ for a brace itself");
+      if (end == std::string_view::npos) throw wrong(": a brace is not closed; write {{ for a brace itself");
       const auto inner = text.substr(i + 1, end - i - 1);
-      if (inner.empty()) throw UsageError("--key: {} holds no JSON Pointer; write {/member}");
+      if (inner.empty()) throw wrong(": {} holds no JSON Pointer; write {/member}");
       parts_.push_back({std::move(literal), JsonPointer(""), false});
       parts_.push_back({{}, JsonPointer(inner), true});
       literal.clear();
       has_pointer = true;
       i = end;
     } else if (c == '}') {
-      throw UsageError("--key: a closing brace stands alone; write }} for a brace itself");
+      throw wrong(": a closing brace stands alone; write }} for a brace itself");
     } else {
       literal += c;
     }
   }
   if (!has_pointer) {
-    throw UsageError(
-        "--key needs a JSON Pointer, such as /order/no, or a template with pointers in braces, such as "
+    throw wrong(
+        " needs a JSON Pointer, such as /order/no, or a template with pointers in braces, such as "
         "coupon:{/coupon/id}:{/user}");
   }
   parts_.push_back({std::move(literal), JsonPointer(""), false});
 }
 
-std::string KeyTemplate::key(const JsonValue& line) const {
+std::string KeyTemplate::key(const JsonValue& root) const {
   std::string result;
   for (const auto& part : parts_) {
-    result += part.is_pointer ? scalar_text(line, part.pointer, "key") : part.literal;
+    result += part.is_pointer ? scalar_text(root, part.pointer, "key") : part.literal;
   }
   return result;
 }
 
-}  // namespace txinbox::cli
+}  // namespace txinbox::inline TXINBOX_ABI::detail
