@@ -8,6 +8,8 @@
 #include <txinbox/event.hpp>
 #include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
+#include <txinbox/json_content.hpp>
+#include <txinbox/json_template.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/recent_keys.hpp>

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json_pointer.hpp"
+#include "json_value.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// The fields of a message's content, as `JsonContent` describes them.
+class JsonFields {
+ public:
+  JsonFields() = default;
+
+  /// Errors: as `JsonPointer`.
+  void add(std::string_view pointer) { pointers_.emplace_back(pointer); }
+
+  bool empty() const { return pointers_.empty(); }
+
+  /// Empty only where there are no fields.
+  std::string content(const JsonValue& root) const;
+
+ private:
+  std::vector<JsonPointer> pointers_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
