@@ -113,6 +113,11 @@ void add_consume(CLI::App& app, Run& run) {
   command->add_option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
       ->type_name("POINTER");
   command
+      ->add_option("--content", options->content,
+                   "Where a value is that must be the same in every delivery of its key. May be repeated")
+      ->type_name("POINTER")
+      ->allow_extra_args(false);
+  command
       ->add_option("--bind", options->binds,
                    "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
       ->type_name("NAME=POINTER")

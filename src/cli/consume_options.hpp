@@ -19,7 +19,8 @@ struct ConsumeOptions {
   DatabaseOption database;
   std::string consumer;
   std::string key;
-  std::string message_id;  // a JSON Pointer; empty: none
+  std::string message_id;            // a JSON Pointer; empty: none
+  std::vector<std::string> content;  // JSON Pointers
   std::string sql;
   std::string sql_file;
   std::vector<std::string> binds;

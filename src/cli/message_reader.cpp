@@ -13,6 +13,7 @@ MessageReader::MessageReader(const ConsumeOptions& options, const Script& script
       dialect_(dialect),
       longest_statement_(longest_statement) {
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
+  for (const auto& pointer : options.content) content_.add(pointer);
 }
 
 void MessageReader::read(std::string_view line, Message& message, Values& values) const {
@@ -24,6 +25,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
     const bool none = value == nullptr || value->kind == JsonValue::Kind::null;
     if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
   }
+  message.content = content_.content(root);
   values = binder_.bind(root, line, dialect_);
   check_size(script_, values, dialect_, longest_statement_);
 }

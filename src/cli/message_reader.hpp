@@ -9,11 +9,12 @@
 
 #include "bind.hpp"
 #include "consume_options.hpp"
+#include "json/json_fields.hpp"
 #include "json/key_template.hpp"
 
 namespace txinbox::cli {
 
-/// What makes a line a message: its key, its id, and the values for the SQL.
+/// What makes a line a message: its key, its id, its content, and the values for the SQL.
 class MessageReader {
  public:
   /// The script must outlive it. `longest_statement`: that the server takes, in bytes; 0: no limit.
@@ -28,6 +29,7 @@ class MessageReader {
  private:
   detail::KeyTemplate key_;
   std::optional<JsonPointer> message_id_;
+  detail::JsonFields content_;
   const Script& script_;
   Binder binder_;
   Dialect dialect_;

@@ -34,10 +34,12 @@ void ScriptHandler::begin(std::size_t first, std::size_t end) {
   for (std::size_t i = first; i < end; ++i) runs_[i] = {};
 }
 
-// Of one that ran: it needs no run of its own.
+// Of one that ran: it needs no run of its own. With other content it may be a conflict.
 bool ScriptHandler::is_copy(std::size_t message) const {
+  const Message& copy = batch_.messages[message];
   for (std::size_t i = first_; i < message; ++i) {
-    if (batch_.messages[i].business_key == batch_.messages[message].business_key) return true;
+    const Message& original = batch_.messages[i];
+    if (original.business_key == copy.business_key && original.content == copy.content) return true;
   }
   return false;
 }

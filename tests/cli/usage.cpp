@@ -45,6 +45,8 @@ TEST_CASE("a command line that cannot be meant is status 2") {
            consume({"--key", "/a", "--sql", "select :b", "--bind", "c=/c"}),
            consume({"--key", "/a", "--sql", "select :b", "--bind", "b"}),
            consume({"--key", "/a", "--sql", "select 1", "--message-id", "id"}),
+           consume({"--key", "/a", "--sql", "select 1", "--content", "amount"}),
+           consume({"--key", "/a", "--sql", "select 1", "--content", "/a", "--content", "/b~"}),
            consume({"--key", "/a", "--sql", "select 1", "/nonexistent/x.jsonl"}),
            consume({"--key", "/a", "--sql", "select 1", "/"}),
            consume({"--key", "/a", "--sql", "select 1", "--batch", "0"}),

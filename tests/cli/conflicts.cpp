@@ -1,0 +1,80 @@
+// A key that comes again with other values in --content.
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cli/orders.hpp"
+
+using namespace txinbox::test;
+
+namespace {
+
+/// An order whose quantity and account are `qty` and `account`, as JSON.
+std::string order(const std::string& qty, const std::string& account) {
+  return R"({"no":"o1","sku":"a","qty":)" + qty + R"(,"to":{"account":)" + account + "}}\n";
+}
+
+const Command::Arguments by_quantity_and_account{"--content", "/qty", "--content", "/to/account"};
+
+}  // namespace
+
+TEST_CASE("a key that comes with other content is a conflict, which is told and not consumed") {
+  const Orders orders;
+  const Ended ended = orders.consume(
+      order("1", "\"A\"") + order("1", "\"A\"") + order("2", "\"A\"") + order("1", "\"B\"") + Orders::line(2),
+      by_quantity_and_account);
+  CHECK(ended.status == 1);
+  CHECK(ended.err ==
+        "line 3: conflict: the same key came with other content\n"
+        "line 4: conflict: the same key came with other content\n");
+  CHECK(counts(ended) == "consumed 2, already consumed 1, conflicts 2, parked 0, failed 0");
+  CHECK(orders.orders() == 2);
+  CHECK(orders.taken() == 2);
+}
+
+TEST_CASE("a conflict is found by a later run too, also one at a time") {
+  const Orders orders;
+  CHECK(orders.consume(order("1", "\"A\""), by_quantity_and_account).status == 0);
+  for (const char* batch : {"1", "100"}) {
+    Command::Arguments more = by_quantity_and_account;
+    more.insert(more.end(), {"--batch", batch, "--json"});
+    const Ended ended = orders.consume(order("1", "\"B\"") + order("1", "\"A\""), more);
+    CHECK(ended.status == 1);
+    CHECK(
+        ended.out.starts_with("{\"line\":1,\"key\":\"o1\",\"outcome\":\"conflict\"}\n"
+                              "{\"line\":2,\"key\":\"o1\",\"outcome\":\"already_consumed\"}\n"));
+    CHECK(ended.last_line().find("\"conflicts\":1,") != std::string::npos);
+  }
+  CHECK(orders.taken() == 1);
+}
+
+TEST_CASE("a content that is missing, null, empty or of another kind is another content") {
+  const Orders orders;
+  const std::string missing = R"({"no":"o1","sku":"a","qty":1})"
+                              "\n";
+  CHECK(orders.consume(missing, by_quantity_and_account).status == 0);
+  const Ended ended = orders.consume(
+      order("1", "null") + order("1", "\"\"") + order("1", "1") + order("1", "\"1\"") + order("1.0", "null") + missing,
+      by_quantity_and_account);
+  CHECK(counts(ended) == "consumed 0, already consumed 1, conflicts 5, parked 0, failed 0");
+}
+
+TEST_CASE("without --content, or on a row that was written without, nothing is compared") {
+  const Orders orders;
+  CHECK(orders.consume(order("1", "\"A\"")).status == 0);
+  CHECK(orders.consume(order("1", "\"B\"") + order("2", "\"A\"")).status == 0);
+  CHECK(orders.consume(order("2", "\"B\""), by_quantity_and_account).status == 0);
+  CHECK(orders.taken() == 1);
+}
+
+TEST_CASE("with --stop-on-error, nothing behind a conflict is consumed") {
+  const Orders orders;
+  Command::Arguments more = by_quantity_and_account;
+  more.emplace_back("--stop-on-error");
+  const Ended ended = orders.consume(order("1", "\"A\"") + order("2", "\"A\"") + Orders::line(2), more);
+  CHECK(ended.status == 1);
+  CHECK(counts(ended) == "consumed 1, already consumed 0, conflicts 1, parked 0, failed 0");
+  CHECK(ended.last_line().ends_with("  stopped at line 2"));
+  CHECK(orders.orders() == 1);
+}
