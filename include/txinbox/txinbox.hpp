@@ -7,6 +7,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/failed_messages.hpp>
+#include <txinbox/idempotent.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/json_content.hpp>
 #include <txinbox/json_template.hpp>

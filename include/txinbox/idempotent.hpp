@@ -1,0 +1,124 @@
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <txinbox/message.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI {
+
+namespace detail {
+
+/// An integer that can number something: no truth value, no character.
+template <class T>
+concept Number = std::integral<T> && sizeof(T) > 1 && !std::same_as<T, wchar_t> && !std::same_as<T, char16_t> &&
+                 !std::same_as<T, char32_t>;
+
+/// What `f` says of `message`, as text.
+template <class F, class M>
+std::string text_from(const F& f, const M& message) {
+  decltype(auto) said = std::invoke(f, message);
+  using Said = std::remove_cvref_t<decltype(said)>;
+  static_assert(Number<Said> || std::is_constructible_v<std::string_view, const Said&>,
+                "a key is text or an integer: std::string, std::string_view, std::int64_t");
+  if constexpr (Number<Said>) {
+    return std::to_string(said);
+  } else {
+    return std::string(std::string_view(said));
+  }
+}
+
+template <class F, class M>
+Message message_from(const F& f, const M& message) {
+  static_assert(std::invocable<const F&, const M&>, "key_of is no function of this message");
+  if constexpr (std::convertible_to<std::invoke_result_t<const F&, const M&>, Message>) {
+    return std::invoke(f, message);
+  } else {
+    return {.business_key = text_from(f, message)};
+  }
+}
+
+template <class Handler, class... Arguments>
+void call(const Handler& handler, Arguments&... arguments) {
+  static_assert(std::is_void_v<std::invoke_result_t<const Handler&, Arguments&...>>,
+                "a handler returns nothing; it throws to say that it failed");
+  std::invoke(handler, arguments...);
+}
+
+/// With what its consumer gives to a handler: a session and a delivery, or a lease.
+template <class Handler, class M, class First, class... More>
+void call_handler(const Handler& handler, const M& message, First& first, More&... more) {
+  if constexpr (std::invocable<const Handler&, First&, More&..., const M&>) {
+    call(handler, first, more..., message);
+  } else {
+    static_assert(std::invocable<const Handler&, First&, const M&>,
+                  "a handler takes (soci::session&, const M&), (soci::session&, txinbox::Delivery&, const M&) or "
+                  "(txinbox::Lease&, const M&), and what it changes it holds by reference");
+    call(handler, first, message);
+  }
+}
+
+}  // namespace detail
+
+/// What `idempotent` returns.
+template <class Consumer, class KeyOf, class Handler>
+class Idempotent {
+ public:
+  Idempotent(Consumer& consumer, KeyOf key_of, Handler handler)
+      : consumer_(&consumer), key_of_(std::move(key_of)), handler_(std::move(handler)) {}
+
+  /// Consumes one delivery of `message`, which must stay as it is until the call returns.
+  ///
+  /// Blocking, Threads: as the consumer's `consume`.
+  /// Errors: what `key_of` throws, before anything is sent; else as `consume`. `action_for` says for
+  ///         either what to do.
+  template <class M>
+  Result operator()(const M& message) const {
+    return consumer_->consume(detail::message_from(key_of_, message), [&](auto& first, auto&... more) -> void {
+      detail::call_handler(handler_, message, first, more...);
+    });
+  }
+
+ private:
+  Consumer* consumer_;
+  KeyOf key_of_;
+  Handler handler_;
+};
+
+/// Makes a service's own handler idempotent: gives a function that takes the service's own message,
+/// consumes it, and returns the `Result`.
+///
+///     auto on_order = txinbox::idempotent(consumer, &Order::no, insert_order);
+///     txinbox::Result result = on_order(order);
+///
+/// `consumer`: a `TxConsumer`, or another with such a `consume`. It is referred to, and must outlive what
+///             is returned.
+/// `key_of`:   a member, a member function or any function of the message, which gives the business key
+///             (text or an integer) or, to add the broker's id and the content, the whole `Message`. See
+///             also `prefixed` and `JsonTemplate`. It must say the same of each delivery.
+/// `handler`:  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a
+///             `LeaseConsumer`, (Lease&, const M&). It returns nothing, and may run several times: see
+///             `Handler`.
+///
+/// Threads: any number may call what is returned, if the consumer, `key_of` and `handler` bear it.
+template <class Consumer, class KeyOf, class Handler>
+auto idempotent(Consumer& consumer, KeyOf key_of, Handler handler) {
+  return Idempotent<Consumer, KeyOf, Handler>(consumer, std::move(key_of), std::move(handler));
+}
+
+/// A function that gives a key with a prefix, so that two kinds of message of one consumer cannot have one
+/// key: `prefixed("order:", &Order::no)`.
+template <class KeyOf>
+auto prefixed(std::string prefix, KeyOf key_of) {
+  return [prefix = std::move(prefix), key_of = std::move(key_of)](const auto& message) {
+    return prefix + detail::text_from(key_of, message);
+  };
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI
