@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
-# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER     (the programs)
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER     (the programs)
 set -eu
 
 folder=$(mktemp -d)
@@ -24,3 +24,9 @@ rm orders.db
 
 "$4" >/dev/null || fail "batch_consumer does not consume its batch once"
 "$4" >/dev/null || fail "batch_consumer consumes its batch again"
+
+actions=$("$5" | tr '\n' ' ')
+[ "$actions" = "consumed: acknowledge consumed: acknowledge already_consumed: acknowledge \
+consumed: acknowledge already_consumed: acknowledge conflict: dead_letter failed: dead_letter 200 cents, 1 event " ] ||
+  fail "idempotent_handler says: $actions"
+[ "$("$5" | tail -n 1)" = "200 cents, 1 event" ] || fail "idempotent_handler handles a message again"
