@@ -3,7 +3,7 @@
 //
 // Input: the template, then two lines of JSON.
 
-#include "json/key_template.hpp"
+#include <txinbox/json_template.hpp>
 
 #include <vector>
 
@@ -14,7 +14,6 @@
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
-using txinbox::detail::KeyTemplate;
 
 namespace {
 
@@ -93,7 +92,7 @@ bool holds_some_of(const Made& made, const std::vector<Part>& parts) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Fields fields(data, size);
   const auto text = fields.line();
-  const auto tried = unless_refused<txinbox::Error>([&] { return KeyTemplate(text); });
+  const auto tried = unless_refused<txinbox::Error>([&] { return txinbox::JsonTemplate(text); });
   const auto parts = parts_of(text);
   if (!tried) {
     bool wrong = !parts;
@@ -107,10 +106,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   std::vector<Made> keys;
   for (int i = 0; i < 2; ++i) {
-    const auto line = unless_refused<LineError>([&, json = fields.line()] { return parse_json_line(json); });
+    const auto json = fields.line();
+    const auto line = unless_refused<LineError>([&] { return parse_json_line(json); });
     if (!line) return 0;
     const auto expected = make(*parts, *line);
-    const auto key = unless_refused<LineError>([&] { return tried->key(*line); });
+    const auto key = unless_refused<LineError>([&] { return (*tried)(json); });
     claim(key.has_value() == expected.has_value(), "a line has a key where all pointers point to scalars");
     if (!key) return 0;
     claim(*key == expected->key, "a key is the literals and the values in order");
