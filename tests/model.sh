@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Checks the model of LeaseConsumer's protocol (tests/model) with spin, exhaustively: each property in
+# each variant of the protocol, and each mutation, in which spin must find the error.
+#
+# Usage: tests/model.sh [OPTION]...
+#   --only TEXT   the variants whose name contains it
+#   --trace       print the shortest counterexample that is found, too
+#   --jobs N      so many at once; 2 by default
+#   --help
+#
+# docs/lease-model.md explains. Needs spin and a C compiler.
+set -euo pipefail
+
+command -v spin >/dev/null || { echo "tests/model.sh: skipped: spin is not installed"; exit 77; }
+model=$(cd "$(dirname "$0")" && pwd)/model
+only= trace= jobs=2
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+wrong() { echo "tests/model.sh: $* (try --help)" >&2; exit 2; }
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only) [ -n "${2:-}" ] || wrong "--only needs a text"; only=$2; shift ;;
+    --trace) trace=1 ;;
+    --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || wrong "--jobs needs a number"; jobs=$2; shift ;;
+    --help | -h) usage; exit 0 ;;
+    *) wrong "unknown option $1" ;;
+  esac
+  shift
+done
+
+# What happens so and so often in a run, at any moment: a crash, a lost reply, a handler that throws, a lease that
+# runs out though its holder is alive.
+faults="CRASHES=1 LOSSES=1 THROWS=1 OUTLIVES=1"
+
+# One a line: the name, what is expected ("holds", or which properties may be the one that fails first), and what
+# defines it. With COVERED, each statement of the model must have been reached.
+variants() {
+  cat <<END
+Two workers                                     | holds            | COVERED PARKS RENEWS=1 $faults
+More of everything, and redeliveries            | holds            | CRASHES=2 LOSSES=2 THROWS=1 OUTLIVES=2 REDELIVERIES=1
+The row is forgotten                            | holds            | FORGETS=1 REDELIVERIES=1 $faults
+Given-up statements arrive late                 | holds            | COVERED LATE RENEWS=1 $faults
+The same, and the row is forgotten              | holds            | LATE FORGETS=1 CRASHES=1 LOSSES=1 OUTLIVES=1
+TxConsumer has the message, too                 | holds            | TX $faults
+The same, and the row is forgotten              | holds            | TX FORGETS=1 CRASHES=1 OUTLIVES=1
+The clock steps back                            | holds            | CLOCK_BACKWARD RENEWS=1 $faults
+It is acknowledged in the end                   | holds            | LIVENESS RENEWS=1 $faults
+The same, with TxConsumer                       | holds            | LIVENESS TX CRASHES=1 LOSSES=1 OUTLIVES=1
+
+What it does not promise
+The service ignores fences                      | effects_in_order | UNFENCED $faults
+Coarse clock, and the row is forgotten          | fences_grow      | CLOCK_COARSE FORGETS=1 $faults
+Clock stepping back, and the row is forgotten   | fences_grow      | CLOCK_BACKWARD FORGETS=1 $faults
+  all but the fences                            | holds            | CLOCK_BACKWARD FENCES_UNCHECKED FORGETS=1 CRASHES=1 THROWS=1 OUTLIVES=1
+Clock read before the row was free, forgotten   | fences_grow      | CLOCK_READ_EARLY FORGETS=1 $faults
+  not forgotten                                 | holds            | CLOCK_READ_EARLY CRASHES=1 LOSSES=1 OUTLIVES=1
+The clock jumps forward                         | deadline_kept    | JUMPS=1 RENEWS=1 $faults
+  all but the deadline                          | holds            | JUMPS=1 DEADLINE_UNCHECKED RENEWS=1 CRASHES=1 LOSSES=1 THROWS=1
+
+Mutations
+Completes without token and fence               | own_lease_only   | COMPLETE_UNCHECKED $faults
+Renews without                                  | own_lease_only   | RENEW_UNCHECKED RENEWS=1 $faults
+Releases without                                | own_lease_only   | RELEASE_UNCHECKED $faults
+Parks without                                   | own_lease_only   | PARK_UNCHECKED PARKS $faults
+By fence alone; coarse clock, forgotten         | own_lease_only   | OWNER_BY_FENCE CLOCK_COARSE FENCES_UNCHECKED FORGETS=1 $faults
+By token alone; late, forgotten                 | own_lease_only   | OWNER_BY_TOKEN LATE FORGETS=1 CRASHES=1 LOSSES=1 THROWS=1
+A token for each worker, not for each call      | deadline_kept    | TOKEN_PER_WORKER LATE RENEWS=1 $faults
+Takes over whatever the state                   | one_completion   | TAKEOVER_WITHOUT_STATE $faults
+Takes over what was renewed meanwhile           | deadline_kept    | TAKEOVER_WITHOUT_EXPIRY RENEWS=1 $faults
+Takes over what another took over               | fences_grow      | TAKEOVER_WITHOUT_COMPARE CLOCK_BACKWARD RENEWS=1 $faults
+Takes over blindly                              | deadline_kept    | TAKEOVER_WITHOUT_EXPIRY TAKEOVER_WITHOUT_COMPARE $faults
+Takes over never                                | delivered        | NO_TAKEOVER LIVENESS $faults
+TxConsumer does not count the rows it took over | one_completion   | TX_IGNORES_ROW_COUNT TX $faults
+Nor a worker those it completed                 | own_completion   | COMPLETE_IGNORES_ROW_COUNT $faults
+Any completion is its own                       | own_completion   | ANY_COMPLETION_IS_OWN $faults
+A row that vanished after the insert: consumed  | justified        | VANISHED_IS_CONSUMED FORGETS=1 $faults
+A row that vanished before the completion: too  | justified        | VANISHED_IS_COMPLETED FORGETS=1 $faults
+Deadline counted from the reply                 | deadline_kept    | DEADLINE_FROM_REPLY $faults
+Deadline counted from the repeated claim        | deadline_kept    | DEADLINE_FROM_REPEATED_CLAIM $faults
+Fence from the clock alone; coarse              | fences_grow      | FENCE_FROM_CLOCK_ALONE CLOCK_COARSE $faults
+Fence from 1 on; forgotten                      | fences_grow      | FENCE_FROM_ONE FORGETS=1 $faults
+END
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# check FOLDER EXPECTED DEFINE...: leaves the verdict and the figures in the folder.
+check() {
+  local folder=$1 expected=$2 covered= search=() compile=(-O1) defines=()
+  shift 2
+  for define; do
+    case $define in
+      COVERED) covered=1 ;;
+      *) defines+=("-D$define") ;;
+    esac
+  done
+  case " $* " in
+    *" LIVENESS "*) search=(-a -f) ;;
+    *) compile+=(-DSAFETY -DNOCLAIM) ;;
+  esac
+  # Those that fail do so early: not worth the compiler's time.
+  if [ "$expected" != holds ]; then compile[0]=-O0; fi
+
+  cd "$folder"
+  cp "$model"/*.pml .
+  : >pan.log
+  spin -a "${defines[@]}" lease.pml >spin.log 2>&1 && cc -w "${compile[@]}" -DMEMLIM=900 -o pan pan.c &&
+    ./pan -m20000 "${search[@]}" >pan.log 2>&1 || true
+
+  local found
+  found=$(sed -n 's/.*assertion violated .*(\([a-z_]*\)!=0.*/\1/p' pan.log | head -n 1)
+  if [ -z "$found" ]; then
+    if grep -q 'acceptance cycle (at' pan.log; then found=delivered
+    elif grep -q 'invalid end state (at' pan.log; then found="stuck"
+    elif grep -qE 'too small|out of memory|Search not completed' pan.log; then found="not exhaustive"
+    elif grep -q 'errors: 0' pan.log; then found=holds
+    else found="no verdict"
+    fi
+  fi
+  if [ -n "$covered" ] && [ "$found" = holds ]; then
+    if grep -E '\.pml:[0-9]+, state' pan.log | grep -v '"-end-"' >unreached.log; then found="not reached"; fi
+  fi
+  echo "$found" >found
+  if [ -s lease.pml.trail ] && { [ -n "$trace" ] || [ "$found" != "$expected" ]; }; then explain; fi
+  sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log >states
+  sed -n 's/.*depth reached \([0-9]*\),.*/\1/p' pan.log >depth
+}
+
+# Searches again for a short way to the error, and replays it in words.
+explain() {
+  if [ ${#search[@]} = 0 ]; then
+    rm -f lease.pml.trail
+    cc -w "${compile[@]}" -DREACH -DMEMLIM=900 -o pan pan.c && ./pan -m1000 -i >/dev/null 2>&1 || true
+  fi
+  spin -t -B -T -k lease.pml.trail "${defines[@]}" lease.pml 2>&1 |
+    sed -nE '/^ *(  the reply|  lease|worker|TxConsumer|a tick|the |late_|  late_|<<<)/{s/^ */    /;p}' >trace || true
+}
+
+variants >"$work/variants"
+number=0
+while IFS='|' read -r name expected defines; do
+  number=$((number + 1))
+  if [ -z "$expected" ] || { [ -n "$only" ] && [[ $name != *"$only"* ]]; }; then continue; fi
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+  mkdir "$work/$number"
+  # shellcheck disable=SC2086  # words
+  (check "$work/$number" ${expected// /} $defines) &
+done <"$work/variants"
+wait
+[ -n "$(ls -d "$work"/[0-9]* 2>/dev/null)" ] || wrong "no variant is named '$only'"
+
+printf '%-47s %9s %6s  %-16s %s\n' "" states depth expected found
+status=0 number=0
+while IFS= read -r line; do
+  IFS='|' read -r name expected defines <<<"$line"
+  number=$((number + 1)) expected=${expected// /}
+  if [ -z "$expected" ]; then
+    if [ -z "$only" ]; then echo "$line"; fi
+    continue
+  fi
+  [ -d "$work/$number" ] || continue
+  cd "$work/$number"
+  found=$(cat found) verdict=
+  if [ "$found" != "$expected" ]; then status=1 verdict="  WRONG"; fi
+  printf '%s %9s %6s  %-16s %s\n' "${line%%|*}" "$(cut -d. -f1 states)" "$(cat depth)" "$expected" "$found$verdict"
+  if [ -n "$trace$verdict" ]; then cat trace 2>/dev/null || true; fi
+  if [ -n "$verdict" ]; then cat spin.log unreached.log 2>/dev/null || true; fi
+done <"$work/variants"
+exit $status

@@ -1,0 +1,141 @@
+/* What the statements do, and what must be true when they do it; those that speak of `w` and `step`: of a worker. */
+
+#define IS_HOLDER(w) (running[w] && row.state == consuming && row.token == token[w] && row.fence == fence[w])
+/* Also while it does not know yet that its claim succeeded. */
+#define IS_ALIVE(w) (row.state == consuming && token[w] != 0 && row.token == token[w])
+
+/* The database's clock, read by a statement that grants a lease. */
+inline read_clock() {
+#ifdef CLOCK_COARSE
+  if :: clock++ :: clock > 0 -> skip fi /* both within one unit of it */
+#elif defined(CLOCK_BACKWARD)
+  if :: clock++ :: clock > 0 -> skip :: clock > 1 -> clock-- fi
+#else
+  clock++
+#endif
+}
+
+inline check_deadline() {
+#ifndef DEADLINE_UNCHECKED
+  byte each;
+  d_step {
+    for (each : 0 .. WORKERS - 1) { CHECK(!IS_HOLDER(each) || left[each] == 0, deadline_kept); }
+    each = 0
+  }
+#else
+  skip
+#endif
+}
+
+/* The row is ours, with a fence of at least `least`. */
+inline grant_lease(t, least, at) {
+  d_step {
+    grants++;
+    row.state = consuming;
+    row.token = t;
+#ifdef FENCE_FROM_CLOCK_ALONE
+    row.fence = at;
+#else
+    row.fence = (at > (least) -> at : (least));
+#endif
+#ifdef FENCE_FROM_ONE
+    row.fence = (least);
+#endif
+    row.left = LEASE;
+    row.grant = grants;
+    printf("  lease granted to token %d: fence %d\n", t, row.fence);
+#ifndef FENCES_UNCHECKED
+    CHECK(row.fence > newest_fence, fences_grow);
+#endif
+    newest_fence = (row.fence > newest_fence -> row.fence : newest_fence)
+  }
+}
+
+inline settle(new_state) {
+  d_step {
+    byte anyone;
+    row.state = new_state;
+    row.left = 0;
+    for (anyone : 0 .. WORKERS) { may_acknowledge[anyone] = true; }
+    anyone = 0
+  }
+}
+
+inline complete_row(g) {
+  CHECK(row.grant == g, own_lease_only);
+  completions++;
+  CHECK(completions == 1, one_completion);
+  settle(consumed)
+}
+
+/* A fenced service, which applies nothing with a fence below the largest that it has seen. */
+#ifdef UNFENCED
+#define IS_REFUSED(f) false
+#else
+#define IS_REFUSED(f) (service_fence > (f))
+#endif
+inline call_service(f, g) {
+#ifndef FENCES_UNCHECKED
+  CHECK(g >= service_grant, effects_in_order);
+#endif
+  service_fence = f;
+  service_grant = g
+}
+
+/* A reply that does not arrive. */
+inline lose() { losses > 0 -> losses--; printf("  the reply is lost\n") }
+
+#define MAY_BE_LATE (late == nothing && losses > 0)
+inline send_late(what, t, f, seen_t, g) {
+  d_step {
+    printf("  %e is given up, but will arrive\n", what);
+    late = what;
+    late_token = t;
+    late_fence = f;
+    late_seen_token = seen_t;
+    late_grant = g
+  }
+}
+
+/* A new call of consume draws a new token; here when it first leaves the worker. */
+inline draw_token() {
+#ifdef TOKEN_PER_WORKER
+  token[w] = w + 1
+#else
+  if
+  :: token[w] == 0 -> tokens++; token[w] = tokens
+  :: else -> skip
+  fi
+#endif
+}
+
+/* Ends the delivery; if it was not acknowledged, the broker delivers again. */
+inline stop() {
+  d_step {
+    token[w] = 0; fence[w] = 0; left[w] = 0; sent[w] = 0; running[w] = false; grant[w] = 0;
+    seen_token = 0; seen_fence = 0; called = false; duplicate = false;
+    may_acknowledge[w] = false;
+    step = idle
+  }
+}
+
+inline crash() { crashes > 0 -> crashes--; printf("worker %d crashes, or gives up\n", w); stop() }
+
+/* Granted; or that is not heard of, and the next read finds it. */
+inline hear_of_grant() {
+  if
+  :: start_handler()
+  :: lose(); step = reading
+  fi
+}
+
+inline start_handler() {
+  fence[w] = row.fence; grant[w] = row.grant;
+  seen_token = 0; seen_fence = 0; duplicate = false;
+#ifdef DEADLINE_FROM_REPLY
+  step = granted
+#else
+  running[w] = true;
+  step = handling
+#endif
+}
