@@ -105,8 +105,8 @@ elif [ ${#databases[@]} = 0 ]; then
   databases=(sqlite3 mariadb postgresql)
   if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
   labels+=(unit)
-  # A user's builds: neither a database nor a sanitizer changes them.
-  if [ -n "$all" ]; then labels+=(package); fi
+  # A user's builds, and the model of a protocol: neither a database nor a sanitizer changes them.
+  if [ -n "$all" ]; then labels+=(package model); fi
 fi
 for database in "${databases[@]}"; do
   case $database in
