@@ -10,7 +10,7 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "content_hash.hpp"
-#include "key.hpp"
+#include "utf8.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
@@ -35,7 +35,7 @@ bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept {
 /// Cut to what is kept, in characters that every database takes.
 std::string storable(std::string text, std::size_t most) {
   text.resize(std::min(text.size(), most));
-  const bool ascii = !is_utf8(text);
+  const bool ascii = find_invalid_utf8(text) != std::string_view::npos;
   for (char& c : text) {
     if (c == '\0' || (ascii && static_cast<unsigned char>(c) >= 0x80)) c = '?';
   }
@@ -69,6 +69,8 @@ bool is_failure(const std::exception_ptr& error) noexcept {
 }
 
 bool is_rejected(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::rejected); }
+
+bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::lease_lost); }
 
 std::string FailureRecord::key_condition(const Message& message) const {
   const backend::Dialect& sql = session_.dialect();

@@ -28,6 +28,9 @@ bool is_failure(const std::exception_ptr& error) noexcept;
 /// Whether the handler has asked for its message to be parked at once.
 bool is_rejected(const std::exception_ptr& error) noexcept;
 
+/// Whether the worker was taken over, for which the message is not to blame.
+bool is_lease_lost(const std::exception_ptr& error) noexcept;
+
 /// What `txinbox_failed_message` keeps of one consumer's messages. Each call is a transaction of its own.
 class FailureRecord {
  public:

@@ -18,6 +18,12 @@ Token Token::random() {
   return token;
 }
 
+Token Token::of(std::string_view bytes) noexcept {
+  Token token;
+  bytes.copy(token.bytes_.data(), token.bytes_.size());
+  return token;
+}
+
 std::string Token::hex() const { return to_hex(bytes()); }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

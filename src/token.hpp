@@ -14,6 +14,9 @@ class Token {
  public:
   static Token random();
 
+  /// The one of these 16 bytes.
+  static Token of(std::string_view bytes) noexcept;
+
   /// 32 lower-case hexadecimal digits.
   std::string hex() const;
   std::string_view bytes() const noexcept { return {bytes_.data(), bytes_.size()}; }

@@ -11,6 +11,8 @@
 #include <txinbox/inspect.hpp>
 #include <txinbox/json_content.hpp>
 #include <txinbox/json_template.hpp>
+#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/recent_keys.hpp>

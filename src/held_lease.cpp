@@ -1,0 +1,65 @@
+#include "held_lease.hpp"
+
+#include <algorithm>
+
+#include <txinbox/error.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+Error lease_lost() {
+  return {ErrorCode::lease_lost,
+          "another worker has taken the lease over, or an operator has removed its row; nothing is acknowledged: let "
+          "the lease be longer than the handler takes, or renew it"};
+}
+
+HeldLease::HeldLease(ConsumerContext& context, const LeaseHolder& holder, const Message& message,
+                     std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at)
+    : context_(context),
+      holder_(holder),
+      message_(message),
+      length_(length),
+      fence_(fence),
+      expires_at_(expires_at),
+      with_consumer_(context.options.stop, [this] { stop_.request_stop(); }),
+      lease_(*this, message, stop_.get_token()) {}
+
+void HeldLease::renew() {
+  const std::lock_guard one_at_a_time(renewing_);
+  BorrowedSession session = context_.source.borrow({});
+  const auto sent = Clock::now();
+  if (!LeaseTable(session.backend(), context_.consumer, message_).renew(holder_, fence_, length_)) {
+    stop_.request_stop();
+    throw lease_lost();
+  }
+  session.is_clean();
+  expires_at_ = sent + length_;
+}
+
+void HeldLease::start_heartbeat(std::chrono::milliseconds interval) {
+  heartbeat_ = std::jthread([this, interval](const std::stop_token& stop) { beat(stop, interval); });
+}
+
+void HeldLease::beat(const std::stop_token& stop, std::chrono::milliseconds interval) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  auto pause = interval;
+  while (!stopped.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+    try {
+      renew();
+      pause = interval;
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::lease_lost) return;
+      pause = interval / 4;
+    } catch (...) {  // a database that is away: again, as long as there is time
+      pause = interval / 4;
+    }
+    if (Clock::now() >= expires_at_.load()) {
+      stop_.request_stop();
+      return;
+    }
+    pause = std::max(pause, std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,178 @@
+#include "lease_delivery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "aftermath.hpp"
+#include "conflict_record.hpp"
+#include "key.hpp"
+#include "nesting_check.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+using std::chrono::milliseconds;
+
+Result LeaseDelivery::consume() {
+  try {
+    check_message(message_);
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    Answer answer = claim_or_wait();
+    if (const auto* granted = std::get_if<Granted>(&answer)) {
+      if (taken_over_) tell({.type = EventType::lease_taken_over});
+      answer = run(*granted);
+    }
+    auto& result = std::get<Result>(answer);
+    tell({.type = event_for(result.outcome), .age = result.age});
+    return std::move(result);
+  } catch (...) {
+    tell({.type = EventType::failed, .error = std::current_exception()});
+    if (parked_) tell({.type = EventType::parked});
+    throw;
+  }
+}
+
+template <class Step>
+auto LeaseDelivery::with_retries(const std::stop_token& stop, const Step& step) {
+  RetrySchedule schedule(context_.options.retry);
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      const NestingCheck not_nested(context_.source.identity());
+      BorrowedSession session = context_.source.borrow(stop);
+      try {
+        auto result = step(session.backend());
+        session.is_clean();
+        return result;
+      } catch (...) {
+        if (is_fatal_to_session(std::current_exception())) session.discard();
+        throw;
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto backoff = schedule.next_backoff();
+    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
+    tell({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
+    if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
+  }
+}
+
+/// Looks again until the other worker has ended, as long as the options say.
+LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
+  constexpr milliseconds longest_pause{500};
+  milliseconds pause{10};
+  for (;;) {
+    Answer answer = with_retries(context_.options.stop, [&](backend::Session& session) { return claim(session); });
+    const auto* result = std::get_if<Result>(&answer);
+    if (result == nullptr || result->outcome != Outcome::in_progress) return answer;
+    const auto left = options_.wait - std::chrono::floor<milliseconds>(whole_.elapsed());
+    if (left <= milliseconds::zero()) return answer;
+    RetrySchedule clock(context_.options.retry);
+    if (!clock.wait(std::min({pause, left, std::max(result->retry_after, milliseconds(1))}), context_.options.stop)) {
+      return answer;
+    }
+    pause = std::min(pause * 2, longest_pause);
+  }
+}
+
+LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
+  // Each step may find that another was faster; who changes the row all the time is not waited for.
+  constexpr int tries = 20;
+  for (int i = 0; i < tries; ++i) {
+    if (auto answer = try_claim(session)) return std::move(*answer);
+  }
+  throw Error(ErrorCode::unknown_state,
+              "the row of this key changes again and again while it is claimed; look for who removes it");
+}
+
+/// None when the row has to be looked at anew. What was claimed is told from the row alone: the answer to a
+/// statement that claims may have been lost.
+std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
+  const LeaseTable table(session, context_.consumer, message_);
+  const auto sent = HeldLease::Clock::now();
+  auto row = table.find();
+  if (!row) {
+    table.insert(holder_, hash_.bytes(), options_.lease);
+    return std::nullopt;
+  }
+  if (row->state != "consuming") return answer(session, *row);
+  const auto remaining = row->lease_remaining.value_or(milliseconds(1));
+  const bool ours = row->token == holder_.token.bytes();
+  if (ours && remaining > milliseconds::zero()) return Granted{row->lease_fence, sent + remaining};
+  if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) return answer(session, *row);
+  if (table.take_over(holder_, hash_.bytes(), options_.lease, *row)) taken_over_ = taken_over_ || !ours;
+  return std::nullopt;
+}
+
+Result LeaseDelivery::answer(backend::Session& session, backend::ExistingRow& row) {
+  Result result = result_for(row, hash_.bytes());
+  if (result.outcome == Outcome::conflict) {
+    record_conflict(session, context_.consumer, message_, hash_.bytes());
+  } else if (result.outcome == Outcome::already_consumed) {
+    session.make_durable(context_.consumer, message_.business_key);
+  }
+  return result;
+}
+
+Result LeaseDelivery::run(const Granted& granted) {
+  HeldLease held(context_, holder_, message_, options_.lease, granted.fence, granted.expires_at);
+  try {
+    if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
+    handler_(held.lease());
+    held.stop_heartbeat();
+  } catch (...) {
+    held.stop_heartbeat();
+    give_back(held, std::current_exception());
+    throw;
+  }
+  const auto& stored = held.lease().delivery().stored();
+  complete(held, stored);
+  return {.outcome = Outcome::consumed, .stored = stored};
+}
+
+/// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
+void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::string>& result) {
+  const bool completed = with_retries({}, [&](backend::Session& session) {
+    const LeaseTable table(session, context_.consumer, message_);
+    if (table.complete(holder_, held.fence(), result)) return true;
+    const auto row = table.find();
+    return row && row->state == "consumed" && row->token == holder_.token.bytes() && row->lease_fence == held.fence();
+  });
+  if (!completed) throw lease_lost();
+}
+
+bool LeaseDelivery::is_parked_by(const std::exception_ptr& error, int attempts) const noexcept {
+  return is_rejected(error) || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
+}
+
+/// Counts what failed, then lets the redelivery run at once, or parks the message. If that does not succeed,
+/// the lease runs out.
+void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
+  const bool counts = is_failure(error) && !is_lease_lost(error) && !context_.options.stop.stop_requested();
+  try {
+    BorrowedSession session = context_.source.borrow({});
+    const LeaseTable table(session.backend(), context_.consumer, message_);
+    try {
+      const int attempts =
+          counts ? FailureRecord(session.backend(), context_.consumer).count(message_, error, options_.keep_error_text)
+                 : 0;
+      parked_ = counts && is_parked_by(error, attempts) && table.park(holder_, held.fence());
+    } catch (...) {
+      if (is_fatal_to_session(std::current_exception())) throw;
+    }
+    if (!parked_) table.release(holder_, held.fence());
+    session.is_clean();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+void LeaseDelivery::tell(Event event) const noexcept {
+  event.business_key = message_.business_key;
+  event.duration = whole_.elapsed();
+  context_.tell(event);
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Who holds, or asks for, a lease: fresh for each `consume`, so that nothing that comes late from one call
+/// can be taken for another's.
+struct LeaseHolder {
+  Token token = Token::random();
+  std::string_view name;  ///< For operators: the host and the process.
+};
+
+/// The lease protocol's statements about one message. Each is a transaction of its own, and conditional: it
+/// says whether it found what it was to change.
+class LeaseTable {
+ public:
+  LeaseTable(backend::Session& session, std::string_view consumer, const Message& message)
+      : session_(session), consumer_(consumer), message_(message) {}
+
+  std::optional<backend::ExistingRow> find() const;
+
+  /// Makes the row. False: there is one.
+  bool insert(const LeaseHolder&, std::string_view content_hash, std::chrono::milliseconds lease) const;
+
+  /// Takes over a lease that has run out, with a greater fence. `seen` is compared: it may be another's by now.
+  bool take_over(const LeaseHolder&, std::string_view content_hash, std::chrono::milliseconds lease,
+                 const backend::ExistingRow& seen) const;
+
+  // --- Of one's own lease
+
+  bool renew(const LeaseHolder&, std::int64_t fence, std::chrono::milliseconds lease) const;
+  bool complete(const LeaseHolder&, std::int64_t fence, const std::optional<std::string>& result) const;
+
+  /// Lets it run out at once. The row stays, and with it its fence.
+  bool release(const LeaseHolder&, std::int64_t fence) const;
+
+  bool park(const LeaseHolder&, std::int64_t fence) const;
+
+ private:
+  std::string table() const;
+  std::string key_condition() const;
+  bool change_own(const LeaseHolder&, std::int64_t fence, const std::string& assignments) const;
+
+  backend::Session& session_;
+  std::string_view consumer_;
+  const Message& message_;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
