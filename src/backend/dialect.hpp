@@ -55,6 +55,10 @@ class Dialect {
   /// The attempt token in `column` as hexadecimal digits.
   virtual std::string hex_token(std::string_view column) const { return hex_text(column); }
 
+  /// What follows an INSERT that changes nothing where a row of the key exists; without it, it fails there as a
+  /// duplicate key.
+  virtual std::string_view unless_exists() const { return " ON CONFLICT DO NOTHING"; }
+
   /// The greater of two numbers that are not NULL.
   virtual std::string greater(std::string_view a, std::string_view b) const = 0;
 

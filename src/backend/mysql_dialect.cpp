@@ -51,6 +51,9 @@ class MysqlDialect final : public Dialect {
 
   std::string hex_text(std::string_view column) const override { return fmt::format("HEX({})", column); }
 
+  // INSERT IGNORE would swallow other errors, too.
+  std::string_view unless_exists() const override { return ""; }
+
   std::string greater(std::string_view a, std::string_view b) const override {
     return fmt::format("GREATEST({}, {})", a, b);
   }

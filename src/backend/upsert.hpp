@@ -9,7 +9,8 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// Runs an INSERT in a transaction of its own. False: a row of that key is there.
 bool try_insert(Session&, const std::string& insert);
 
-/// Changes the row, or inserts it where there is none, whoever else does the same.
+/// Changes the row, or inserts it where there is none, whoever else does the same. An INSERT that finds nothing
+/// to insert is given up.
 void change_or_insert(Session&, const std::string& update, const std::string& insert);
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend
