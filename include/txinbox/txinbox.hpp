@@ -14,6 +14,7 @@
 #include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/message.hpp>
+#include <txinbox/metrics.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
