@@ -16,7 +16,8 @@ ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, T
       consumer(std::move(consumer_)),
       options(std::move(options_)),
       failures{options.max_attempts, options.count_starts, options.keep_error_text},
-      recent(options.recent_keys) {
+      recent(options.recent_keys),
+      duplicates(source, consumer) {
   check_consumer(consumer);
   check(options.retry);
   check(failures);

@@ -9,6 +9,7 @@
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/backend.hpp"
+#include "duplicate_ledger.hpp"
 #include "failure_record.hpp"
 #include "recent_memory.hpp"
 #include "retry_schedule.hpp"
@@ -23,6 +24,7 @@ struct ConsumerContext {
   const TxConsumerOptions options;
   const FailurePolicy failures;
   RecentMemory recent;
+  DuplicateLedger duplicates;
 
   /// Errors: `Error` as `TxConsumer`'s constructors.
   ConsumerContext(SessionSource source, std::string consumer, TxConsumerOptions options);

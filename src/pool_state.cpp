@@ -140,6 +140,14 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
   }
 }
 
+std::unique_ptr<Slot> PoolState::take_idle() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty() || !idle_.back()->verified || !idle_.back()->backend->intact()) return nullptr;
+  auto slot = std::move(idle_.back());
+  idle_.pop_back();
+  return slot;
+}
+
 void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
   const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
   if (!keep) {

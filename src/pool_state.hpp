@@ -43,6 +43,10 @@ class PoolState {
   /// As `Pool::acquire`.
   std::unique_ptr<Slot> acquire(const std::stop_token& stop);
 
+  /// The connection that was used last, if it is idle, whole and has been verified; null otherwise. Neither
+  /// connects nor waits.
+  std::unique_ptr<Slot> take_idle();
+
   /// Cleans the connection where that is needed, and closes it where it cannot be cleaned.
   void give_back(std::unique_ptr<Slot>) noexcept;
 

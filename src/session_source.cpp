@@ -74,6 +74,16 @@ BorrowedSession SessionSource::borrow(const std::stop_token& stop) {
   return BorrowedSession(*sql_, *session_);
 }
 
+std::optional<BorrowedSession> SessionSource::borrow_idle() {
+  if (pool_) {
+    auto slot = pool_->take_idle();
+    if (!slot) return std::nullopt;
+    return BorrowedSession(pool_, std::move(slot));
+  }
+  if (!verified_) return std::nullopt;
+  return BorrowedSession(*sql_, *session_);
+}
+
 void BorrowedSession::verify_once() {
   if (slot_->verified) return;
   backend_->use_schema(verify_for_consuming(*sql_));

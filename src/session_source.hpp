@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 #include "backend/backend.hpp"
@@ -62,6 +63,10 @@ class SessionSource {
   /// Errors: those of `Pool::acquire`; of `verify`, at the first use of a session; `transaction_open`
   ///         on a caller's session.
   BorrowedSession borrow(const std::stop_token& stop);
+
+  /// A session that was used before and is free now, without connecting or waiting for one: none where
+  /// there is none. For what can as well be done later.
+  std::optional<BorrowedSession> borrow_idle();
 
   /// Whether a lost session is replaced by the next `borrow`.
   bool reconnects() const noexcept { return pool_ != nullptr; }
