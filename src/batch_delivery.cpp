@@ -262,6 +262,7 @@ std::vector<Result> BatchDelivery::finish() {
           {.type = EventType::parked, .business_key = item.message->business_key, .duration = schedule_.elapsed()});
     }
   }
+  context_.duplicates.count(results);
   return results;
 }
 

@@ -21,6 +21,7 @@ Result SingleDelivery::consume() {
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
     if (taken_over_) tell({.type = EventType::lease_taken_over});
     tell({.type = event_for(result.outcome), .age = result.age});
+    context_.duplicates.count({&result, 1});
     return result;
   } catch (...) {
     tell({.type = EventType::failed, .error = std::current_exception()});

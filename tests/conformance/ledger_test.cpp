@@ -1,0 +1,195 @@
+// What consumers write of the duplicates that they caught.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/sql_time.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr long long hour_in_ms = 3'600'000;
+
+/// A consumer that can be ended, and what is in the table of it.
+struct Ledger {
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 2, .acquire_timeout = 1h});
+  std::optional<TxConsumer> consumer = TxConsumer(pool, "svc");
+
+  Outcome consume(const std::string& key) { return consumer->consume({.business_key = key}, add_effect).outcome; }
+
+  /// Consumes, and then again when the original is that old.
+  void catch_duplicate(const std::string& key, std::chrono::hours age) {
+    REQUIRE(consume(key) == consumed);
+    make_older(db, "business_key = '" + key + "'", age);
+    REQUIRE(consume(key) == duplicate);
+  }
+
+  long long rows() const { return db.number("select count(*) from txinbox_consumer"); }
+  long long duplicates() const { return db.number("select duplicates from txinbox_consumer where consumer = 'svc'"); }
+  long long oldest() const { return db.number("select oldest_duplicate from txinbox_consumer where consumer = 'svc'"); }
+  std::string oldest_at() const { return db.text("select oldest_duplicate_at from txinbox_consumer"); }
+};
+
+TEST_CASE("a duplicate whose original is much older than any before is written at once") {
+  Ledger t;
+  t.catch_duplicate("k", 3h);
+  CHECK(t.duplicates() == 1);
+  CHECK(t.oldest() >= 3 * hour_in_ms);
+  CHECK(t.oldest() < 4 * hour_in_ms);
+  CHECK_FALSE(t.oldest_at().empty());
+}
+
+TEST_CASE("what was not yet written of duplicates is written when the consumer ends") {
+  Ledger t;
+  CHECK(t.consume("k") == consumed);
+  for (int i = 0; i < 5; ++i) CHECK(t.consume("k") == duplicate);
+  t.consumer.reset();
+  CHECK(t.duplicates() == 5);
+  CHECK(t.db.number("select count(*) from txinbox_consumer where oldest_duplicate < 3600000") == 1);
+}
+
+TEST_CASE("without duplicates nothing is written") {
+  Ledger t;
+  CHECK(t.consume("k") == consumed);
+  t.consumer.reset();
+  CHECK(t.rows() == 0);
+}
+
+TEST_CASE("consumers of one name add up their duplicates, and the greatest age stays with its time") {
+  Ledger t;
+  t.catch_duplicate("a", 5h);
+  const std::string at = t.oldest_at();
+  t.consumer.emplace(t.pool, "svc");
+  t.catch_duplicate("b", 3h);
+  CHECK(t.duplicates() == 2);
+  CHECK(t.oldest() >= 5 * hour_in_ms);
+  CHECK(t.oldest_at() == at);
+  t.consumer.emplace(t.pool, "svc");
+  t.catch_duplicate("c", 7h);
+  CHECK(t.duplicates() == 3);
+  CHECK(t.oldest() >= 7 * hour_in_ms);
+  CHECK(t.oldest_at() != at);
+}
+
+TEST_CASE("a row that a purge made is kept when duplicates are written") {
+  Ledger t;
+  t.db.run("insert into txinbox_consumer (consumer, retention, purged) values ('svc', 60, 7)");
+  t.catch_duplicate("k", 3h);
+  CHECK(t.duplicates() == 1);
+  CHECK(t.oldest() >= 3 * hour_in_ms);
+  CHECK(t.db.number("select retention + purged from txinbox_consumer") == 67);
+}
+
+TEST_CASE("a name of a consumer that needs quoting is its own row") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const std::string name = "it's :a \"svc\" \\ 鍵";
+  {
+    TxConsumer consumer(pool, name);
+    for (int i = 0; i < 3; ++i) (void)consumer.consume({.business_key = "k"}, add_effect);
+  }
+  const Status found = status(*db.session());
+  REQUIRE(found.consumers.size() == 1);
+  CHECK(found.consumers.front().consumer == name);
+  CHECK(found.consumers.front().duplicates == 2);
+}
+
+TEST_CASE("duplicates of a batch are counted, with copies within it") {
+  Ledger t;
+  CHECK(t.consume("old") == consumed);
+  make_older(t.db, "business_key = 'old'", 3h);
+  const auto results = t.consumer->consume_batch(messages_of({"old", "new", "new"}), add_effect);
+  CHECK(outcomes(results) == Outcomes{duplicate, consumed, duplicate});
+  CHECK(t.duplicates() == 2);
+  CHECK(t.oldest() >= 3 * hour_in_ms);
+}
+
+TEST_CASE("on a caller's session old duplicates are written, and none when the consumer ends") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  std::optional<TxConsumer> consumer(TxConsumer(*sql, "svc"));
+  (void)consumer->consume({.business_key = "k"}, add_effect);
+  make_older(db, "business_key = 'k'", 3h);
+  CHECK(consumer->consume({.business_key = "k"}, add_effect).outcome == duplicate);
+  CHECK(db.number("select duplicates from txinbox_consumer") == 1);
+  CHECK(consumer->consume({.business_key = "k"}, add_effect).outcome == duplicate);
+  sql->begin();  // what the caller does with the session is not disturbed
+  *sql << "insert into effect values ('mine')";
+  consumer.reset();
+  sql->rollback();
+  CHECK(db.effects_of("mine") == 0);
+  CHECK(db.number("select duplicates from txinbox_consumer") == 1);
+}
+
+TEST_CASE("that duplicates cannot be written is no error of the delivery, nor of the consumer's end") {
+  Ledger t;
+  CHECK(t.consume("k") == consumed);
+  t.db.run("alter table txinbox_consumer rename to elsewhere");
+  make_older(t.db, "business_key = 'k'", 3h);
+  CHECK(t.consume("k") == duplicate);
+  CHECK(t.consume("other") == consumed);
+  CHECK(t.consume("k") == duplicate);
+  t.db.run("alter table elsewhere rename to txinbox_consumer");
+  CHECK(t.rows() == 0);
+  t.consumer.reset();  // it had kept them
+  CHECK(t.duplicates() == 2);
+  CHECK(t.oldest() >= 3 * hour_in_ms);
+}
+
+TEST_CASE("a consumer that ends waits for no connection") {
+  Ledger t;
+  CHECK(t.consume("k") == consumed);
+  CHECK(t.consume("k") == duplicate);
+  {
+    const auto first = t.pool.acquire();
+    const auto second = t.pool.acquire();
+    t.consumer.reset();  // would take the hour of acquire_timeout
+  }
+  CHECK(t.rows() == 0);
+}
+
+TEST_CASE("duplicates that a memory of recent keys answered are counted, with no age") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  {
+    TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10, .max_age = 1h}});
+    for (int i = 0; i < 4; ++i) (void)consumer.consume({.business_key = "k"}, add_effect);
+  }
+  CHECK(db.number("select duplicates from txinbox_consumer where oldest_duplicate is null") == 3);
+}
+
+TEST_CASE("of many threads' duplicates none is lost, and none counted twice") {
+  Ledger t;
+  constexpr int threads = 4;
+  constexpr int keys = 25;
+  for (int i = 0; i < keys; ++i) {
+    CHECK(t.consume(std::to_string(i)) == consumed);
+    make_older(t.db, "business_key = '" + std::to_string(i) + "'", std::chrono::hours(1 + i));
+  }
+  {
+    std::vector<std::jthread> all;
+    for (int n = 0; n < threads; ++n) {
+      all.emplace_back([&] {
+        for (int i = 0; i < keys; ++i) (void)t.consume(std::to_string(i));
+      });
+    }
+  }
+  t.consumer.reset();
+  CHECK(t.duplicates() == threads * keys);
+  CHECK(t.oldest() >= keys * hour_in_ms);
+}
+
+}  // namespace
+}  // namespace txinbox::test
