@@ -4,29 +4,16 @@
 #include <soci/soci.h>
 
 #include <algorithm>
-#include <map>
 
 #include "backend/backend.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "hex.hpp"
+#include "inbox_findings.hpp"
 #include "key.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
-namespace {
-
-void add(ConsumerStatus& status, const std::string& state, std::int64_t rows, const std::string& oldest,
-         const std::string& newest) {
-  if (state == "consumed") status.consumed += rows;
-  if (state == "consuming") status.consuming += rows;
-  if (state == "parked" || state == "torn") status.parked += rows;
-  // All of one form, so the order of the texts is that of the times.
-  if (status.oldest.empty() || oldest < status.oldest) status.oldest = oldest;
-  status.newest = std::max(status.newest, newest);
-}
-
-}  // namespace
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
@@ -48,51 +35,38 @@ std::vector<Finding> diagnose(soci::session& sql) {
   const auto take = [&](const std::vector<backend::Problem>& problems) {
     std::ranges::transform(problems, std::back_inserter(findings), &backend::Problem::finding);
   };
-  take(detail::examine(sql, *catalog, database.name()).problems);
+  const auto tables = detail::examine(sql, *catalog, database.name());
+  take(tables.problems);
+  const bool usable = std::ranges::none_of(findings, [](const Finding& f) { return f.severity == Severity::error; });
   take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());
   std::ranges::move(catalog->check_server(), std::back_inserter(findings));
+  if (usable) {
+    std::ranges::move(detail::inbox_findings(sql, *database.dialect(tables.schema)), std::back_inserter(findings));
+  }
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
   return findings;
-}
-
-Status status(soci::session& sql) {
-  const auto& database = backend::database_of(sql);
-  const auto catalog = database.catalog(sql);
-  const auto schema = detail::schema_of_tables(*catalog);
-  const auto dialect = database.dialect(schema);
-  Status status{.database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
-  status.schema_version = detail::examine(sql, *catalog, database.name()).version;
-  status.bytes = catalog->table_bytes(schema);
-
-  std::map<std::string, ConsumerStatus> consumers;
-  for (const backend::Row& row :
-       backend::query(sql,
-                      fmt::format("SELECT consumer, state, count(*), {}, {} FROM {} GROUP BY consumer, state",
-                                  dialect->utc_text("min(consumed_at)"), dialect->utc_text("max(consumed_at)"),
-                                  dialect->table(backend::consumed_message_table)),
-                      5)) {
-    const auto rows = backend::number_in(row[2].value_or(""));
-    auto& consumer = consumers[row[0].value_or("")];
-    consumer.consumer = row[0].value_or("");
-    add(consumer, row[1].value_or(""), rows, row[3].value_or(""), row[4].value_or(""));
-    status.rows += rows;
-  }
-  for (auto& [name, consumer] : consumers) status.consumers.push_back(std::move(consumer));
-  return status;
 }
 
 std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consumer, std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
   const auto& database = backend::database_of(sql);
-  const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
-  const auto rows =
-      backend::query(sql,
-                     fmt::format("SELECT message_id, state, {}, {} FROM {} WHERE consumer = {} AND business_key = {}",
-                                 dialect->utc_text("consumed_at"), dialect->hex_text("result"),
-                                 dialect->table(backend::consumed_message_table), dialect->text(consumer),
-                                 dialect->text(business_key)),
-                     4);
+  const auto catalog = database.catalog(sql);
+  const auto schema = detail::schema_of_tables(*catalog);
+  const auto dialect = database.dialect(schema);
+  // Of the key's rows in one of the tables; none in a table that an older schema does not have.
+  const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
+    if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
+    return backend::query(sql,
+                          fmt::format("SELECT {} FROM {} WHERE consumer = {} AND business_key = {}", columns,
+                                      dialect->table(table), dialect->text(consumer), dialect->text(business_key)),
+                          count);
+  };
+  const auto rows = read(backend::consumed_message_table,
+                         fmt::format("message_id, state, {}, {}, {}, lease_owner, lease_fence, {}",
+                                     dialect->utc_text("consumed_at"), dialect->hex_text("result"),
+                                     dialect->hex_text("content_hash"), dialect->utc_text("lease_expires_at")),
+                         8);
   if (rows.empty()) return std::nullopt;
   const auto& row = rows.front();
   ConsumedMessage found{.consumer = std::string(consumer),
@@ -102,6 +76,19 @@ std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consume
                         .consumed_at = row[2].value_or(""),
                         .stored = {}};
   if (row[3]) found.stored = detail::from_hex(*row[3]);
+  found.content_hash = detail::to_hex(detail::from_hex(row[4].value_or("")));  // in lower case
+  found.lease_owner = row[5].value_or("");
+  if (row[6]) found.lease_fence = backend::number_in(*row[6]);
+  found.lease_expires_at = row[7].value_or("");
+  for (const auto& failed : read(backend::failed_message_table,
+                                 fmt::format("attempts, last_error, {}", dialect->utc_text("last_failed_at")), 3)) {
+    found.failures = backend::number_in(failed[0].value_or(""));
+    found.last_error = failed[1].value_or("");
+    found.last_failed_at = failed[2].value_or("");
+  }
+  for (const auto& conflicts : read(backend::conflicting_message_table, "sum(deliveries)", 1)) {
+    found.conflicts = backend::number_in(conflicts[0].value_or(""));
+  }
   return found;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,14 +39,33 @@ struct Finding {
 /// Errors:      a database error as it was; a missing table is a finding, not an error.
 std::vector<Finding> diagnose(soci::session& session);
 
-/// What one consumer has in the table. Times are UTC, as "2026-01-31 23:59:59.123456".
+/// What is recorded of one consumer. Times are UTC, as "2026-01-31 23:59:59.123456"; empty for never.
 struct ConsumerStatus {
   std::string consumer;
   std::int64_t consumed = 0;
-  std::int64_t consuming = 0;
-  std::int64_t parked = 0;  ///< Parked or torn.
-  std::string oldest;       ///< `consumed_at` of the oldest row.
+  std::int64_t consuming = 0;  ///< Rows of a LeaseConsumer that are not consumed yet.
+  std::int64_t parked = 0;     ///< Parked or torn.
+  std::string oldest;          ///< `consumed_at` of the oldest row.
   std::string newest;
+  std::int64_t discarded = 0;
+  std::int64_t failed = 0;       ///< Messages that have failed and are neither consumed, parked nor discarded by now.
+  std::int64_t conflicts = 0;    ///< Deliveries that were refused since their key had come with other content.
+  std::int64_t leases_held = 0;  ///< Of `consuming`.
+  std::int64_t leases_run_out = 0;  ///< Of `consuming`: the next delivery takes them over.
+  std::int64_t last_minute = 0;     ///< Of `consumed`: in the last 60 seconds.
+
+  /// Caught so far. Consumers write it every ten seconds at most, and a crash takes away what was not yet.
+  std::int64_t duplicates = 0;
+
+  /// The greatest age of an original when its duplicate came, and when that was.
+  std::optional<std::chrono::milliseconds> oldest_duplicate = {};
+  std::string oldest_duplicate_at = {};
+
+  /// What the last purge kept, and how many consumed rows are older than that by now.
+  std::optional<std::chrono::seconds> retention = {};
+  std::int64_t purge_backlog = 0;
+  std::string purged_at = {};  ///< When that was.
+  std::int64_t purged = 0;     ///< Rows of this consumer that purges of it alone have removed.
 };
 
 struct Status {
@@ -55,9 +75,12 @@ struct Status {
   std::int64_t rows = 0;
   std::int64_t bytes = 0;                 ///< Table and indexes, as the database estimates; 0 where it cannot tell.
   std::vector<ConsumerStatus> consumers;  ///< By name.
+  std::int64_t purged = 0;                ///< Rows that purges of all consumers at once have removed.
 };
 
-/// Counts what is in the consumed-message table. Reads all of it: seconds on millions of rows.
+/// Counts what is in the inbox's tables. Reads the consumed-message table as a whole, once, which takes
+/// seconds on millions of rows (docs/watching.md has figures); it blocks nobody. What a schema before
+/// version 4 does not have is left at zero.
 ///
 /// Errors: `Error` schema_missing; a database error as it was.
 Status status(soci::session& session);
@@ -67,9 +90,17 @@ struct ConsumedMessage {
   std::string consumer;
   std::string business_key;
   std::string message_id;  ///< Empty when none was given.
-  std::string state;       ///< "consumed", "consuming", "parked", "torn".
+  std::string state;       ///< "consumed", "consuming", "parked", "torn", "discarded".
   std::string consumed_at;
   std::optional<std::string> stored;  ///< What the handler stored.
+  std::string content_hash = {};      ///< In hexadecimal; empty for a message without content.
+  std::string lease_owner = {};       ///< Of a LeaseConsumer's row; empty while nobody holds the lease.
+  std::optional<std::int64_t> lease_fence = {};
+  std::string lease_expires_at = {};
+  std::int64_t failures = 0;    ///< Deliveries that failed, since the last retry.
+  std::string last_error = {};  ///< The class of the last of them.
+  std::string last_failed_at = {};
+  std::int64_t conflicts = 0;  ///< Deliveries that were refused since they had other content.
 };
 
 /// The row of one key, if there is one.

@@ -1,0 +1,119 @@
+// What doctor reads from the inbox's own rows.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/sql_time.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+void consume(const TestDatabase& db, const std::string& consumer, const std::vector<std::string>& keys) {
+  Pool pool = db.pool(1);
+  TxConsumer all(pool, consumer);
+  for (const std::string& key : keys) (void)all.consume({.business_key = key}, [](soci::session&, Delivery&) {});
+}
+
+void set_row(const TestDatabase& db, const std::string& key, const std::string& change) {
+  db.run("update txinbox_consumed_message set " + change + " where business_key = '" + key + "'");
+}
+
+/// On a session with which nothing else is wrong.
+std::vector<Finding> findings(const TestDatabase& db) { return diagnose(db.pool(1).acquire()); }
+
+bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST_CASE("doctor finds leases that ran out, and not those that are held, released or just over") {
+  const TestDatabase db;
+  consume(db, "svc", {"held", "released", "just over", "done"});
+  const std::string leased = "state = 'consuming', lease_owner = 'w', lease_expires_at = ";
+  set_row(db, "held", leased + sql_time(1h));
+  set_row(db, "just over", leased + sql_time(-10s));
+  set_row(db, "released", "state = 'consuming', lease_owner = null, lease_expires_at = " + sql_time(-1h));
+  set_row(db, "done", "lease_owner = 'w', lease_expires_at = " + sql_time(-1h));
+  CHECK(findings(db).empty());
+
+  consume(db, "svc", {"run out 1", "run out 2"});
+  set_row(db, "run out 1", leased + sql_time(-1h));
+  set_row(db, "run out 2", leased + sql_time(-2h));
+  const auto found = findings(db);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().severity == Severity::warning);
+  CHECK(found.front().subject == "consumer svc");
+  CHECK_MESSAGE(found.front().found.starts_with("2 leases ran out"), found.front().found);
+  // The mend's SQL names the messages, and only these.
+  const std::string& mend = found.front().mend;
+  const auto sql = mend.substr(mend.find("SELECT business_key"));
+  CHECK(db.number("select count(*) from (" + sql + ") found") == 2);
+  CHECK(db.text("select min(business_key) from (" + sql + ") found") == "run out 1");
+}
+
+TEST_CASE("doctor notes messages that are parked or torn, by consumer") {
+  const TestDatabase db;
+  consume(db, "a", {"1", "2", "3"});
+  consume(db, "b", {"4", "5"});
+  for (const char* key : {"1", "2", "4"}) set_row(db, key, "state = 'parked'");
+  set_row(db, "3", "state = 'torn'");
+  set_row(db, "5", "state = 'discarded'");
+  const auto found = findings(db);
+  REQUIRE(found.size() == 3);
+  for (const Finding& each : found) CHECK(each.severity == Severity::note);
+  CHECK(found[0].subject == "consumer a");
+  CHECK(tells(found[0].found, "2 messages are parked"));
+  CHECK(tells(found[0].mend, "failed list --consumer a"));
+  CHECK(tells(found[1].found, "1 messages are torn"));
+  CHECK(found[2].subject == "consumer b");
+}
+
+TEST_CASE("doctor warns when retention is below twice the age of the oldest duplicate") {
+  const TestDatabase db;
+  const auto set = [&](const std::string& consumer, const std::string& retention, const std::string& oldest) {
+    db.run("delete from txinbox_consumer where consumer = '" + consumer + "'");
+    db.run(
+        "insert into txinbox_consumer (consumer, duplicates, oldest_duplicate, oldest_duplicate_at, retention, "
+        "purged_at) values ('" +
+        consumer + "', 1, " + oldest + ", " + sql_time(0s) + ", " + retention + ", " + sql_time(0s) + ")");
+  };
+  set("svc", "7200", "3600000");
+  CHECK(findings(db).empty());
+  set("svc", "null", "360000000");
+  CHECK(findings(db).empty());
+  set("svc", "7199", "3600000");
+  const auto found = findings(db);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().severity == Severity::warning);
+  CHECK(found.front().subject == "consumer svc");
+  CHECK(tells(found.front().found, "60.0 minutes after its original"));
+  CHECK(tells(found.front().found, "kept rows for 120.0 minutes"));
+  CHECK(tells(found.front().mend, "--older-than 3h"));
+
+  set("svc", "720000", "3600000");
+  CHECK(findings(db).empty());
+  set("", "60", "null");  // a purge of all of them
+  CHECK(findings(db).size() == 1);
+}
+
+TEST_CASE("doctor notes that nobody purges, once rows are a month old") {
+  const TestDatabase db;
+  consume(db, "svc", {"k"});
+  make_older(db, "business_key = 'k'", 29 * 24h);
+  CHECK(findings(db).empty());
+  make_older(db, "business_key = 'k'", 31 * 24h);
+  const auto found = findings(db);
+  REQUIRE(found.size() == 1);
+  CHECK(found.front().severity == Severity::note);
+  CHECK(found.front().subject == "retention");
+  db.run("insert into txinbox_consumer (consumer, retention, purged_at) values ('', 9000000, " + sql_time(0s) + ")");
+  CHECK(findings(db).empty());
+}
+
+}  // namespace
+}  // namespace txinbox::test
