@@ -41,7 +41,7 @@ std::string as_table(const std::vector<Finding>& findings) {
 }
 
 int run_doctor(const DoctorOptions& options) {
-  auto pool = open_database(options.database);
+  auto pool = open_for_reading(options.database);
   auto connection = pool.acquire();
   auto findings = diagnose(connection.session());
   std::stable_sort(findings.begin(), findings.end(),

@@ -1,5 +1,6 @@
 #include "duration.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
@@ -24,6 +25,22 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
     return std::chrono::milliseconds(number * length);
   }
   return std::nullopt;
+}
+
+std::string format_duration(std::chrono::milliseconds time) {
+  struct Unit {
+    const char* name;
+    std::int64_t length;
+  };
+  constexpr std::array<Unit, 5> units{{{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
+  std::string text;
+  std::int64_t rest = time.count();
+  const auto* greatest = std::find_if(units.begin(), units.end() - 1, [&](const Unit& u) { return rest >= u.length; });
+  for (const auto* unit = greatest; unit != units.end() && unit - greatest < 2; ++unit) {
+    if (const auto count = rest / unit->length; count > 0 || text.empty()) text += std::to_string(count) + unit->name;
+    rest %= unit->length;
+  }
+  return text;
 }
 
 }  // namespace txinbox::cli

@@ -1,7 +1,9 @@
 #include "open_database.hpp"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
@@ -25,17 +27,28 @@ std::string sqlite_file(const DatabaseOption& database) {
 
 Pool create_database(const DatabaseOption& database) { return open_pool(database.url(), {.connections = 1}); }
 
-Pool open_database(const DatabaseOption& database, bool notices) {
+namespace {
+
+Pool open_existing(const DatabaseOption& database, PoolOptions options, bool notices) {
   if (const std::string file = sqlite_file(database); !file.empty() && !std::filesystem::exists(file)) {
     throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
   }
-  PoolOptions options{.connections = 1};
   if (!notices) {
     options.on_connect = [](soci::session& session) {
       if (session.get_backend_name() == "postgresql") session << "set client_min_messages to error";
     };
   }
-  return open_pool(database.url(), options);
+  return open_pool(database.url(), std::move(options));
+}
+
+}  // namespace
+
+Pool open_database(const DatabaseOption& database, bool notices) {
+  return open_existing(database, {.connections = 1}, notices);
+}
+
+Pool open_for_reading(const DatabaseOption& database) {
+  return open_existing(database, {.connections = 1, .statement_timeout = std::chrono::minutes(10)}, false);
 }
 
 }  // namespace txinbox::cli

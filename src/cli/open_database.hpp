@@ -15,6 +15,9 @@ namespace txinbox::cli {
 ///         would make it: `Error` schema_missing.
 Pool open_database(const DatabaseOption& database, bool notices = false);
 
+/// The same for what reads whole tables: a statement may take ten minutes.
+Pool open_for_reading(const DatabaseOption& database);
+
 /// The same, and makes a SQLite file that is not there.
 Pool create_database(const DatabaseOption& database);
 

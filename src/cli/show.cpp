@@ -1,5 +1,6 @@
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
@@ -16,9 +17,21 @@ namespace txinbox::cli {
 namespace {
 
 std::string as_json(const ConsumedMessage& row) {
-  nlohmann::ordered_json json = {{"consumer", row.consumer},       {"business_key", row.business_key},
-                                 {"message_id", row.message_id},   {"state", row.state},
-                                 {"consumed_at", row.consumed_at}, {"stored", nullptr}};
+  nlohmann::ordered_json json = {{"consumer", row.consumer},
+                                 {"business_key", row.business_key},
+                                 {"message_id", row.message_id},
+                                 {"state", row.state},
+                                 {"consumed_at", row.consumed_at},
+                                 {"stored", nullptr},
+                                 {"content_hash", row.content_hash},
+                                 {"lease_owner", row.lease_owner},
+                                 {"lease_fence", nullptr},
+                                 {"lease_expires_at", row.lease_expires_at},
+                                 {"failures", row.failures},
+                                 {"last_error", row.last_error},
+                                 {"last_failed_at", row.last_failed_at},
+                                 {"conflicts", row.conflicts}};
+  if (row.lease_fence) json["lease_fence"] = *row.lease_fence;
   if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
     json["stored"] = *row.stored;
   } else if (row.stored) {
@@ -27,11 +40,23 @@ std::string as_json(const ConsumedMessage& row) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+std::string lease_of(const ConsumedMessage& row) {
+  return fmt::format("of {} until {} UTC", row.lease_owner, row.lease_expires_at);
+}
+
 std::string as_text(const ConsumedMessage& row) {
   std::vector<std::vector<std::string>> rows{{"consumer", row.consumer}, {"business key", row.business_key}};
   if (!row.message_id.empty()) rows.push_back({"message id", row.message_id});
   rows.push_back({"state", row.state});
   rows.push_back({"since", row.consumed_at + " UTC"});
+  if (!row.content_hash.empty()) rows.push_back({"content hash", row.content_hash});
+  if (!row.lease_owner.empty()) rows.push_back({"lease", lease_of(row)});
+  if (row.lease_fence) rows.push_back({"fence", std::to_string(*row.lease_fence)});
+  if (row.failures > 0) {
+    rows.push_back(
+        {"failures", fmt::format("{}, the last at {} UTC: {}", row.failures, row.last_failed_at, row.last_error)});
+  }
+  if (row.conflicts > 0) rows.push_back({"conflicts", std::to_string(row.conflicts)});
   if (!row.stored) return format_table(rows);
   // Last and as it is: it can have several lines.
   rows.push_back({"stored", ""});

@@ -1,12 +1,12 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 
-#include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/result.hpp>
 
@@ -15,15 +15,14 @@
 #include "exit_status.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
-#include "progress.hpp"
+#include "status_text.hpp"
 #include "stop_signals.hpp"
 #include "subcommands.hpp"
-#include "table.hpp"
 
 namespace txinbox::cli {
 namespace {
 
-constexpr std::chrono::milliseconds redraw_every{2'000};
+using Clock = std::chrono::steady_clock;
 
 struct StatusOptions {
   DatabaseOption database;
@@ -31,63 +30,67 @@ struct StatusOptions {
   bool json = false;
 };
 
-std::string as_json(const Status& status) {
-  auto consumers = nlohmann::ordered_json::array();
-  for (const auto& c : status.consumers) {
-    consumers.push_back({{"consumer", c.consumer},
-                         {"consumed", c.consumed},
-                         {"consuming", c.consuming},
-                         {"parked", c.parked},
-                         {"oldest", c.oldest},
-                         {"newest", c.newest}});
-  }
-  const nlohmann::ordered_json json = {{"database", status.database},
-                                       {"server_version", status.server_version},
-                                       {"schema_version", status.schema_version},
-                                       {"rows", status.rows},
-                                       {"bytes", status.bytes},
-                                       {"consumers", consumers}};
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+struct Look {
+  Status status;
+  Clock::time_point at;
+  Clock::duration cost;
+};
 
-std::string as_text(const Status& status) {
-  auto number = [](std::int64_t n) { return grouped(static_cast<unsigned long long>(n)); };
-  std::string text = fmt::format("{} {}, schema version {}, {} rows", status.database, status.server_version,
-                                 status.schema_version, number(status.rows));
-  if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
-  std::vector<std::vector<std::string>> rows{
-      {"CONSUMER", "CONSUMED", "CONSUMING", "PARKED", "OLDEST (UTC)", "NEWEST (UTC)"}};
-  for (const auto& c : status.consumers) {
-    rows.push_back({c.consumer, number(c.consumed), number(c.consuming), number(c.parked), c.oldest, c.newest});
-  }
-  if (!status.consumers.empty()) text += "\n\n" + format_table(rows, {false, true, true, true});
-  return text;
-}
-
-Status read_status(Pool& pool) {
+Look look(Pool& pool) {
+  const auto start = Clock::now();
   auto connection = pool.acquire();
-  return status(connection.session());
+  Status found = status(connection.session());
+  return {std::move(found), start, Clock::now() - start};
+}
+
+/// The lines over what stood there, each cleared behind its end, and what is below them: nothing flickers.
+/// Only as many as the terminal has: more would make it scroll.
+std::string over_the_last(const std::string& text, bool first) {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+  std::string screen = first ? "\x1b[2J\x1b[H" : "\x1b[H";
+  int lines = 0;
+  for (std::size_t at = 0; at <= text.size() && (!known || ++lines < size.ws_row);) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    screen += text.substr(at, end - at) + "\x1b[K\n";
+    at = end + 1;
+  }
+  return screen + "\x1b[J";
+}
+
+bool print(Output& output, const std::string& text, bool json, bool first) {
+  if (json) return output.line(text);
+  if (::isatty(STDOUT_FILENO) == 1) return output.lines(over_the_last(text, first));
+  return output.line(first ? text : '\n' + text);
+}
+
+/// Every two seconds, or so rarely that the database is at it for a fifth of the time at most.
+std::chrono::milliseconds pause_after(Clock::duration cost) {
+  constexpr std::chrono::milliseconds redraw_every{2'000};
+  constexpr int share = 4;
+  return std::max(redraw_every, std::chrono::duration_cast<std::chrono::milliseconds>(share * cost));
 }
 
 int watch(Pool& pool, const StatusOptions& options, const StopSignals& signals) {
-  const bool terminal = ::isatty(STDOUT_FILENO) == 1 && !options.json;
   Output output;
+  std::optional<Look> last;
   while (!signals.stopped()) {
-    std::optional<Status> status;
+    auto pause = pause_after({});
     try {
-      status = read_status(pool);
+      const bool first = !last;
+      Look now = look(pool);
+      const Rates rates = last ? rates_between(last->status, now.status, now.at - last->at) : Rates();
+      last = std::move(now);
+      pause = pause_after(last->cost);
+      const auto text = options.json ? status_json(last->status, rates) : status_text(last->status, rates);
+      if (!print(output, text, options.json, first)) return exit_stopped;
     } catch (...) {
       const auto error = std::current_exception();
       if (!is_transient(error)) throw;
       message("txinbox: " + describe_error(error));
     }
-    if (status) {
-      const std::string clear_screen = terminal ? "\x1b[H\x1b[2J" : "";
-      const std::string gap = terminal || options.json ? "" : "\n";
-      if (!output.line(clear_screen + (options.json ? as_json(*status) : as_text(*status)) + gap)) return exit_stopped;
-    }
     pollfd wait{signals.wake_fd(), POLLIN, 0};
-    ::poll(&wait, 1, static_cast<int>(redraw_every.count()));
+    ::poll(&wait, 1, static_cast<int>(pause.count()));
   }
   return exit_ok;
 }
@@ -95,11 +98,11 @@ int watch(Pool& pool, const StatusOptions& options, const StopSignals& signals) 
 int run_status(const StatusOptions& options) {
   std::optional<StopSignals> signals;
   if (options.watch) signals.emplace();
-  auto pool = open_database(options.database);
+  auto pool = open_for_reading(options.database);
   if (signals) return watch(pool, options, *signals);
-  const Status status = read_status(pool);
+  const Status status = look(pool).status;
   Output output;
-  output.line(options.json ? as_json(status) : as_text(status));
+  output.line(options.json ? status_json(status) : status_text(status));
   return output.failed() ? exit_stopped : exit_ok;
 }
 

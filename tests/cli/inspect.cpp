@@ -1,9 +1,11 @@
+#include <chrono>
 #include <csignal>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
 #include "cli/orders.hpp"
+#include "support/sql_time.hpp"
 
 using namespace txinbox::test;
 
@@ -71,6 +73,72 @@ TEST_CASE("status --watch goes on until a signal, which is no error") {
   CHECK(command.printed("\"rows\":1"));
   command.signal(SIGINT);
   CHECK(command.wait().status == 0);
+}
+
+TEST_CASE("status --watch prints a block each time where nobody sees a terminal, with what is consumed now") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  Command command({"status", "--watch"}, orders.db.url());
+  REQUIRE(command.printed("A SECOND"));
+  CHECK(command.printed("NOW"));
+  orders.consume(Orders::line(2));
+  REQUIRE(command.printed("2 rows"));
+  command.signal(SIGTERM);
+  const Ended ended = command.wait();
+  CHECK(ended.status == 0);
+  CHECK(ended.out.find('\x1b') == std::string::npos);
+  CHECK(ended.out.find("\n\n" + ended.out.substr(0, ended.out.find(' '))) != std::string::npos);
+}
+
+TEST_CASE("status tells the duplicates that a run of consume caught") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  orders.consume(Orders::line(1) + Orders::line(1) + Orders::line(2));
+  const auto json = nlohmann::json::parse(run({"status", "--json"}, orders.db.url()).out).at("consumers").at(0);
+  CHECK(json.at("duplicates") == 2);
+  CHECK(json.at("oldest_duplicate_ms").is_number_unsigned());
+  CHECK(json.at("consumed") == 2);
+  CHECK(json.at("failed") == 0);
+}
+
+TEST_CASE("doctor tells what the rows tell: a parked message is a note, a lease that ran out a warning") {
+  const Orders orders;
+  orders.consume(Orders::line(1) + Orders::line(2));
+  orders.db.run("update txinbox_consumed_message set state = 'parked' where business_key = 'o1'");
+  CHECK(run({"doctor"}, orders.db.url()).out.find("1 messages are parked") != std::string::npos);
+  orders.db.run("update txinbox_consumed_message set state = 'consuming', lease_owner = 'w', lease_expires_at = " +
+                sql_time(std::chrono::hours(-1)) + " where business_key = 'o2'");
+  const Ended ended = run({"doctor", "--json"}, orders.db.url());
+  CHECK(ended.status == 1);
+  bool found = false;
+  for (const auto& finding : nlohmann::json::parse(ended.out)) {
+    if (finding.at("subject") != "consumer orders" || finding.at("severity") != "warning") continue;
+    found = finding.at("found").get<std::string>().starts_with("1 leases ran out");
+  }
+  CHECK(found);
+}
+
+TEST_CASE("show tells who holds a lease, and how often a message failed") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  orders.db.run(
+      "update txinbox_consumed_message set state = 'consuming', lease_owner = 'worker', lease_fence = 7, "
+      "lease_expires_at = " +
+      sql_time(std::chrono::hours(1)));
+  orders.db.run(
+      "insert into txinbox_failed_message (consumer, business_key, attempts, last_error, last_failed_at) "
+      "values ('orders', 'o1', 3, 'deadlock', " +
+      sql_time(std::chrono::hours(0)) + ")");
+  const std::string text = run({"show", "--consumer", "orders", "o1"}, orders.db.url()).out;
+  CHECK(text.find("\nlease         of worker until 2") != std::string::npos);
+  CHECK(text.find("\nfence         7\n") != std::string::npos);
+  CHECK(text.find("\nfailures      3, the last at 2") != std::string::npos);
+  CHECK(text.find(" UTC: deadlock\n") != std::string::npos);
+  const auto json = nlohmann::json::parse(run({"show", "--consumer", "orders", "o1", "--json"}, orders.db.url()).out);
+  CHECK(json.at("lease_owner") == "worker");
+  CHECK(json.at("lease_fence") == 7);
+  CHECK(json.at("failures") == 3);
+  CHECK(json.at("conflicts") == 0);
 }
 
 TEST_CASE("show prints one key's row, and is status 1 when there is none") {

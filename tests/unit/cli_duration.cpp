@@ -5,6 +5,7 @@
 #include "cli/duration.hpp"
 
 using namespace std::chrono_literals;
+using txinbox::cli::format_duration;
 using txinbox::cli::parse_duration;
 
 TEST_CASE("a duration is a decimal number and its unit") {
@@ -24,4 +25,16 @@ TEST_CASE("what is no duration is refused") {
     CAPTURE(text);
     CHECK_FALSE(parse_duration(text).has_value());
   }
+}
+
+TEST_CASE("a duration is written in its two greatest units") {
+  using namespace std::chrono_literals;
+  CHECK(format_duration(0ms) == "0ms");
+  CHECK(format_duration(999ms) == "999ms");
+  CHECK(format_duration(1'500ms) == "1s500ms");
+  CHECK(format_duration(90s) == "1m30s");
+  CHECK(format_duration(2h) == "2h");
+  CHECK(format_duration(24h + 59min) == "1d");
+  CHECK(format_duration(195h + 59min) == "8d3h");
+  CHECK(format_duration(24h * 400) == "400d");
 }

@@ -1,0 +1,101 @@
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/status_text.hpp"
+#include "cli/utf8.hpp"
+
+using namespace txinbox;
+using namespace txinbox::cli;
+using namespace std::chrono_literals;
+
+namespace {
+
+Status example() {
+  Status status{.database = "postgresql", .server_version = "15.14", .schema_version = 4, .consumers = {}};
+  status.rows = 10'000'021;
+  status.consumers.push_back({.consumer = "notification-service",
+                              .consumed = 10'000'000,
+                              .consuming = 9'999,
+                              .parked = 9'999,
+                              .oldest = "2026-01-31 23:59:59.123456",
+                              .newest = "2026-03-31 23:59:59.123456",
+                              .discarded = 9'999,
+                              .failed = 9'999,
+                              .conflicts = 9'999,
+                              .leases_held = 9'999,
+                              .leases_run_out = 9'999,
+                              .last_minute = 600'000,
+                              .duplicates = 1'000'000,
+                              .oldest_duplicate = 193h,
+                              .oldest_duplicate_at = "2026-02-28 23:59:59.123456",
+                              .retention = 720h,
+                              .purge_backlog = 1'000'000,
+                              .purged_at = "2026-03-30 23:59:59.123456",
+                              .purged = 12});
+  status.consumers.push_back({.consumer = "orders"});
+  return status;
+}
+
+std::size_t widest(const std::string& text) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    width = std::max(width, count_characters(text.substr(at, end - at)));
+    at = end + 1;
+  }
+  return width;
+}
+
+}  // namespace
+
+TEST_CASE("status fits into 120 columns") {
+  CHECK(widest(status_text(example())) <= 120);
+  CHECK(widest(status_text(example(), Rates{{"notification-service", 10'000}, {"orders", 0.05}})) <= 120);
+}
+
+TEST_CASE("status shows what is not known as a dash, and rates only when it watches") {
+  const std::string once = status_text(example());
+  CHECK(once.find("NOW") == std::string::npos);
+  CHECK(once.find("10,000 ") != std::string::npos);  // 600,000 in the last minute
+  CHECK(once.find("8d1h") != std::string::npos);
+  CHECK(once.find(" 30d ") != std::string::npos);
+  const std::string first = status_text(example(), Rates{});
+  CHECK(first.find("NOW") != std::string::npos);
+  const std::string orders = first.substr(first.find("\norders"), first.find('\n', first.find("\norders") + 1));
+  CHECK(orders.find(" - ") != std::string::npos);
+}
+
+TEST_CASE("rates are differences a second, and never below nothing") {
+  Status before = example();
+  Status now = example();
+  now.consumers[0].consumed += 500;
+  before.consumers[1].consumed = 7;
+  now.consumers.push_back({.consumer = "new", .consumed = 4});
+  const Rates rates = rates_between(before, now, 2s);
+  CHECK(rates.at("notification-service") == 250);
+  CHECK(rates.at("orders") == 0);
+  CHECK(rates.at("new") == 2);
+  CHECK(rates_between(before, now, 0s).at("new") == 0);
+}
+
+TEST_CASE("the JSON of status has all that is known") {
+  const auto json = nlohmann::json::parse(status_json(example(), Rates{{"orders", 1.5}}));
+  const auto& first = json.at("consumers").at(0);
+  for (const char* name : {"consumed", "consuming", "parked", "oldest", "newest", "discarded", "failed", "conflicts",
+                           "duplicates", "leases_held", "leases_run_out", "last_minute", "oldest_duplicate_at",
+                           "purge_backlog", "purged_at", "purged"}) {
+    CAPTURE(name);
+    CHECK(first.contains(name));
+  }
+  CHECK(first.at("oldest_duplicate_ms") == 694'800'000);
+  CHECK(first.at("retention_s") == 2'592'000);
+  CHECK(first.at("now_per_second").is_null());
+  const auto& second = json.at("consumers").at(1);
+  CHECK(second.at("oldest_duplicate_ms").is_null());
+  CHECK(second.at("retention_s").is_null());
+  CHECK(second.at("now_per_second") == 1.5);
+  CHECK_FALSE(nlohmann::json::parse(status_json(example())).at("consumers").at(0).contains("now_per_second"));
+}
