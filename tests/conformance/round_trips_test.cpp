@@ -1,6 +1,7 @@
 // How often a delivery waits for the server. The table that it prints is the one in
 // docs/round-trips.md.
 
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -16,6 +17,7 @@
 #include "backend/sqlite3_native.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
+#include "support/sql_time.hpp"
 #include "support/test_user.hpp"
 #include "token.hpp"
 
@@ -110,6 +112,35 @@ TEST_CASE("no delivery takes more round trips than the docs say") {
     table += row;
   }
   fmt::print("{}", table);
+}
+
+TEST_CASE("a duplicate that is much older than any before costs a round trip more, once, and at first two") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  const auto sql = TestDatabase::session_through(proxy.url());
+  TxConsumer pooled(pool, "pooled");
+  TxConsumer own(*sql, "own");
+  for (TxConsumer* consumer : {&pooled, &own}) {
+    consume(*consumer, "k");
+    const auto cost = [&] {
+      new_key(*consumer);
+      const int before = proxy.round_trips();
+      consume(*consumer, "k");
+      return proxy.round_trips() - before;
+    };
+    const auto cost_at = [&](std::chrono::hours age) {
+      make_older(db, "business_key = 'k'", age);
+      return cost();
+    };
+    cost();
+    const int usual = cost();
+    CHECK(cost_at(std::chrono::hours(1)) == usual + 2);  // there was no row of this consumer to update
+    CHECK(cost() == usual);
+    CHECK(cost_at(std::chrono::hours(2)) == usual + 1);
+    CHECK(cost() == usual);
+  }
 }
 
 TEST_CASE("settings that a handler changed, and roles that a user has, cost a round trip each") {
