@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
-# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER     (the programs)
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
+#        (the programs)
 set -eu
 
 folder=$(mktemp -d)
@@ -30,3 +31,7 @@ actions=$("$5" | tr '\n' ' ')
 consumed: acknowledge already_consumed: acknowledge conflict: dead_letter failed: dead_letter 200 cents, 1 event " ] ||
   fail "idempotent_handler says: $actions"
 [ "$("$5" | tail -n 1)" = "200 cents, 1 event" ] || fail "idempotent_handler handles a message again"
+rm -f orders.db
+
+"$6" | grep -qx 'txinbox_messages_total{consumer="order-service",outcome="already_consumed"} 1' ||
+  fail "metrics does not count its duplicate"

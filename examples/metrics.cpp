@@ -1,0 +1,36 @@
+// Metrics for Prometheus: what a service answers when it is scraped.
+//
+// Usage: metrics [URL]      (sqlite:orders.db when none is given)
+
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+// Any HTTP server's response.
+struct Response {
+  std::string content_type;
+  std::string body;
+};
+
+// docs/watching.md: metrics
+txinbox::Metrics metrics;  // outlives the consumers
+
+Response serve_metrics() { return {std::string(txinbox::Metrics::content_type), metrics.text()}; }
+
+int main(int argc, char** argv) {
+  auto pool = txinbox::open_pool(argc > 1 ? argv[1] : "sqlite:orders.db");
+  {
+    auto connection = pool.acquire();
+    txinbox::migrate(connection);
+  }
+  // docs/watching.md: the observer
+  txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
+  for (const char* order : {"order1", "order2", "order1"}) {
+    (void)consumer.consume({.business_key = order}, [](soci::session&, txinbox::Delivery&) {});
+  }
+  std::cout << serve_metrics().body;
+  return 0;
+}
