@@ -63,9 +63,8 @@ class Reader {
   }
 
   void retention() {
-    const auto notes = read_consumer_notes(sql_, dialect_);
-    const auto of_all = notes.find("");
-    const auto for_all = of_all == notes.end() ? std::nullopt : of_all->second.retention;
+    const Notes notes = read_notes(sql_, dialect_);
+    const auto for_all = notes_of("", notes).retention;
     for (const auto& [consumer, note] : notes) {
       const auto kept = shorter(note.retention, for_all);
       if (consumer.empty() || !note.oldest_duplicate || !kept || *kept >= 2 * *note.oldest_duplicate) continue;
@@ -105,8 +104,8 @@ class Reader {
 
 }  // namespace
 
-std::map<std::string, ConsumerNotes> read_consumer_notes(soci::session& sql, const backend::Dialect& dialect) {
-  std::map<std::string, ConsumerNotes> notes;
+Notes read_notes(soci::session& sql, const backend::Dialect& dialect) {
+  Notes notes;
   for (const Row& row :
        backend::query(sql,
                       fmt::format("SELECT consumer, duplicates, oldest_duplicate, {}, retention, purged, {} FROM {}",
@@ -122,6 +121,11 @@ std::map<std::string, ConsumerNotes> read_consumer_notes(soci::session& sql, con
     note.purged_at = row[6].value_or("");
   }
   return notes;
+}
+
+ConsumerNotes notes_of(const std::string& consumer, const Notes& notes) {
+  const auto found = notes.find(consumer);
+  return found == notes.end() ? ConsumerNotes() : found->second;
 }
 
 std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> one,

@@ -30,7 +30,11 @@ struct ConsumerNotes {
 };
 
 /// By consumer; the empty name is for all of them.
-std::map<std::string, ConsumerNotes> read_consumer_notes(soci::session&, const backend::Dialect&);
+using Notes = std::map<std::string, ConsumerNotes>;
+Notes read_notes(soci::session&, const backend::Dialect&);
+
+/// Those of one consumer; nothing is known where there are none.
+ConsumerNotes notes_of(const std::string& consumer, const Notes&);
 
 /// A row is purged by the shorter of its consumer's retention and that of all.
 std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>, std::optional<std::chrono::seconds>);

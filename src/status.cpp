@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,20 +24,20 @@ class StatusReader {
   StatusReader(soci::session& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
 
   /// The one query that reads the whole table. Grouped by what the primary key begins with: nothing is sorted.
-  std::int64_t read_rows() {
+  std::int64_t read_rows(const detail::Notes& notes) {
     const std::string held = "state = 'consuming' AND lease_owner IS NOT NULL";
     const std::string run_out = fmt::format("{} AND {} > 0", held, dialect_.milliseconds_since("lease_expires_at"));
     std::string columns = fmt::format("consumer, count(*), {}, {}", dialect_.utc_text("min(consumed_at)"),
                                       dialect_.utc_text("max(consumed_at)"));
-    for (const std::string& condition :
-         {std::string("state = 'consumed'"), std::string("state = 'consuming'"),
-          std::string("state IN ('parked', 'torn')"), std::string("state = 'discarded'"), held, run_out}) {
+    for (const std::string& condition : {std::string("state = 'consumed'"), std::string("state = 'consuming'"),
+                                         std::string("state IN ('parked', 'torn')"), std::string("state = 'discarded'"),
+                                         held, run_out, to_be_purged(notes)}) {
       columns += fmt::format(", count(CASE WHEN {} THEN 1 END)", condition);
     }
     std::int64_t all = 0;
     for (const Row& row : query(fmt::format("SELECT {} FROM {} GROUP BY consumer", columns,
                                             dialect_.table(backend::consumed_message_table)),
-                                10)) {
+                                11)) {
       ConsumerStatus& consumer = of(row);
       all += number(row[1]);
       consumer.oldest = row[2].value_or("");
@@ -49,14 +48,19 @@ class StatusReader {
       consumer.discarded = number(row[7]);
       consumer.leases_held = number(row[8]) - number(row[9]);
       consumer.leases_run_out = number(row[9]);
+      consumer.purge_backlog = number(row[10]);
     }
     return all;
   }
 
   void read_last_minute() {
-    const std::string condition =
-        fmt::format("state = 'consumed' AND consumed_at >= {}", dialect_.before(std::chrono::minutes(1)));
-    for (const Row& row : count_rows(condition)) of(row).last_minute = number(row[1]);
+    for (const Row& row :
+         query(fmt::format("SELECT consumer, count(*) FROM {} WHERE state = 'consumed' AND "
+                           "consumed_at >= {} GROUP BY consumer",
+                           dialect_.table(backend::consumed_message_table), dialect_.before(std::chrono::minutes(1))),
+               2)) {
+      of(row).last_minute = number(row[1]);
+    }
   }
 
   void read_failed() {
@@ -79,15 +83,9 @@ class StatusReader {
     }
   }
 
-  /// Returns what is known of all consumers together.
-  detail::ConsumerNotes read_notes() {
-    detail::ConsumerNotes for_all;
-    auto notes = detail::read_consumer_notes(sql_, dialect_);
-    for (auto& [name, note] : notes) {
-      if (name.empty()) {
-        for_all = note;
-        continue;
-      }
+  void add(const detail::Notes& notes) {
+    for (const auto& [name, note] : notes) {
+      if (name.empty()) continue;
       ConsumerStatus& consumer = consumers_[name];
       consumer.consumer = name;
       consumer.duplicates = note.duplicates;
@@ -95,27 +93,11 @@ class StatusReader {
       consumer.oldest_duplicate_at = note.oldest_duplicate_at;
       consumer.purged = note.purged;
     }
+    const detail::ConsumerNotes for_all = detail::notes_of("", notes);
     for (auto& [name, consumer] : consumers_) {
-      const auto found = notes.find(name);
-      const detail::ConsumerNotes own = found == notes.end() ? detail::ConsumerNotes() : found->second;
+      const detail::ConsumerNotes own = detail::notes_of(name, notes);
       consumer.retention = detail::shorter(own.retention, for_all.retention);
       consumer.purged_at = std::max(own.purged_at, for_all.purged_at);
-    }
-    return for_all;
-  }
-
-  /// By the index on `consumed_at`: one query for those that have the same retention.
-  void read_backlog() {
-    std::map<std::chrono::seconds, std::string> by_retention;
-    for (const auto& [name, consumer] : consumers_) {
-      if (!consumer.retention) continue;
-      std::string& names = by_retention[*consumer.retention];
-      names += (names.empty() ? "" : ", ") + dialect_.text(name);
-    }
-    for (const auto& [retention, names] : by_retention) {
-      const std::string condition = fmt::format("state = 'consumed' AND consumed_at < {} AND consumer IN ({})",
-                                                dialect_.before(retention), names);
-      for (const Row& row : count_rows(condition)) of(row).purge_backlog = number(row[1]);
     }
   }
 
@@ -128,10 +110,19 @@ class StatusReader {
  private:
   std::vector<Row> query(const std::string& text, std::size_t columns) { return backend::query(sql_, text, columns); }
 
-  std::vector<Row> count_rows(const std::string& condition) {
-    return query(fmt::format("SELECT consumer, count(*) FROM {} WHERE {} GROUP BY consumer",
-                             dialect_.table(backend::consumed_message_table), condition),
-                 2);
+  /// Whether a row is consumed and older than its consumer's retention. Not by the index on `consumed_at`: it
+  /// lacks the state, and a large backlog would look each row up.
+  std::string to_be_purged(const detail::Notes& notes) const {
+    const auto for_all = detail::notes_of("", notes).retention;
+    std::string cases;
+    for (const auto& [name, note] : notes) {
+      if (name.empty() || !note.retention) continue;
+      cases += fmt::format("WHEN {} THEN {} ", dialect_.text(name),
+                           dialect_.before(*detail::shorter(note.retention, for_all)));
+    }
+    const std::string others = for_all ? dialect_.before(*for_all) : "NULL";
+    if (cases.empty()) return for_all ? fmt::format("state = 'consumed' AND consumed_at < {}", others) : "1 = 0";
+    return fmt::format("state = 'consumed' AND consumed_at < CASE consumer {}ELSE {} END", cases, others);
   }
 
   ConsumerStatus& of(const Row& row) {
@@ -160,14 +151,13 @@ Status status(soci::session& sql) {
 
   StatusReader reader(sql, *dialect);
   const auto has = [&](std::string_view table) { return catalog->find_schema(table) == schema; };
-  status.rows = reader.read_rows();
+  const auto notes = has(backend::consumer_table) ? detail::read_notes(sql, *dialect) : detail::Notes();
+  status.rows = reader.read_rows(notes);
   reader.read_last_minute();
   if (has(backend::failed_message_table)) reader.read_failed();
   if (has(backend::conflicting_message_table)) reader.read_conflicts();
-  if (has(backend::consumer_table)) {
-    status.purged = reader.read_notes().purged;
-    reader.read_backlog();
-  }
+  reader.add(notes);
+  status.purged = detail::notes_of("", notes).purged;
   status.consumers = reader.take();
   return status;
 }

@@ -110,6 +110,9 @@ TEST_CASE("the purge backlog is what the shortest retention that was used should
   CHECK(b.purge_backlog == 1);
   CHECK(a.purged_at == b.purged_at);
   CHECK(status(*db.session()).purged == 5);
+  db.run("delete from txinbox_consumer where consumer = ''");
+  CHECK(status_of(db, "a").purge_backlog == 2);
+  CHECK(status_of(db, "b").purge_backlog == 0);
 }
 
 TEST_CASE("the oldest duplicate is told with its time") {
