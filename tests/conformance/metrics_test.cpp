@@ -44,6 +44,19 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   CHECK(text.value("txinbox_duration_seconds_count", {{"consumer", "svc"}, {"outcome", "consumed"}}) == 3);
 }
 
+TEST_CASE("a delivery whose failure parks its message counts as failed and as parked, later ones as parked") {
+  EffectDatabase db;
+  Pool pool = db.pool(2);
+  Metrics metrics;
+  TxConsumer consumer(pool, "svc", {.observer = std::ref(metrics), .max_attempts = 1});
+  const auto bad = [](soci::session&, Delivery&) { throw std::invalid_argument("no"); };
+  CHECK_THROWS((void)consumer.consume({.business_key = "a"}, bad));
+  CHECK(consumer.consume({.business_key = "a"}, bad).outcome == parked);
+  const PrometheusText text(metrics.text());
+  CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 1);
+  CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "parked"}}) == 2);
+}
+
 TEST_CASE("a claim that a handler committed itself is counted as torn") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1});
