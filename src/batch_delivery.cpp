@@ -232,7 +232,7 @@ void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
 void BatchDelivery::note_failures() {
   for (BatchItem& item : items_) {
     if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
-    item.parked = context_.note_failure(*item.message, item.result->error);
+    context_.note_failure(*item.message, item.result->error, item.parked);
   }
 }
 

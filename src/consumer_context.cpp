@@ -21,6 +21,10 @@ ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, T
   check_consumer(consumer);
   check(options.retry);
   check(failures);
+  if (failures.count_starts && !source.reconnects()) {
+    throw Error(ErrorCode::invalid_argument,
+                "TxConsumerOptions::count_starts needs a pool: what it writes is committed beside the transaction");
+  }
   if (recent.enabled() && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
                 "TxConsumerOptions::recent_keys needs a pool: on a session of the caller's nobody tells when its "
@@ -37,19 +41,23 @@ bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noe
   return source.reconnects() || !is_fatal_to_session(error);
 }
 
-bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error) noexcept {
+bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
   if (!is_failure(error) || options.stop.stop_requested()) return false;
   try {
     BorrowedSession session = source.borrow({});
     const FailureRecord record(session.backend(), consumer);
     const int attempts = record.count(message, error, failures.keep_error_text);
-    const bool too_often = failures.max_attempts > 0 && attempts >= failures.max_attempts;
-    const bool parked = (too_often || is_rejected(error)) && record.park(message);
+    parked = is_rejected(error) ? record.park(message) : park_if_too_often(session.backend(), message, attempts);
     session.is_clean();
-    return parked;
+    return true;
   } catch (...) {
     return false;
   }
+}
+
+bool ConsumerContext::park_if_too_often(backend::Session& session, const Message& message, int attempts) const {
+  const bool too_often = failures.max_attempts > 0 && attempts >= failures.max_attempts;
+  return too_often && FailureRecord(session, consumer).park(message);
 }
 
 void ConsumerContext::tell(Event event) const noexcept {

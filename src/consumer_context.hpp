@@ -38,9 +38,12 @@ struct ConsumerContext {
   /// Whether the same source can be used for another run after this error.
   bool can_go_on_after(const std::exception_ptr& error) const noexcept;
 
-  /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. Tells
-  /// whether it was parked. An error on the way does not count: the handler's does.
-  bool note_failure(const Message&, const std::exception_ptr& error) noexcept;
+  /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. False: it
+  /// was not counted. An error on the way does not count: the handler's does.
+  bool note_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
+
+  /// Parks a message that has failed this often, if that is too often. False: it is not, or its key is held.
+  bool park_if_too_often(backend::Session&, const Message&, int attempts) const;
 
   /// Hands the event to the observer, and drops what it throws.
   void tell(Event) const noexcept;

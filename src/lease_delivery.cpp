@@ -119,6 +119,7 @@ Result LeaseDelivery::answer(backend::Session& session, backend::ExistingRow& ro
 
 Result LeaseDelivery::run(const Granted& granted) {
   HeldLease held(context_, holder_, message_, options_.lease, granted.fence, granted.expires_at);
+  if (options_.count_starts && !start_attempt(held)) return {.outcome = Outcome::parked};
   try {
     if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
     handler_(held.lease());
@@ -133,6 +134,27 @@ Result LeaseDelivery::run(const Granted& granted) {
   return {.outcome = Outcome::consumed, .stored = stored};
 }
 
+/// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:
+/// that was once too often, and the message is parked.
+bool LeaseDelivery::start_attempt(HeldLease& held) {
+  using Trace = StartedAttempt::Trace;
+  const Trace trace = with_retries(context_.options.stop, [&](backend::Session& session) {
+    return attempt_.finds_mark(session) ? attempt_.judge(session) : Trace::none;
+  });
+  if (trace == Trace::died && is_too_often(attempt_.attempts())) {
+    return !with_retries(context_.options.stop, [&](backend::Session& session) {
+      return LeaseTable(session, context_.consumer, message_).park(holder_, held.fence());
+    });
+  }
+  attempt_.enter(trace == Trace::suspect);
+  with_retries(context_.options.stop, [&](backend::Session& session) {
+    attempt_.begin(session);
+    return true;
+  });
+  if (trace == Trace::suspect) held.renew();  // it may have waited long for the others
+  return true;
+}
+
 /// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
 void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::string>& result) {
   const bool completed = with_retries({}, [&](backend::Session& session) {
@@ -144,8 +166,8 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
   if (!completed) throw lease_lost();
 }
 
-bool LeaseDelivery::is_parked_by(const std::exception_ptr& error, int attempts) const noexcept {
-  return is_rejected(error) || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
+bool LeaseDelivery::is_too_often(int attempts) const noexcept {
+  return options_.max_attempts > 0 && attempts >= options_.max_attempts;
 }
 
 /// Counts what failed, then lets the redelivery run at once, or parks the message. If that does not succeed,
@@ -159,7 +181,8 @@ void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& e
       const int attempts =
           counts ? FailureRecord(session.backend(), context_.consumer).count(message_, error, options_.keep_error_text)
                  : 0;
-      parked_ = counts && is_parked_by(error, attempts) && table.park(holder_, held.fence());
+      if (counts && attempt_.begun()) attempt_.ended();
+      parked_ = counts && (is_rejected(error) || is_too_often(attempts)) && table.park(holder_, held.fence());
     } catch (...) {
       if (is_fatal_to_session(std::current_exception())) throw;
     }

@@ -14,6 +14,7 @@
 #include "content_hash.hpp"
 #include "held_lease.hpp"
 #include "lease_table.hpp"
+#include "started_attempt.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -28,6 +29,7 @@ class LeaseDelivery {
         handler_(handler),
         hash_(message.content),
         holder_{.name = holder_name},
+        attempt_(context, message),
         whole_(context.options.retry) {}
 
   Result consume();
@@ -45,9 +47,10 @@ class LeaseDelivery {
   std::optional<Answer> try_claim(backend::Session&);
   Result answer(backend::Session&, backend::ExistingRow&);
   Result run(const Granted&);
+  bool start_attempt(HeldLease&);
   void complete(const HeldLease&, const std::optional<std::string>& result);
   void give_back(const HeldLease&, const std::exception_ptr& error) noexcept;
-  bool is_parked_by(const std::exception_ptr& error, int attempts) const noexcept;
+  bool is_too_often(int attempts) const noexcept;
 
   /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
   template <class Step>
@@ -61,6 +64,7 @@ class LeaseDelivery {
   const LeaseHandler& handler_;
   const ContentHash hash_;
   const LeaseHolder holder_;
+  StartedAttempt attempt_;
   RetrySchedule whole_;  ///< Of the call: for the time that it has taken.
   bool taken_over_ = false;
   bool parked_ = false;

@@ -68,6 +68,9 @@ class SessionSource {
   /// there is none. For what can as well be done later.
   std::optional<BorrowedSession> borrow_idle();
 
+  /// Null for a caller's session.
+  const std::shared_ptr<PoolState>& pool() const noexcept { return pool_; }
+
   /// Whether a lost session is replaced by the next `borrow`.
   bool reconnects() const noexcept { return pool_ != nullptr; }
 

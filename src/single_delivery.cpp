@@ -8,6 +8,7 @@
 
 #include "conflict_record.hpp"
 #include "key.hpp"
+#include "lease_table.hpp"
 #include "nesting_check.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -49,7 +50,7 @@ Result SingleDelivery::consume_with_retries() {
     aftermath_.settle_elsewhere(context_.source);
     note_torn();
     tell_if_torn();
-    if (handler_ran_) parked_ = context_.note_failure(message_, error);
+    if (handler_ran_ && context_.note_failure(message_, error, parked_)) attempt_.ended();
     std::rethrow_exception(error);
   }
 }
@@ -58,6 +59,9 @@ Result SingleDelivery::consume_with_retries() {
 /// given back.
 Result SingleDelivery::run() {
   handler_ran_ = false;
+  if (context_.failures.count_starts && !attempt_.begun()) {
+    if (auto given_up = start_attempt()) return *given_up;
+  }
   const NestingCheck not_nested(context_.source.identity());
   const std::uint64_t losses = context_.losses();
   const auto remember = [&](std::string_view content_hash) {
@@ -79,11 +83,14 @@ Result SingleDelivery::run() {
       if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
       return result;
     }
-    Delivery delivery(message_, schedule_.attempt(), context_.options.stop);
+    Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
     DeliveryAccess::set_locals(delivery, session.locals());
     handler_ran_ = true;
     handler_(session.sql(), delivery);
     stored_ = delivery.stored();
+    if (attempt_.begun() && session.backend().seems_intact()) {
+      session.backend().execute(attempt_.end_sql(session.backend()));
+    }
     if (stored_) {
       transaction.commit(std::array{backend::StoredResult{context_.consumer, message_.business_key, *stored_}});
     } else {
@@ -91,12 +98,55 @@ Result SingleDelivery::run() {
       remember(hash_.bytes());
     }
     session.is_clean();
+    if (attempt_.begun()) attempt_.ended();
     taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
     aftermath_.clean_up(transaction, session, std::current_exception());
     note_torn();
     if (torn_ && is_transaction_lost(std::current_exception())) throw transaction_lost(true);
+    throw;
+  }
+}
+
+/// Writes down that the handler is about to begin, unless it is not to: a message that has killed its process
+/// too often is parked. One of which that is not certain runs alone.
+std::optional<Result> SingleDelivery::start_attempt() {
+  const NestingCheck not_nested(context_.source.identity());
+  bool suspect = false;
+  {
+    BorrowedSession session = context_.source.borrow(context_.options.stop);
+    const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
+    session.is_clean();
+    if (row && row->state != "consuming") return std::nullopt;  // the claim says what it is
+    if (attempt_.finds_mark(session.backend())) {
+      if (is_held(session)) return std::nullopt;
+      const auto trace = attempt_.judge(session.backend());
+      suspect = trace == StartedAttempt::Trace::suspect;
+      if (trace == StartedAttempt::Trace::died &&
+          context_.park_if_too_often(session.backend(), message_, attempt_.attempts())) {
+        return Result{.outcome = Outcome::parked};
+      }
+    }
+  }
+  attempt_.enter(suspect);
+  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  attempt_.begin(session.backend());
+  session.is_clean();
+  return std::nullopt;
+}
+
+/// Whether the key is consumed, or another delivery of it runs: waits for one that does.
+bool SingleDelivery::is_held(BorrowedSession& session) {
+  GuardedTransaction probe(session.backend());
+  try {
+    const bool held = probe.claim(context_.consumer, {&message_, hash_.bytes()}) != nullptr;
+    probe.roll_back();
+    if (!probe.session_usable()) session.discard();
+    return held;
+  } catch (...) {
+    probe.roll_back();
+    session.discard();
     throw;
   }
 }

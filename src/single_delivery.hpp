@@ -7,23 +7,28 @@
 #include "aftermath.hpp"
 #include "consumer_context.hpp"
 #include "content_hash.hpp"
+#include "started_attempt.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// One `consume` call.
 class SingleDelivery {
  public:
-  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler)
+  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler, std::size_t index = 0)
       : context_(context),
         message_(message),
         handler_(handler),
+        index_(index),
         hash_(message.content),
-        schedule_(context.options.retry) {}
+        schedule_(context.options.retry),
+        attempt_(context, message) {}
 
   Result consume();
 
  private:
   Result consume_with_retries();
+  std::optional<Result> start_attempt();
+  bool is_held(BorrowedSession&);
   Result run();
   Result answer(backend::ExistingRow&, BorrowedSession&);
   void note_torn() noexcept { torn_ = torn_ || !aftermath_.take_torn().empty(); }
@@ -33,9 +38,11 @@ class SingleDelivery {
   ConsumerContext& context_;
   const Message& message_;
   const Handler& handler_;
+  const std::size_t index_;
   const ContentHash hash_;
   RetrySchedule schedule_;
   Aftermath aftermath_;
+  StartedAttempt attempt_;
   std::optional<std::string> stored_;  ///< What the last run's handler stored.
   bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
   bool torn_told_ = false;

@@ -6,6 +6,7 @@
 
 #include "batch_delivery.hpp"
 #include "consumer_context.hpp"
+#include "one_by_one.hpp"
 #include "pool_state.hpp"
 #include "single_delivery.hpp"
 
@@ -33,6 +34,7 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,
                                               OnFailure on_failure) {
+  if (impl_->failures.count_starts) return detail::consume_one_by_one(*impl_, messages, handler, on_failure);
   return detail::BatchDelivery(*impl_, messages, handler, on_failure).consume();
 }
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>
+
+#include "consumer_context.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// `consume_batch` where each message needs a transaction of its own.
+std::vector<Result> consume_one_by_one(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
