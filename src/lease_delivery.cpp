@@ -26,6 +26,7 @@ Result LeaseDelivery::consume() {
     }
     auto& result = std::get<Result>(answer);
     tell({.type = event_for(result.outcome), .age = result.age});
+    context_.duplicates.count({&result, 1});
     return std::move(result);
   } catch (...) {
     tell({.type = EventType::failed, .error = std::current_exception()});

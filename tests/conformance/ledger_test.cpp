@@ -160,6 +160,17 @@ TEST_CASE("a consumer that ends waits for no connection") {
   CHECK(t.rows() == 0);
 }
 
+TEST_CASE("a LeaseConsumer's duplicates are counted, too") {
+  EffectDatabase db;
+  Pool pool = db.pool(2);
+  LeaseConsumer consumer(pool, "svc");
+  const auto nothing = [](Lease&) {};
+  CHECK(consumer.consume({.business_key = "k"}, nothing).outcome == consumed);
+  make_older(db, "business_key = 'k'", 3h);
+  CHECK(consumer.consume({.business_key = "k"}, nothing).outcome == duplicate);
+  CHECK(db.number("select duplicates from txinbox_consumer where oldest_duplicate > 3600000") == 1);
+}
+
 TEST_CASE("duplicates that a memory of recent keys answered are counted, with no age") {
   EffectDatabase db;
   Pool pool = db.pool(1);
