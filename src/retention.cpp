@@ -6,9 +6,22 @@
 #include "backend/backend.hpp"
 #include "backend/table_check.hpp"
 #include "key.hpp"
+#include "purge_run.hpp"
+#include "session_source.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
+namespace {
+
+std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than, const PurgeOptions& options) {
+  detail::check_age("older_than", older_than);
+  detail::check(options);
+  const detail::OutsideTransaction outside(sql);
+  detail::SessionSource source(sql);
+  return detail::PurgeRun(source, older_than, options).run(purge);
+}
+
+}  // namespace
 
 bool forget(soci::session& sql, std::string_view consumer, std::string_view business_key) {
   detail::check_consumer(consumer);
@@ -29,6 +42,18 @@ bool forget(soci::session& sql, std::string_view consumer, std::string_view busi
   const bool existed = remove.get_affected_rows() > 0;
   sql.commit();
   return existed;
+}
+
+std::size_t purge(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::consumed, sql, older_than, options);
+}
+
+std::size_t purge_failed(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::failed, sql, older_than, options);
+}
+
+std::size_t purge_conflicts(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::conflicts, sql, older_than, options);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -1,11 +1,11 @@
 #include "retry_schedule.hpp"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 
 #include <txinbox/error.hpp>
+
+#include "stoppable_sleep.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -32,11 +32,7 @@ std::chrono::milliseconds RetrySchedule::next_backoff() {
 }
 
 bool RetrySchedule::wait(std::chrono::milliseconds backoff, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
-  stopped.wait_for(lock, stop, backoff, [] { return false; });
-  if (stop.stop_requested()) return false;
+  if (!sleep_for(backoff, stop)) return false;
   ++attempt_;
   return true;
 }

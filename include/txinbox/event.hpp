@@ -35,7 +35,8 @@ struct Event {
   std::string_view business_key = {};    ///< Can be personal data: take care what you log. Empty for the retry of a
                                          ///< batch.
   int attempt = 1;                       ///< The run within this call.
-  std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called.
+  std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called; for
+                                         ///< purged, that of the batch.
   std::exception_ptr error = {};         ///< For retry and failed. SOCI's text holds bound values.
   std::chrono::milliseconds backoff{0};  ///< For retry.
   std::string_view error_class = {};     ///< For retry and failed: what `txinbox::error_class` says of `error`.

@@ -20,6 +20,7 @@
 #include <txinbox/schema.hpp>
 
 #include "backend/dialect.hpp"
+#include "backend/purge.hpp"
 #include "backend/query.hpp"
 #include "token.hpp"
 
@@ -238,6 +239,9 @@ class Session {
 
   /// Runs one SELECT and leaves no transaction open.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
+
+  /// Removes some old rows and commits. It waits for no row that another holds: that one is left.
+  virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
  protected:
   Session() = default;

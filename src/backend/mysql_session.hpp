@@ -17,7 +17,8 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// opening and the closing prepared, as one compound statement each; MySQL, and a caller's session,
 /// get them one by one.
 ///
-/// mysql_session.cpp has the session's life, mysql_transaction.cpp the guarded transaction.
+/// mysql_session.cpp has the session's life, mysql_transaction.cpp the guarded transaction, mysql_purge.cpp
+/// the removal of old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(soci::session&, Ownership);
@@ -51,6 +52,7 @@ class MysqlSession final : public Session {
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
   std::optional<ExistingRow> look_for(const ClaimRow&) override;
@@ -70,6 +72,8 @@ class MysqlSession final : public Session {
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
   bool runs_on_savepoint(const std::string& sql);
   CommitStatus commit_in_one_statement(MYSQL*, std::span<const StoredResult>);
+  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
+  bool skips_locked(MYSQL*) const;
   bool change_own_claim(const std::string& statement, const ClaimRow&);
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;

@@ -11,10 +11,14 @@
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
+/// The statement of `purge_some`.
+std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_version);
+
 /// The inbox on one PostgreSQL connection. The guard is a savepoint; what one round trip can carry goes
 /// through one pipeline. A pool's connection keeps the statements of the usual path prepared.
 ///
-/// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction.
+/// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction,
+/// postgresql_purge.cpp the removal of old rows.
 class PostgresqlSession final : public Session {
  public:
   PostgresqlSession(soci::session&, Ownership);
@@ -47,6 +51,7 @@ class PostgresqlSession final : public Session {
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
   std::optional<ExistingRow> look_for(const ClaimRow&) override;

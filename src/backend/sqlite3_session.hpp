@@ -22,7 +22,8 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// follows it may be a crash: the claims are torn when they are made, and are confirmed just before our
 /// COMMIT.
 ///
-/// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction.
+/// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction, sqlite3_purge.cpp
+/// the removal of old rows.
 class Sqlite3Session final : public Session {
  public:
   Sqlite3Session(soci::session&, Ownership);
@@ -55,6 +56,7 @@ class Sqlite3Session final : public Session {
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
   std::optional<ExistingRow> look_for(const ClaimRow&) override;
@@ -71,6 +73,13 @@ class Sqlite3Session final : public Session {
     std::string consumer;
     std::string business_key;
     Token token;
+  };
+  /// Gives the place in the queue up.
+  struct EndTurn {
+    std::optional<WriterTurn>& turn;
+    ~EndTurn() {
+      if (turn) turn->end();
+    }
   };
   static int on_commit(void*);
   static void on_rollback(void*);
@@ -102,6 +111,8 @@ class Sqlite3Session final : public Session {
   std::optional<ExistingRow> read_existing(const ClaimRow&);
   bool try_roll_back() noexcept;
   bool confirm(::sqlite3*);
+  std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
+  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 

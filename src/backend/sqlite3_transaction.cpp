@@ -171,12 +171,7 @@ CommitStatus Sqlite3Session::commit(std::span<const StoredResult> results) {
 }
 
 RollbackStatus Sqlite3Session::roll_back() noexcept {
-  struct EndTurn {
-    std::optional<WriterTurn>& turn;
-    ~EndTurn() {
-      if (turn) turn->end();
-    }
-  } end_turn{turn_};
+  const EndTurn end_turn{turn_};
 
   ::sqlite3* db = sqlite3_native(sql_);
   if (!intact()) return RollbackStatus::failed;

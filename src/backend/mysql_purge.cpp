@@ -1,0 +1,96 @@
+// A purge on MariaDB and MySQL. It looks for the rows by plain reads, takes the locks that nobody else holds,
+// and removes what it has locked: so it waits for no row, and can be part of no deadlock.
+
+#include <fmt/format.h>
+
+#include "backend/mysql_session.hpp"
+#include "hex.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+// The primary key, whatever the optimizer thinks of a small table: a scan would lock rows of others.
+constexpr auto by_key = "FORCE INDEX (PRIMARY)";
+
+std::string hex_columns(const PurgeTarget& target) {
+  std::string columns;
+  for (const auto& each : target.key) columns += fmt::format("{}HEX({})", columns.empty() ? "" : ", ", each.column);
+  return columns;
+}
+
+/// The first columns of a row.
+std::vector<std::string> key_in(const MysqlRow& row, const PurgeTarget& target) {
+  std::vector<std::string> key;
+  for (std::size_t i = 0; i < target.key.size(); ++i) key.push_back(detail::from_hex(row[i].value_or("")));
+  return key;
+}
+
+/// Ranges of the primary key, one for each row. MariaDB makes a join of an IN with very many values.
+std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<std::string>>& keys,
+                      const Dialect& dialect) {
+  constexpr std::size_t at_once = 250;
+  std::string condition = "(";
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i % at_once != 0) {
+      condition += ", ";
+    } else {
+      condition += fmt::format("{}({}) IN (", i == 0 ? "" : ") OR ", key_columns(target));
+    }
+    condition += key_literals(dialect, target, keys[i]);
+  }
+  return condition += "))";
+}
+
+}  // namespace
+
+PurgeReply MysqlSession::purge_some(const PurgeBatch& batch) {
+  MYSQL* db = connection();
+  const PurgeTarget& target = batch.target;
+  std::vector<PurgeCandidate> candidates;
+  for (const MysqlRow& row : query_rows(db, look_sql(dialect(), batch,
+                                                     fmt::format("{}, DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
+                                                                 hex_columns(target), target.time)))) {
+    const std::size_t keys = target.key.size();
+    candidates.push_back({key_in(row, target), row[keys].value_or(""), row[keys + 1] == "1"});
+  }
+  if (!pooled_ && !autocommit_) exec(db, "COMMIT");
+  PurgeReply reply = choose(dialect(), batch, candidates);
+  if (!candidates.empty()) reply.removed = remove_old(batch, candidates);
+  return reply;
+}
+
+std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<PurgeCandidate>& candidates) {
+  MYSQL* db = connection();
+  const PurgeTarget& target = batch.target;
+  const std::string table = dialect().table(target.table);
+  std::vector<std::vector<std::string>> keys;
+  for (const PurgeCandidate& each : candidates) keys.push_back(each.key);
+
+  // No gaps are locked then, into which others want to insert.
+  exec(db, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  exec(db, "START TRANSACTION");
+  try {
+    const auto locked = query_rows(
+        db, fmt::format("SELECT {} FROM {} {} WHERE {} AND {} LIMIT {} FOR UPDATE {}", hex_columns(target), table,
+                        by_key, is_one_of(target, keys, dialect()), removal_condition(dialect(), batch), keys.size(),
+                        skips_locked(db) ? "SKIP LOCKED" : "NOWAIT"));
+    keys.clear();
+    for (const MysqlRow& row : locked) keys.push_back(key_in(row, target));
+    std::size_t removed = 0;
+    if (!keys.empty()) {
+      // In the form for several tables, which takes the hint.
+      exec(db, fmt::format("DELETE {0} FROM {0} {1} WHERE {2}", table, by_key, is_one_of(target, keys, dialect())));
+      removed = static_cast<std::size_t>(mysql_affected_rows(db));
+    }
+    exec(db, "COMMIT");
+    return removed;
+  } catch (...) {
+    try_exec(db, "ROLLBACK");
+    throw;
+  }
+}
+
+/// MariaDB 10.5 cannot: there, one row that another holds keeps the batch from its work, as a lock time-out.
+bool MysqlSession::skips_locked(MYSQL* db) const { return !is_mariadb_ || mysql_get_server_version(db) >= 10'06'00; }
+
+}  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -1,0 +1,181 @@
+#include "purge_run.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <soci/error.h>
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+#include "aftermath.hpp"
+#include "backend/table_check.hpp"
+#include "key.hpp"
+#include "stoppable_sleep.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+namespace {
+
+constexpr std::size_t largest_batch = 10'000;
+
+bool is_stopped(const Error& error) { return error.code() == ErrorCode::stopped; }
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+
+}  // namespace
+
+void check_age(std::string_view name, std::chrono::seconds older_than) {
+  constexpr std::chrono::days longest{36'500};
+  if (older_than < std::chrono::seconds(1) || older_than > longest) {
+    refuse(
+        fmt::format("{} is {} s; it must be from 1 s to 100 years, and longer than the longest time after which a "
+                    "message can be delivered again",
+                    name, older_than.count()));
+  }
+}
+
+void check(const PurgeOptions& options) {
+  if (!options.consumer.empty()) check_consumer(options.consumer);
+  if (options.batch_size < 1 || options.batch_size > largest_batch) {
+    refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
+  }
+  if (options.max_time < std::chrono::milliseconds::zero()) {
+    refuse("PurgeOptions::max_time must be at least zero, which is no limit");
+  }
+  if (options.max_batch_time < std::chrono::milliseconds(1)) {
+    refuse("PurgeOptions::max_batch_time must be at least 1 ms");
+  }
+  if (!(options.duty > 0 && options.duty <= 1)) {
+    refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
+  }
+  check(options.retry);
+}
+
+PurgeRun::PurgeRun(SessionSource& source, std::chrono::seconds older_than, const PurgeOptions& options)
+    : source_(source), older_than_(older_than), options_(options), pace_(options), retry_(options.retry) {}
+
+std::size_t PurgeRun::run(Purge purge) {
+  try {
+    purge_all(purge);
+  } catch (...) {
+    const auto error = std::current_exception();
+    if (purge == Purge::consumed && removed_ > 0) {
+      try {
+        record();
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the first error is what the caller gets
+      }
+    }
+    std::rethrow_exception(error);
+  }
+  if (purge == Purge::consumed) record();
+  return removed_;
+}
+
+void PurgeRun::purge_all(Purge purge) {
+  source_.borrow(options_.stop);  // verified, also where a limit leaves nothing to do
+  const std::size_t targets = purge == Purge::failed ? 2 : 1;
+  for (std::size_t target = 0; target < targets; ++target) {
+    reached_.clear();
+    while (!is_over() && purge_batch(purge, target)) {
+    }
+  }
+}
+
+/// False: there was nothing left.
+bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
+  const std::size_t left = options_.max_rows == 0 ? largest_batch : options_.max_rows - removed_;
+  const std::size_t limit = std::min(pace_.rows(), left);
+  backend::PurgeReply reply;
+  std::chrono::nanoseconds time{};
+  try {
+    BorrowedSession session = source_.borrow(options_.stop);
+    const auto begin = Clock::now();
+    try {
+      const auto targets = purge_targets(purge, session.backend().dialect(), options_.consumer);
+      reply = session.backend().purge_some({.target = targets.at(target),
+                                            .older_than = older_than_,
+                                            .limit = limit,
+                                            .window = std::max(limit, pace_.window()),
+                                            .after = reached_});
+      session.is_clean();
+    } catch (...) {
+      if (is_fatal_to_session(std::current_exception())) session.discard();
+      throw;
+    }
+    time = Clock::now() - begin;
+  } catch (const Error& error) {
+    if (is_stopped(error)) return false;
+    if (!may_run_again(std::current_exception())) throw;
+    return true;
+  } catch (...) {
+    if (!may_run_again(std::current_exception())) throw;
+    return true;
+  }
+  retry_ = RetrySchedule(options_.retry);
+  removed_ += reply.removed;
+  reached_ = std::move(reply.reached);
+  pace_.took(time, limit, reply.chosen);
+  if (reply.removed > 0) tell({.type = EventType::purged, .duration = time, .rows = reply.removed});
+  if (reply.end) return false;
+  rest(pace_.rest_after(time));
+  return true;
+}
+
+bool PurgeRun::is_over() const {
+  return options_.stop.stop_requested() || (options_.max_rows != 0 && removed_ >= options_.max_rows) ||
+         (options_.max_time.count() != 0 && Clock::now() - start_ >= options_.max_time);
+}
+
+void PurgeRun::rest(std::chrono::nanoseconds time) const {
+  if (is_over()) return;
+  if (options_.max_time.count() != 0) time = std::min(time, options_.max_time - (Clock::now() - start_));
+  sleep_for(time, options_.stop);
+}
+
+/// Waits before the batch runs again. False: it must not.
+bool PurgeRun::may_run_again(const std::exception_ptr& error) {
+  const auto backoff = retry_.next_backoff();
+  const bool usable = source_.reconnects() || !is_fatal_to_session(error);
+  if (!is_transient(error) || !usable || !retry_.may_retry(backoff)) return false;
+  pace_.was_in_the_way();
+  tell({.type = EventType::retry, .attempt = retry_.attempt(), .error = error, .backoff = backoff});
+  retry_.wait(backoff, options_.stop);
+  return true;
+}
+
+/// What an operator, `status` and `doctor` want to know of the last purge.
+void PurgeRun::record() {
+  BorrowedSession session = source_.borrow({});
+  backend::Session& backend = session.backend();
+  const backend::Dialect& dialect = backend.dialect();
+  const std::string table = dialect.table(backend::consumer_table);
+  const std::string consumer = dialect.text(options_.consumer);
+  const std::string update =
+      fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
+                  older_than_.count(), removed_, dialect.now(), consumer);
+  for (;;) {
+    try {
+      if (backend.change(update) > 0) return;
+      backend.change(fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})",
+                                 table, consumer, older_than_.count(), removed_, dialect.now()));
+      return;
+    } catch (const soci::soci_error& error) {
+      // Another has inserted it meanwhile: it is there to be updated.
+      if (backend::classify(error) != backend::ErrorClass::duplicate_key) throw;
+    }
+  }
+}
+
+void PurgeRun::tell(Event event) const noexcept {
+  if (!options_.observer) return;
+  event.consumer = options_.consumer;
+  try {
+    const std::string what = error_class(event.error);
+    event.error_class = what;
+    options_.observer(event);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

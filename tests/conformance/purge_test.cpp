@@ -1,0 +1,241 @@
+// What a purge removes, and what it leaves.
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/old_rows.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Purges on a plain session of the caller's.
+std::size_t purge_of(const TestDatabase& db, std::chrono::seconds older_than, const PurgeOptions& options = {}) {
+  return purge(*db.session(), older_than, options);
+}
+
+TEST_CASE("only rows that are older than the limit go") {
+  const OldRows db;
+  db.add("svc", 3, 25h);
+  db.add("svc", 4, 23h);
+  CHECK(purge_of(db, 24h) == 3);
+  CHECK(db.claims() == 4);
+  CHECK(purge_of(db, 24h) == 0);
+}
+
+TEST_CASE("only consumed rows go") {
+  for (const char* state : {"consuming", "parked", "torn", "discarded", "unheard-of"}) {
+    CAPTURE(state);
+    const OldRows db;
+    db.add("svc", 2, 25h, state);
+    db.add("svc", 1, 25h);
+    CHECK(purge_of(db, 1h) == 1);
+    CHECK(db.claims_in(state) == 2);
+  }
+}
+
+TEST_CASE("one consumer's rows go, and no other's") {
+  const OldRows db;
+  for (const char* consumer : {"a", "b", "A", "a "}) db.add(consumer, 5, 25h);
+  CHECK(purge_of(db, 1h, {.consumer = "a"}) == 5);
+  CHECK(db.claims() == 15);
+  CHECK(db.claims_of("a") == 0);
+  CHECK(purge_of(db, 1h) == 15);
+}
+
+TEST_CASE("one consumer's few rows are found among the many of another") {
+  const OldRows db;
+  db.add("many", 3'000, 26h);
+  db.add("few", 7, 25h);
+  db.add("many", 3'000, 24h);
+  CHECK(purge_of(db, 1h, {.consumer = "few", .batch_size = 10}) == 7);
+  CHECK(db.claims() == 6'000);
+}
+
+TEST_CASE("rows that were consumed at the same moment go, however many and however small the batch") {
+  const OldRows db;
+  db.add_at_once("svc", 500, 25h);
+  db.add_at_once("other", 500, 25h);
+  CHECK(purge_of(db, 1h, {.consumer = "svc", .batch_size = 7, .duty = 1}) == 500);
+  CHECK(db.claims_of("other") == 500);
+}
+
+TEST_CASE("keys of any bytes go") {
+  const OldRows db;
+  Pool pool = db.pool(1);
+  const std::vector<std::string> keys = {"'",   "\\", "\"", "%", ":a", "\xF0\x9F\x98\x80", std::string(255, 'k'),
+                                         " x ", "x"};
+  (void)TxConsumer(pool, "it's").consume_batch(messages_of(keys), [](soci::session&, Delivery&) {});
+  db.age_all(25h);
+  CHECK(purge(pool.acquire(), 24h, {.consumer = "it's"}) == keys.size());
+  CHECK(db.claims() == 0);
+}
+
+TEST_CASE("a batch removes no more rows than it may, and each is told") {
+  const OldRows db;
+  db.add("svc", 450, 25h);
+  std::size_t told = 0;
+  std::size_t largest = 0;
+  const auto observer = [&](const Event& event) {
+    CHECK(event.type == EventType::purged);
+    CHECK(event.consumer == "svc");
+    CHECK(event.duration > 0ns);
+    told += event.rows;
+    largest = std::max(largest, event.rows);
+    throw std::runtime_error("dropped");
+  };
+  CHECK(purge_of(db, 1h, {.consumer = "svc", .batch_size = 40, .observer = observer}) == 450);
+  CHECK(told == 450);
+  CHECK(largest == 40);
+}
+
+TEST_CASE("the limit on rows is kept, and the oldest go first") {
+  const OldRows db;
+  for (int hour = 30; hour > 0; --hour) db.add("svc", 10, std::chrono::hours(hour));
+  CHECK(purge_of(db, 1min, {.batch_size = 16, .max_rows = 100}) == 100);
+  CHECK(db.claims() == 200);
+  CHECK(db.claims_older_than(20h + 30min) == 0);
+}
+
+TEST_CASE("no batch begins when the time is over") {
+  const OldRows db;
+  db.add("svc", 500, 25h);
+  std::size_t batches = 0;
+  // The first batch's rest would be many times as long as the test.
+  CHECK(purge_of(db, 1h, {.batch_size = 10, .max_time = 50ms, .duty = 1e-6, .observer = [&](auto&) { ++batches; }}) ==
+        10);
+  CHECK(batches == 1);
+  CHECK(db.claims() == 490);
+}
+
+TEST_CASE("a stop lets the batch in hand finish, and ends the rest after it") {
+  const OldRows db;
+  db.add("svc", 500, 25h);
+  std::stop_source stop;
+  const auto observer = [&](const Event&) { stop.request_stop(); };
+  CHECK(purge_of(db, 1h, {.batch_size = 10, .duty = 1e-6, .stop = stop.get_token(), .observer = observer}) == 10);
+  CHECK(db.claims() == 490);
+  CHECK(purge_of(db, 1h, {.stop = stop.get_token()}) == 0);
+  CHECK(db.number("select purged from txinbox_consumer") == 10);
+}
+
+TEST_CASE("a redelivery after a purge runs again, and one before it does not") {
+  const OldRows db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const Message message{.business_key = "order1"};
+  int runs = 0;
+  const auto handler = [&](soci::session&, Delivery&) { ++runs; };
+  CHECK(consumer.consume(message, handler).outcome == Outcome::consumed);
+  CHECK(purge(pool.acquire(), 24h) == 0);
+  CHECK(consumer.consume(message, handler).outcome == Outcome::already_consumed);
+  db.age_all(25h);
+  CHECK(purge(pool.acquire(), 24h) == 1);
+  CHECK(consumer.consume(message, handler).outcome == Outcome::consumed);
+  CHECK(runs == 2);
+}
+
+TEST_CASE("what was kept, what went and when is recorded for the consumer") {
+  const OldRows db;
+  db.add("a", 3, 25h);
+  db.add("b", 4, 25h);
+  db.run("insert into txinbox_consumer (consumer, duplicates) values ('a', 7)");
+  const auto of = [&](const std::string& column, const std::string& consumer) {
+    return db.number("select " + column + " from txinbox_consumer where consumer = '" + consumer + "'");
+  };
+  CHECK(purge_of(db, 2h, {.consumer = "a", .max_rows = 1}) == 1);
+  CHECK(purge_of(db, 3h, {.consumer = "a"}) == 2);
+  CHECK(of("retention", "a") == 3 * 3600);
+  CHECK(of("purged", "a") == 3);
+  CHECK(of("duplicates", "a") == 7);
+  CHECK(db.number("select count(*) from txinbox_consumer where purged_at is not null") == 1);
+  CHECK(purge_of(db, 4h) == 4);
+  CHECK(purge_of(db, 4h) == 0);
+  CHECK(of("retention", "") == 4 * 3600);
+  CHECK(of("purged", "") == 4);
+  CHECK(of("retention", "a") == 3 * 3600);
+}
+
+TEST_CASE("a retention that makes no sense is refused, and the text names the mend") {
+  const OldRows db;
+  db.add("svc", 1, 25h);
+  const auto session = db.session();
+  for (const auto older_than : {0s, -1s, std::chrono::seconds::max(), std::chrono::seconds::min()}) {
+    for (const auto call : {purge, purge_failed, purge_conflicts}) {
+      try {
+        call(*session, older_than, {});
+        FAIL("nothing was thrown");
+      } catch (const Error& e) {
+        CHECK(e.code() == ErrorCode::invalid_argument);
+        CHECK(std::string(e.what()).find("from 1 s") != std::string::npos);
+        CHECK(std::string(e.what()).find("delivered again") != std::string::npos);
+      }
+    }
+  }
+  CHECK(db.claims() == 1);
+}
+
+TEST_CASE("an option that makes no sense is refused by its name") {
+  const OldRows db;
+  const auto refused = [&](const PurgeOptions& options, const std::string& name) {
+    try {
+      purge_of(db, 1h, options);
+      FAIL("nothing was thrown");
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::invalid_argument);
+      CHECK(std::string(e.what()).find(name) != std::string::npos);
+    }
+  };
+  refused({.batch_size = 0}, "PurgeOptions::batch_size");
+  refused({.batch_size = 10'001}, "PurgeOptions::batch_size");
+  refused({.max_time = -1ms}, "PurgeOptions::max_time");
+  refused({.max_batch_time = 0ms}, "PurgeOptions::max_batch_time");
+  for (const double duty : {0.0, -1.0, 1.5, std::nan("")}) refused({.duty = duty}, "PurgeOptions::duty");
+  refused({.retry = {.max_attempts = 0}}, "RetryPolicy::max_attempts");
+  CHECK(thrown_by([&] { purge_of(db, 1h, {.consumer = std::string(65, 'c')}); }) == "invalid_key");
+}
+
+TEST_CASE("an open transaction is refused and left as it is") {
+  const OldRows db;
+  db.add("svc", 1, 25h);
+  const auto session = db.session();
+  session->begin();
+  *session << "update txinbox_consumed_message set message_id = 'mine'";
+  CHECK(thrown_by([&] { purge(*session, 1h); }) == "transaction_open");
+  session->commit();
+  CHECK(db.number("select count(*) from txinbox_consumed_message where message_id = 'mine'") == 1);
+}
+
+TEST_CASE("a purge leaves the session's settings and no transaction") {
+  const OldRows db;
+  for (const bool autocommit : {true, false}) {
+    if (!autocommit && !on_mysql()) continue;
+    db.add("svc", 150, 25h);
+    const auto session = db.session();
+    if (!autocommit) *session << "set autocommit = 0";
+    const std::string before = db.settings_of(*session);
+    CHECK(purge(*session, 1h) == 150);
+    CHECK(db.settings_of(*session) == before);
+    CHECK(db.claims() == 0);
+    session->begin();  // which SQLite refuses inside a transaction
+    session->rollback();
+  }
+}
+
+TEST_CASE("without the tables, a purge says so") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  CHECK(thrown_by([&] { purge(*db.session(), 1h); }) == "schema_missing");
+}
+
+}  // namespace
+}  // namespace txinbox::test
