@@ -16,6 +16,7 @@
 #include <txinbox/message.hpp>
 #include <txinbox/metrics.hpp>
 #include <txinbox/pool.hpp>
+#include <txinbox/purger.hpp>
 #include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>

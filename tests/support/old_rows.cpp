@@ -42,6 +42,27 @@ void OldRows::add_at_once(const std::string& consumer, int count, Age age) const
   insert(consumer, count, ago(age), "consumed");
 }
 
+void OldRows::add_failed(const std::string& consumer, int count, Age age) const {
+  for (int i = 0; i < count; ++i) {
+    run("insert into txinbox_failed_message (consumer, business_key, attempts, first_error, first_failed_at, "
+        "last_error, "
+        "last_failed_at) values ('" +
+        consumer + "', 'f" + std::to_string(first_other_++) + "', 1, 'x', " + ago(age) + ", 'x', " + ago(age) + ")");
+  }
+}
+
+void OldRows::add_conflicts(const std::string& consumer, int count, Age age) const {
+  for (int i = 0; i < count; ++i) {
+    const std::string number = std::to_string(first_other_++);
+    const std::string hash = on_postgresql() ? "'\\x" + std::string(64 - number.size(), '0') + number + "'"
+                                             : "x'" + std::string(64 - number.size(), '0') + number + "'";
+    run("insert into txinbox_conflicting_message (consumer, business_key, content_hash, original_hash, reason, "
+        "deliveries, first_at, last_at) values ('" +
+        consumer + "', 'f" + number + "', " + hash + ", " + hash + ", 'consumed', 1, " + ago(age) + ", " + ago(age) +
+        ")");
+  }
+}
+
 std::string OldRows::ago(Age age) {
   const std::string seconds = std::to_string(age.count());
   if (on_postgresql()) return "now() - interval '" + seconds + " seconds'";

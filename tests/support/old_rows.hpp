@@ -18,6 +18,10 @@ class OldRows : public EffectDatabase {
   /// The same, all of one time.
   void add_at_once(const std::string& consumer, int count, Age age) const;
 
+  /// Failed and conflicting messages of the keys "f0", "f1" …, whose last delivery is as old.
+  void add_failed(const std::string& consumer, int count, Age age) const;
+  void add_conflicts(const std::string& consumer, int count, Age age) const;
+
   /// Makes all rows as old.
   void age_all(Age age) const { run("update txinbox_consumed_message set consumed_at = " + ago(age)); }
 
@@ -32,6 +36,7 @@ class OldRows : public EffectDatabase {
   void insert(const std::string& consumer, int count, const std::string& time, const std::string& state) const;
 
   mutable int first_ = 0;
+  mutable int first_other_ = 0;
 };
 
 }  // namespace txinbox::test

@@ -1,0 +1,89 @@
+// The purges of failed and of conflicting messages.
+
+#include <chrono>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/old_rows.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("old failures go, and young ones stay") {
+  const OldRows db;
+  db.add_failed("a", 120, 25h);
+  db.add_failed("b", 3, 25h);
+  db.add_failed("a", 4, 1h);
+  CHECK(purge_failed(*db.session(), 24h, {.consumer = "a", .batch_size = 10}) == 120);
+  CHECK(db.number("select count(*) from txinbox_failed_message") == 7);
+  CHECK(purge_failed(*db.session(), 24h) == 3);
+}
+
+TEST_CASE("a message that is parked or torn keeps its failure, and one that is anything else does not") {
+  const OldRows db;
+  db.add_failed("svc", 6, 25h);
+  const char* states[] = {"parked", "torn", "consumed", "consuming", "discarded"};
+  for (int i = 0; i < 5; ++i) {
+    db.add("svc", 1, 25h, states[i]);
+    const std::string is = std::to_string(i);
+    db.run("update txinbox_consumed_message set business_key = 'f" + is + "' where state = '" + states[i] + "'");
+  }
+  CHECK(purge_failed(*db.session(), 24h) == 4);
+  CHECK(db.text("select min(business_key) from txinbox_failed_message") == "f0");
+  CHECK(db.text("select max(business_key) from txinbox_failed_message") == "f1");
+  db.run("delete from txinbox_consumed_message");
+  CHECK(purge_failed(*db.session(), 24h) == 2);
+}
+
+TEST_CASE("the same key of another consumer keeps no failure") {
+  const OldRows db;
+  db.add_failed("svc", 1, 25h);
+  db.add("other", 1, 25h, "parked");
+  db.run("update txinbox_consumed_message set business_key = 'f0'");
+  CHECK(purge_failed(*db.session(), 24h) == 1);
+}
+
+TEST_CASE("traces of attempts that never ended go when they are old") {
+  const OldRows db;
+  db.add_failed("svc", 3, 25h);
+  db.run("update txinbox_failed_message set first_failed_at = null, last_failed_at = null, running_since = " +
+         OldRows::ago(25h) + " where business_key <> 'f2'");
+  db.run("update txinbox_failed_message set running_since = " + OldRows::ago(1h) + " where business_key = 'f1'");
+  CHECK(purge_failed(*db.session(), 24h) == 2);
+  CHECK(db.text("select business_key from txinbox_failed_message") == "f1");
+}
+
+TEST_CASE("old conflicts go by their last delivery, each content by itself") {
+  const OldRows db;
+  db.add_conflicts("a", 120, 25h);
+  db.add_conflicts("b", 3, 25h);
+  db.run("update txinbox_conflicting_message set last_at = " + OldRows::ago(1h) +
+         " where consumer = 'a' and business_key = 'f7'");
+  CHECK(purge_conflicts(*db.session(), 24h, {.consumer = "a", .batch_size = 10}) == 119);
+  CHECK(purge_conflicts(*db.session(), 24h) == 3);
+  CHECK(db.text("select business_key from txinbox_conflicting_message") == "f7");
+}
+
+TEST_CASE("two contents of one key are two rows to a purge") {
+  const OldRows db;
+  db.add_conflicts("svc", 2, 25h);
+  db.run("update txinbox_conflicting_message set business_key = 'same'");
+  CHECK(purge_conflicts(*db.session(), 24h, {.max_rows = 1}) == 1);
+  CHECK(db.number("select count(*) from txinbox_conflicting_message") == 1);
+}
+
+TEST_CASE("they leave consumed messages and the record of their purge alone") {
+  const OldRows db;
+  db.add("svc", 3, 25h);
+  CHECK(purge_failed(*db.session(), 24h) == 0);
+  CHECK(purge_conflicts(*db.session(), 24h) == 0);
+  CHECK(db.claims() == 3);
+  CHECK(db.number("select count(*) from txinbox_consumer") == 0);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,205 @@
+// The purge in the background.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/old_rows.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Whether it becomes true within some seconds.
+template <class F>
+bool soon(F&& f) {
+  const auto give_up = std::chrono::steady_clock::now() + 20s;
+  while (std::chrono::steady_clock::now() < give_up) {
+    if (f()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+PurgerOptions often(std::function<void(const Event&)> observer = {}) {
+  return {.interval = 20ms, .purge = {.observer = std::move(observer)}};
+}
+
+TEST_CASE("a purger removes what is old, again and again") {
+  const OldRows db;
+  Pool pool = db.pool(1);
+  const Purger purger(pool, 24h, often());
+  for (int i = 0; i < 3; ++i) {
+    db.add("svc", 10, 25h);
+    db.add("svc", 1, 1h);
+    CHECK(soon([&] { return db.claims_older_than(24h) == 0; }));
+  }
+  CHECK(db.claims() == 3);
+}
+
+TEST_CASE("a purger removes failures and conflicts when it is told how old") {
+  const OldRows db;
+  const auto failed = [&] { return db.number("select count(*) from txinbox_failed_message"); };
+  const auto conflicts = [&] { return db.number("select count(*) from txinbox_conflicting_message"); };
+  db.add_failed("svc", 3, 25h);
+  db.add_conflicts("svc", 3, 25h);
+  Pool pool = db.pool(1);
+  {
+    std::atomic<int> purges = 0;
+    const Purger purger(pool, 24h, often([&](const Event&) { ++purges; }));
+    db.add("svc", 1, 25h);
+    REQUIRE(soon([&] { return purges == 1; }));
+    db.add("svc", 1, 25h);  // what came after the first purge is over by then
+    REQUIRE(soon([&] { return purges == 2; }));
+    CHECK(failed() == 3);
+    CHECK(conflicts() == 3);
+  }
+  const Purger purger(pool, 24h, {.interval = 20ms, .failed_older_than = 24h, .conflicts_older_than = 24h});
+  CHECK(soon([&] { return failed() == 0 && conflicts() == 0; }));
+}
+
+TEST_CASE("its end waits for no interval, and its stop token ends it") {
+  const OldRows db;
+  Pool pool = db.pool(1);
+  const auto begin = std::chrono::steady_clock::now();
+  { const Purger purger(pool, 24h, {.interval = 24h}); }
+  std::stop_source stop;
+  Purger purger(pool, 24h, {.interval = 20ms, .purge = {.stop = stop.get_token()}});
+  stop.request_stop();
+  purger.request_stop();
+  // It is over now, or in the first batch of its life.
+  db.add("svc", 2, 25h);
+  std::this_thread::sleep_for(100ms);
+  const auto left = db.claims();
+  db.add("svc", 2, 25h);
+  std::this_thread::sleep_for(100ms);
+  CHECK(db.claims() == left + 2);
+  CHECK(std::chrono::steady_clock::now() - begin < 1h);
+}
+
+TEST_CASE("while a purger rests, consumers have the pool's only connection") {
+  const OldRows db;
+  db.add("old", 200, 25h);
+  Pool pool = open_pool(db.url(), {.connections = 1, .acquire_timeout = 5s});
+  std::atomic<int> batches = 0;
+  PurgerOptions options = often([&](const Event&) { ++batches; });
+  options.purge.batch_size = 1;
+  options.purge.duty = 1e-9;  // after the first batch it rests for longer than this test lasts
+  const Purger purger(pool, 24h, options);
+  REQUIRE(soon([&] { return batches == 1; }));
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume({.business_key = "1"}, add_effect).outcome == Outcome::consumed);
+  CHECK(batches == 1);
+}
+
+TEST_CASE("a purge that fails is told, and tried again") {
+  const OldRows db;
+  db.add("svc", 3, 25h);
+  db.run("alter table txinbox_consumer rename to txinbox_elsewhere");
+  Pool pool = db.pool(1);
+  std::atomic<int> failures = 0;
+  std::atomic<bool> told_well = true;
+  const Purger purger(pool, 24h, often([&](const Event& event) {
+                        if (event.type != EventType::failed) return;
+                        if (!event.error || event.error_class.empty()) told_well = false;
+                        ++failures;
+                        throw 1;  // dropped
+                      }));
+  CHECK(soon([&] { return failures >= 2; }));
+  CHECK(told_well);
+  CHECK(db.claims() == 3);
+  db.run("alter table txinbox_elsewhere rename to txinbox_consumer");
+  CHECK(soon([&] { return db.claims() == 0; }));
+}
+
+TEST_CASE("a purger outlives its pool object") {
+  const OldRows db;
+  auto pool = std::make_unique<Pool>(db.pool(1));
+  const Purger purger(*pool, 24h, often());
+  pool.reset();
+  db.add("svc", 3, 25h);
+  CHECK(soon([&] { return db.claims() == 0; }));
+}
+
+TEST_CASE("options of a purger that make no sense are refused") {
+  const OldRows db;
+  Pool pool = db.pool(1);
+  const auto thrown = [&](std::chrono::seconds older_than, const PurgerOptions& options) {
+    return thrown_by([&] { const Purger purger(pool, older_than, options); });
+  };
+  CHECK(thrown(0s, {}) == "invalid_argument");
+  CHECK(thrown(24h, {.interval = 0ms}) == "invalid_argument");
+  CHECK(thrown(24h, {.failed_older_than = -1s}) == "invalid_argument");
+  CHECK(thrown(24h, {.conflicts_older_than = -1s}) == "invalid_argument");
+  CHECK(thrown(24h, {.purge = {.batch_size = 0}}) == "invalid_argument");
+}
+
+/// A process with a purger, until it is told to end. Returns its exit status: 0 where nothing failed.
+int run_purger_process(const OldRows& db, int ready, int until) {
+  std::atomic<int> failures = 0;
+  Pool pool = db.pool(1);
+  {
+    const Purger purger(pool, 24h, often([&](const Event& event) { failures += event.type == EventType::failed; }));
+    char byte = 0;
+    if (write(ready, "x", 1) != 1 || read(until, &byte, 1) < 0) return 2;
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+TEST_CASE("purgers in several processes and threads do no harm to each other") {
+  const OldRows db;
+  constexpr int processes = 3;
+  int ready[2];
+  int until[2];
+  REQUIRE(pipe(ready) == 0);
+  REQUIRE(pipe(until) == 0);
+  db.disconnect();
+  pid_t children[processes];
+  for (pid_t& child : children) {
+    child = fork();
+    if (child == 0) {
+      close(until[1]);
+      _exit(run_purger_process(db, ready[1], until[0]));
+    }
+  }
+  for (int i = 0; i < processes; ++i) {
+    char byte = 0;
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+  }
+  Pool pool = db.pool(2);
+  std::atomic<int> failures = 0;
+  const auto observer = [&](const Event& event) { failures += event.type == EventType::failed; };
+  {
+    const Purger one(pool, 24h, often(observer));
+    const Purger two(pool, 24h, often(observer));
+    for (int i = 0; i < 5; ++i) {
+      db.add("svc", 400, 25h);
+      CHECK(soon([&] { return db.claims() == 0; }));
+    }
+  }
+  close(until[1]);
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  for (const int fd : {ready[0], ready[1], until[0]}) close(fd);
+  CHECK(failures == 0);
+  CHECK(db.number("select purged from txinbox_consumer") == 2'000);
+}
+
+}  // namespace
+}  // namespace txinbox::test
