@@ -19,5 +19,6 @@ void add_consume(CLI::App& app, Run& run);
 void add_status(CLI::App& app, Run& run);
 void add_show(CLI::App& app, Run& run);
 void add_forget(CLI::App& app, Run& run);
+void add_purge(CLI::App& app, Run& run);
 
 }  // namespace txinbox::cli

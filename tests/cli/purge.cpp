@@ -1,0 +1,100 @@
+#include <chrono>
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "support/old_rows.hpp"
+
+using namespace txinbox::test;
+using namespace std::chrono_literals;
+
+TEST_CASE("purge removes what is older, says how many, and keeps the rest") {
+  const OldRows db;
+  db.add("svc", 1'234, 8 * 24h);
+  db.add("svc", 5, 6 * 24h);
+  const Ended first = run({"purge", "--older-than", "7d"}, db.url());
+  CHECK(first.status == 0);
+  CHECK(first.out == "purged consumed 1,234\n");
+  CHECK(first.err.empty());
+  CHECK(db.claims() == 5);
+  const Ended second = run({"purge", "--older-than", "7d"}, db.url());
+  CHECK(second.status == 0);
+  CHECK(second.out == "purged consumed 0\n");
+}
+
+TEST_CASE("purge keeps to the consumer and the rows that it is told") {
+  const OldRows db;
+  db.add("a", 30, 48h);
+  db.add("b", 30, 48h);
+  const auto json = nlohmann::json::parse(
+      run({"purge", "--older-than", "24h", "--consumer", "a", "--batch-size", "7", "--max-rows", "20", "--json"},
+          db.url())
+          .out);
+  CHECK(json.at("consumed") == 20);
+  CHECK(json.at("stopped") == false);
+  CHECK(db.claims_of("a") == 10);
+  CHECK(db.claims_of("b") == 30);
+}
+
+TEST_CASE("purge --failed and --conflicts leave what was consumed") {
+  const OldRows db;
+  db.add("svc", 3, 48h);
+  db.add_failed("svc", 4, 48h);
+  db.add_conflicts("svc", 5, 48h);
+  const Ended both = run({"purge", "--older-than", "1h", "--failed", "--conflicts"}, db.url());
+  CHECK(both.status == 0);
+  CHECK(both.out == "purged failed 4, conflicts 5\n");
+  CHECK(db.claims() == 3);
+}
+
+TEST_CASE("purge asks how old, and takes no nonsense") {
+  const OldRows db;
+  db.add("svc", 3, 48h);
+  for (const Command::Arguments& arguments : {
+           Command::Arguments{"purge"},
+           {"purge", "--older-than", ""},
+           {"purge", "--older-than", "7"},
+           {"purge", "--older-than", "0s"},
+           {"purge", "--older-than", "999ms"},
+           {"purge", "--older-than", "-7d"},
+           {"purge", "--older-than", "100000d"},
+           {"purge", "--older-than", "7d", "--batch-size", "0"},
+           {"purge", "--older-than", "7d", "--batch-size", "10001"},
+           {"purge", "--older-than", "7d", "--max-rows", "0"},
+           {"purge", "--older-than", "7d", "--max-time", "0s"},
+           {"purge", "--older-than", "7d", "--max-time", "soon"},
+           {"purge", "--older-than", "7d", "--consumer", std::string(65, 'c')},
+       }) {
+    const Ended ended = run(arguments, db.url());
+    CAPTURE(ended.err);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.starts_with("txinbox: "));
+    CHECK(ended.status == 2);
+  }
+  CHECK(db.claims() == 3);
+}
+
+TEST_CASE("purge without tables is status 3") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  CHECK(run({"purge", "--older-than", "7d"}, db.url()).status == 3);
+}
+
+TEST_CASE("a signal lets purge finish its batch and say what went") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const OldRows db;
+    db.add("svc", 20'000, 48h);
+    Command command({"purge", "--older-than", "24h", "--batch-size", "2", "--json"}, db.url());
+    while (db.claims() == 20'000) {
+    }
+    command.signal(signal);
+    const Ended ended = command.wait();
+    CHECK(ended.status == 4);
+    const auto json = nlohmann::json::parse(ended.out);
+    CHECK(json.at("stopped") == true);
+    CHECK(json.at("consumed").get<long long>() == 20'000 - db.claims());
+    CHECK(db.claims() > 0);
+  }
+}
