@@ -103,7 +103,7 @@ bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
       if (is_fatal_to_session(std::current_exception())) session.discard();
       throw;
     }
-    time = Clock::now() - begin;
+    time = Clock::now() - begin - reply.waited;
   } catch (const Error& error) {
     if (is_stopped(error)) return false;
     if (!may_run_again(std::current_exception())) throw;
@@ -154,16 +154,13 @@ void PurgeRun::record() {
   const std::string update =
       fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
                   older_than_.count(), removed_, dialect.now(), consumer);
-  for (;;) {
-    try {
-      if (backend.change(update) > 0) return;
-      backend.change(fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})",
-                                 table, consumer, older_than_.count(), removed_, dialect.now()));
-      return;
-    } catch (const soci::soci_error& error) {
-      // Another has inserted it meanwhile: it is there to be updated.
-      if (backend::classify(error) != backend::ErrorClass::duplicate_key) throw;
-    }
+  if (backend.change(update) > 0) return;
+  try {
+    backend.change(fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table,
+                               consumer, older_than_.count(), removed_, dialect.now()));
+  } catch (const soci::soci_error&) {
+    // Another may have inserted it meanwhile. SQLite does not tell a duplicate key by its code alone.
+    if (is_fatal_to_session(std::current_exception()) || backend.change(update) == 0) throw;
   }
 }
 

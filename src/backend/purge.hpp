@@ -40,9 +40,10 @@ struct PurgeBatch {
 
 struct PurgeReply {
   std::size_t removed = 0;
-  std::size_t chosen = 0;  ///< Matched. Those that were not removed are locked, or have changed meanwhile.
-  bool end = false;        ///< There are no older rows behind it.
-  std::string reached;     ///< SQL: what is behind it.
+  std::size_t chosen = 0;              ///< Matched. Those that were not removed are locked, or have changed meanwhile.
+  bool end = false;                    ///< There are no older rows behind it.
+  std::string reached;                 ///< SQL: what is behind it.
+  std::chrono::nanoseconds waited{0};  ///< Not worked.
 };
 
 /// A row that was looked at.

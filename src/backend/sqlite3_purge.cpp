@@ -10,7 +10,7 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 PurgeReply Sqlite3Session::purge_some(const PurgeBatch& batch) {
   std::vector<PurgeCandidate> candidates = look_for_old(batch);
   PurgeReply reply = choose(dialect(), batch, candidates);
-  if (!candidates.empty()) reply.removed = remove_old(batch, candidates);
+  if (!candidates.empty()) reply.removed = remove_old(batch, candidates, reply.waited);
   return reply;
 }
 
@@ -28,7 +28,8 @@ std::vector<PurgeCandidate> Sqlite3Session::look_for_old(const PurgeBatch& batch
   return candidates;
 }
 
-std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vector<PurgeCandidate>& candidates) {
+std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vector<PurgeCandidate>& candidates,
+                                       std::chrono::nanoseconds& waited) {
   const PurgeTarget& target = batch.target;
   std::string sql =
       fmt::format("DELETE FROM {} WHERE {}", dialect().table(target.table), removal_condition(dialect(), batch));
@@ -38,9 +39,11 @@ std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vecto
   Sqlite3Statement remove(db, sql);
   Sqlite3Statement undo(db, "ROLLBACK");  // there may be no memory for it later
   std::size_t removed = 0;
+  const auto asked = std::chrono::steady_clock::now();
   enter_queue(db);
   const EndTurn end_turn{turn_};
-  Sqlite3Statement(db, sqlite3_begin).run();
+  begin_immediate(db);
+  waited = std::chrono::steady_clock::now() - asked;
   try {
     for (const PurgeCandidate& each : candidates) {
       for (std::size_t i = 0; i < target.key.size(); ++i) {

@@ -105,6 +105,7 @@ class Sqlite3Session final : public Session {
   void release_statements() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
   void enter_queue(::sqlite3*);
+  void begin_immediate(::sqlite3*);
   void open_guarded(::sqlite3*);
   void restore() noexcept;
   bool guard_is_there(::sqlite3*) noexcept;
@@ -112,7 +113,7 @@ class Sqlite3Session final : public Session {
   bool try_roll_back() noexcept;
   bool confirm(::sqlite3*);
   std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
-  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
+  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);
   bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 

@@ -1,5 +1,6 @@
 // The guarded transaction on SQLite.
 
+#include <thread>
 #include <utility>
 
 #include "backend/sqlite3_session.hpp"
@@ -61,9 +62,28 @@ void Sqlite3Session::begin() {
   }
 }
 
+/// SQLite's own waiters soon look for the lock ten times a second only. A writer in another process that
+/// leaves it free for some microseconds between its transactions would starve them for many seconds, and
+/// this one is first of a queue. A time-out of zero may stand for a handler of the caller's.
+void Sqlite3Session::begin_immediate(::sqlite3* db) {
+  const std::chrono::milliseconds timeout = busy_timeout(db);
+  const auto begin = statement(begin_, sqlite3_begin);
+  if (timeout <= std::chrono::milliseconds::zero()) return begin->run();
+
+  const auto give_up = std::chrono::steady_clock::now() + timeout;
+  sqlite3_busy_timeout(db, 0);
+  int result = begin->try_run();
+  while ((result & 0xFF) == SQLITE_BUSY && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    result = begin->try_run();
+  }
+  sqlite3_busy_timeout(db, static_cast<int>(timeout.count()));
+  if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
+}
+
 void Sqlite3Session::open_guarded(::sqlite3* db) {
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
-  statement(begin_, sqlite3_begin)->run();
+  begin_immediate(db);
   left_open_ = false;
   try {
     if (pooled_) {
