@@ -1,6 +1,8 @@
 // A purge on MariaDB and MySQL. It looks for the rows by plain reads, takes the locks that nobody else holds,
 // and removes what it has locked: so it waits for no row, and can be part of no deadlock.
 
+#include <mysqld_error.h>
+
 #include <fmt/format.h>
 
 #include "backend/mysql_session.hpp"
@@ -23,6 +25,17 @@ std::vector<std::string> key_in(const MysqlRow& row, const PurgeTarget& target) 
   std::vector<std::string> key;
   for (std::size_t i = 0; i < target.key.size(); ++i) key.push_back(detail::from_hex(row[i].value_or("")));
   return key;
+}
+
+/// The one row of a unique key, which is looked up before anything else is considered.
+std::string is_key(const PurgeTarget& target, const std::vector<std::string>& key, const Dialect& dialect) {
+  std::string condition;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const auto& [column, is_text] = target.key[i];
+    condition +=
+        fmt::format("{}{} = {}", i == 0 ? "" : " AND ", column, is_text ? dialect.text(key[i]) : dialect.bytes(key[i]));
+  }
+  return condition;
 }
 
 /// Ranges of the primary key, one for each row. MariaDB makes a join of an IN with very many values.
@@ -76,18 +89,42 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
                         skips_locked(db) ? "SKIP LOCKED" : "NOWAIT"));
     keys.clear();
     for (const MysqlRow& row : locked) keys.push_back(key_in(row, target));
-    std::size_t removed = 0;
-    if (!keys.empty()) {
-      // In the form for several tables, which takes the hint.
-      exec(db, fmt::format("DELETE {0} FROM {0} {1} WHERE {2}", table, by_key, is_one_of(target, keys, dialect())));
-      removed = static_cast<std::size_t>(mysql_affected_rows(db));
-    }
+    const std::size_t removed = keys.empty() ? 0 : remove_locked(batch, table, keys);
     exec(db, "COMMIT");
     return removed;
   } catch (...) {
     try_exec(db, "ROLLBACK");
     throw;
   }
+}
+
+/// Removes rows whose locks are held. In a small table the optimizer may look at all of its rows for that,
+/// whatever the hint says; and an entry of the other index can be locked by a reader that found there all that
+/// it asked for. So it must not wait here either, and goes from row to row when it would have to.
+std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
+                                        const std::vector<std::vector<std::string>>& keys) {
+  MYSQL* db = connection();
+  const auto no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
+                                   : "DELETE /*+ SET_VAR(innodb_lock_wait_timeout = 1) */";
+  const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
+  // In the form for several tables, which takes the hint.
+  unsigned error = try_exec(db, fmt::format("{} {} FROM {} {} WHERE {}", no_wait, table, table, by_key,
+                                            is_one_of(batch.target, keys, dialect())));
+  if (error == 0) return static_cast<std::size_t>(mysql_affected_rows(db));
+  if (!is_locked(error)) throw_mysql_error(db);
+
+  std::size_t removed = 0;
+  for (const auto& key : keys) {
+    // With innodb_rollback_on_timeout the locks are gone.
+    error = try_exec(db, fmt::format("{} {} FROM {} WHERE {} AND {}", no_wait, table, table,
+                                     is_key(batch.target, key, dialect()), removal_condition(dialect(), batch)));
+    if (error == 0) {
+      removed += static_cast<std::size_t>(mysql_affected_rows(db));
+    } else if (!is_locked(error)) {
+      throw_mysql_error(db);
+    }
+  }
+  return removed;
 }
 
 /// MariaDB 10.5 cannot: there, one row that another holds keeps the batch from its work, as a lock time-out.

@@ -73,6 +73,8 @@ class MysqlSession final : public Session {
   bool runs_on_savepoint(const std::string& sql);
   CommitStatus commit_in_one_statement(MYSQL*, std::span<const StoredResult>);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
+  std::size_t remove_locked(const PurgeBatch&, const std::string& table,
+                            const std::vector<std::vector<std::string>>& keys);
   bool skips_locked(MYSQL*) const;
   bool change_own_claim(const std::string& statement, const ClaimRow&);
   bool restore(MYSQL*) noexcept;

@@ -1,5 +1,6 @@
 // The tables of least privileges in docs/migrations.md, tried with users that have just those.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/old_rows.hpp"
 #include "support/schema_tools.hpp"
 #include "support/test_user.hpp"
 
@@ -64,6 +66,25 @@ TEST_CASE("the service needs no less than its table says" * doctest::skip(databa
         (void)consumer.consume({.business_key = "1"}, [](soci::session&, Delivery& delivery) { delivery.store("r"); }));
     CHECK(db.number("select count(*) from txinbox_consumed_message") == 0);
   }
+}
+
+TEST_CASE("a purge needs DELETE besides, and no more" * doctest::skip(database() == "sqlite3")) {
+  const std::chrono::hours old(24);
+  const OldRows db;
+  db.add("svc", 2, std::chrono::hours(25));
+  db.add_failed("svc", 2, std::chrono::hours(25));
+  db.add_conflicts("svc", 2, std::chrono::hours(25));
+  const User user(db);
+  grant_service(user, db);
+  Pool pool = user.pool();
+  CHECK_THROWS_AS(purge(pool.acquire(), old), soci::soci_error);
+  CHECK_THROWS_AS(purge_conflicts(pool.acquire(), old), soci::soci_error);
+  CHECK(db.claims() == 2);
+  CHECK(purge_failed(pool.acquire(), old) == 2);  // of those the service may remove what is settled
+  user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");
+  user.grant("delete on " + schema_of(db) + ".txinbox_conflicting_message");
+  CHECK(purge(pool.acquire(), old) == 2);
+  CHECK(purge_conflicts(pool.acquire(), old) == 2);
 }
 
 TEST_CASE("the migration needs no more than its table says, and the service can use its tables" *

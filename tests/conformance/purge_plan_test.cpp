@@ -1,0 +1,66 @@
+// How the databases find old rows: by the index on the time, however many young ones there are.
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "backend/backend.hpp"
+#include "backend/query.hpp"
+#include "purge_target.hpp"
+#include "support/old_rows.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How many rows the server has read for this session since it was asked last. MariaDB and MySQL only.
+long long rows_read(soci::session& sql) {
+  long long read = 0;
+  for (const auto& row : backend::query(sql, "show session status like 'Handler_read%'", 2)) {
+    read += backend::number_in(row[1].value_or(""));
+  }
+  sql << "flush status";
+  return read;
+}
+
+TEST_CASE("a purge reads the rows that it removes and few others" * doctest::skip(!on_mysql())) {
+  const OldRows db;
+  db.add("svc", 20'000, 1h);
+  db.add("svc", 60, 25h);
+  db.run("analyze table txinbox_consumed_message");
+  const auto sql = db.session();
+  CHECK(purge(*sql, 24h) == 60);  // verified now, which reads the catalog
+  db.add("svc", 60, 25h);
+  CHECK(purge(*sql, 24h) == 60);
+  rows_read(*sql);
+  db.add("svc", 60, 25h);
+  CHECK(purge(*sql, 24h) == 60);
+  CHECK(rows_read(*sql) < 5'000);
+}
+
+TEST_CASE("old rows are found in order by an index, behind where the last batch ended" * doctest::skip(!on_sqlite3())) {
+  const OldRows db;
+  const auto sql = db.session();
+  const auto dialect = backend::database_of(*sql).dialect("");
+  for (const auto purge : {detail::Purge::consumed, detail::Purge::failed, detail::Purge::conflicts}) {
+    const auto target = detail::purge_targets(purge, *dialect, "svc").front();
+    const backend::PurgeBatch batch{
+        .target = target, .older_than = 24h, .limit = 10, .window = 10, .after = fmt::format("{} >= 'x'", target.time)};
+    std::string plan;
+    for (const auto& row : backend::query(
+             *sql, "explain query plan " + backend::look_sql(*dialect, batch, std::string(target.time)), 4)) {
+      plan += row[3].value_or("") + "\n";
+    }
+    CAPTURE(plan);
+    CHECK(plan.find(fmt::format("INDEX {}_{} ", target.table, target.time)) != std::string::npos);
+    CHECK(plan.find("TEMP B-TREE") == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test
