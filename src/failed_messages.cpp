@@ -33,16 +33,15 @@ std::string state_condition(const std::optional<FailedState>& state) {
 }
 
 std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
-  std::string condition = "f.attempts > 0 AND " + state_condition(filter.state);
+  // A retry that was interrupted leaves a parked row whose count is zero.
+  std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state);
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
   return condition;
 }
 
-std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
-  if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
-  if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
+std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
@@ -71,6 +70,40 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
     if (row[12]) message.payload = detail::from_hex(*row[12]);
   }
   return found;
+}
+
+/// A row that is parked, torn or discarded although no failure was counted: of before there were counts, or
+/// whose counting failed. Only by its key: nothing else finds it without reading the whole table.
+std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
+  const backend::Dialect& sql = session.dialect();
+  std::string condition = state_condition(filter.state);
+  if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
+  std::vector<FailedMessage> found;
+  for (backend::Row& row : session.read(
+           fmt::format(
+               "SELECT c.message_id, c.state, {}, {} FROM {} c WHERE c.consumer = {} AND c.business_key = {} AND "
+               "c.state IN ('parked', 'torn', 'discarded') AND {} LIMIT {}",
+               sql.utc_text("c.consumed_at"), sql.milliseconds_since("c.consumed_at"),
+               sql.table(backend::consumed_message_table), sql.text(filter.consumer), sql.text(filter.business_key),
+               condition, filter.limit),
+           4)) {
+    FailedMessage& message = found.emplace_back();
+    message.consumer = filter.consumer;
+    message.business_key = filter.business_key;
+    message.message_id = row[0].value_or("");
+    message.state = state_of(row[1]);
+    message.first_failed_at = message.last_failed_at = row[2].value_or("");
+    message.age = std::chrono::seconds(backend::number_in(row[3].value_or("")) / 1000);
+  }
+  return found;
+}
+
+std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
+  if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
+  if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
+  std::vector<FailedMessage> found = read_counted(session, filter);
+  const bool one = !filter.consumer.empty() && !filter.business_key.empty();
+  return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
 std::string key_condition(const FailedMessage& message, const backend::Dialect& sql) {

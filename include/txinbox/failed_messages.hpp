@@ -53,7 +53,9 @@ struct FailedFilter {
   bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.
 };
 
-/// The messages that failed and are not consumed by now, the latest failure first.
+/// The messages that failed and are not consumed by now, the latest failure first. With `consumer` and
+/// `business_key` also one that was parked or torn although no failure was counted (zero `attempts`): by hand,
+/// or by a txinbox that did not count yet.
 ///
 /// Transaction: none may be open.
 /// Limits:      reads `txinbox_failed_message`, of which purge_failed keeps the size.
