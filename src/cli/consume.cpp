@@ -1,5 +1,6 @@
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -87,8 +88,10 @@ int run_consume(const ConsumeOptions& options) {
     messages.emplace(options, script, dialect, longest_statement(connection.session(), database));
     check_sql(connection.session(), script, dialect);
   }
-  TxConsumer consumer(pool, options.consumer, {.stop = signals.token()});
-  return ConsumeRun(options, script, *messages, consumer, signals).run(input.fd());
+  ParkedWatch parked;
+  TxConsumer consumer(pool, options.consumer,
+                      {.stop = signals.token(), .observer = std::ref(parked), .max_attempts = options.max_attempts});
+  return ConsumeRun(options, script, *messages, consumer, parked, signals).run(input.fd());
 }
 
 }  // namespace
@@ -128,6 +131,14 @@ void add_consume(CLI::App& app, Run& run) {
       ->type_name("N")
       ->capture_default_str()
       ->check(CLI::Range(std::size_t{1}, max_batch, "from 1 to 10000"));
+  command
+      ->add_option("--max-attempts", options->max_attempts,
+                   "After how many failed deliveries a message is parked and does not run again; 0: never")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000'000, "from 0 to 1000000000"));
+  command->add_flag("--keep-payload", options->keep_payload,
+                    "Keep the line of a message that fails, for txinbox failed list --payload");
   command->add_flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
   command->add_flag("--json", options->json, "Print a JSON object for each message after its commit");
   command->add_flag("--verbose", options->verbose,

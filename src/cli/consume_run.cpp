@@ -114,6 +114,7 @@ ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
 void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results) {
   const auto at = results.begin() + static_cast<std::ptrdiff_t>(range.begin);
   handler.begin(range.begin, range.end);
+  parked_.clear();
   try {
     auto some = consumer_.consume_batch(std::span(batch.messages).subspan(range.begin, range.end - range.begin),
                                         std::ref(handler), options_.stop_on_error ? OnFailure::stop : OnFailure::skip);
@@ -137,7 +138,7 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
       return after_failure();
     case Outcome::parked:
       report_.ended(line, key, result.outcome,
-                    "parked: an earlier run was given up, or ended its transaction itself; see txinbox show");
+                    "parked: an earlier run was given up, or ended its transaction itself; see txinbox failed list");
       return after_failure();
     case Outcome::in_progress:
     case Outcome::not_run:
@@ -148,6 +149,7 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   }
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
+  if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
   const Next next = tell_failed(line, key, is(ErrorCode::invalid_key, result.error) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;

@@ -8,21 +8,24 @@
 
 #include "batch_reader.hpp"
 #include "consume_options.hpp"
+#include "parked_watch.hpp"
 #include "report.hpp"
 #include "script_handler.hpp"
 #include "stop_signals.hpp"
 
 namespace txinbox::cli {
 
-/// Consumes batch after batch and tells how each of their lines ended.
+/// Consumes batch after batch and tells how each of their lines ended. `parked` is what the consumer's observer
+/// notes.
 class ConsumeRun {
  public:
   ConsumeRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, TxConsumer& consumer,
-             StopSignals& signals)
+             ParkedWatch& parked, StopSignals& signals)
       : options_(options),
         script_(script),
         messages_(messages),
         consumer_(consumer),
+        parked_(parked),
         signals_(signals),
         report_(options.json) {}
 
@@ -49,6 +52,7 @@ class ConsumeRun {
   const Script& script_;
   const MessageReader& messages_;
   TxConsumer& consumer_;
+  ParkedWatch& parked_;
   StopSignals& signals_;
   Report report_;
 };

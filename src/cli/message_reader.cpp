@@ -11,6 +11,7 @@ MessageReader::MessageReader(const ConsumeOptions& options, const Script& script
       script_(script),
       binder_(script, options.binds),
       dialect_(dialect),
+      keep_payload_(options.keep_payload),
       longest_statement_(longest_statement) {
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
   for (const auto& pointer : options.content) content_.add(pointer);
@@ -26,6 +27,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
     if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
   }
   message.content = content_.content(root);
+  if (keep_payload_) message.payload = line;
   values = binder_.bind(root, line, dialect_);
   check_size(script_, values, dialect_, longest_statement_);
 }

@@ -33,6 +33,7 @@ class MessageReader {
   const Script& script_;
   Binder binder_;
   Dialect dialect_;
+  bool keep_payload_;
   std::size_t longest_statement_;
 };
 

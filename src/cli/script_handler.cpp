@@ -1,7 +1,6 @@
 #include "script_handler.hpp"
 
-#include <stdexcept>
-
+#include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "prepared_script.hpp"
@@ -9,9 +8,10 @@
 namespace txinbox::cli {
 namespace {
 
-class HeldBack : public std::runtime_error {
+// `stopped`: no failure of the message, which is not counted.
+class HeldBack : public Error {
  public:
-  HeldBack() : std::runtime_error("a message before this one has to be settled first") {}
+  HeldBack() : Error(ErrorCode::stopped, "a message before this one has to be settled first") {}
 };
 
 }  // namespace
