@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   add_show(app, run);
   add_forget(app, run);
   add_purge(app, run);
+  add_failed(app, run);
   if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
     message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
     return exit_usage;

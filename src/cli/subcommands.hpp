@@ -20,5 +20,6 @@ void add_status(CLI::App& app, Run& run);
 void add_show(CLI::App& app, Run& run);
 void add_forget(CLI::App& app, Run& run);
 void add_purge(CLI::App& app, Run& run);
+void add_failed(CLI::App& app, Run& run);
 
 }  // namespace txinbox::cli

@@ -1,0 +1,32 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "failed_change.hpp"
+#include "failed_list.hpp"
+#include "failed_options.hpp"
+#include "subcommands.hpp"
+
+namespace txinbox::cli {
+
+void add_failed(CLI::App& app, Run& run) {
+  auto* failed = app.add_subcommand("failed", "List the messages that failed, let them run again, or give them up");
+  failed->require_subcommand(1);
+
+  auto listed = std::make_shared<FailedOptions>();
+  auto* list = failed->add_subcommand("list", "The messages that failed and are not consumed, the latest first");
+  listed->add_list_to(*list);
+  list->callback([listed, &run] { run = [listed] { return run_failed_list(*listed); }; });
+
+  auto retried = std::make_shared<FailedOptions>();
+  auto* retry = failed->add_subcommand("retry", "Let the next delivery of a parked or failing message run");
+  retried->add_change_to(*retry, {"parked", "failing"});
+  retry->callback([retried, &run] { run = [retried] { return run_failed_retry(*retried); }; });
+
+  auto discarded = std::make_shared<FailedOptions>();
+  auto* discard = failed->add_subcommand("discard", "Give a message up for good: later deliveries do not run");
+  discarded->add_change_to(*discard, {"parked", "torn", "failing"});
+  discard->callback([discarded, &run] { run = [discarded] { return run_failed_discard(*discarded); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,105 @@
+#include "failed_list.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "age.hpp"
+#include "base64.hpp"
+#include "exit_status.hpp"
+#include "open_database.hpp"
+#include "output.hpp"
+#include "table.hpp"
+#include "usage_error.hpp"
+#include "utf8.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+/// Since the first failure; as the last one where that is not told.
+std::chrono::seconds first_age(const FailedMessage& failed) {
+  return failed.age + time_between(failed.first_failed_at, failed.last_failed_at).value_or(std::chrono::seconds(0));
+}
+
+void add_payload(nlohmann::ordered_json& json, const FailedMessage& failed) {
+  json["payload"] = nullptr;
+  if (!failed.payload) return;
+  if (find_invalid_utf8(*failed.payload) == std::string::npos) {
+    json["payload"] = *failed.payload;
+  } else {
+    json["payload_base64"] = base64(*failed.payload);
+  }
+}
+
+int print_payload(Output& output, const FailedMessage& failed) {
+  if (!failed.payload) {
+    message(
+        "txinbox: no payload of this message was kept: Message::payload, or txinbox consume --keep-payload, keeps it");
+    return exit_found;
+  }
+  output.lines(*failed.payload);
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+std::string failed_table(const std::vector<FailedMessage>& messages) {
+  std::vector<std::vector<std::string>> rows{
+      {"CONSUMER", "BUSINESS KEY", "STATE", "ATTEMPTS", "FIRST", "FIRST ERROR", "LAST", "LAST ERROR"}};
+  for (const auto& failed : messages) {
+    rows.push_back({failed.consumer, failed.business_key, std::string(to_string(failed.state)),
+                    std::to_string(failed.attempts), human_age(first_age(failed)), failed.first_error,
+                    human_age(failed.age), failed.last_error});
+  }
+  return format_table(rows, {false, false, false, true, true, false, true});
+}
+
+std::string failed_json(const std::vector<FailedMessage>& messages, bool payloads) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& failed : messages) {
+    list.push_back({{"consumer", failed.consumer},
+                    {"business_key", failed.business_key},
+                    {"message_id", failed.message_id},
+                    {"state", to_string(failed.state)},
+                    {"attempts", failed.attempts},
+                    {"deaths", failed.deaths},
+                    {"first_error", failed.first_error},
+                    {"first_failed_at", failed.first_failed_at},
+                    {"last_error", failed.last_error},
+                    {"last_failed_at", failed.last_failed_at},
+                    {"age_seconds", failed.age.count()},
+                    {"error_text", failed.error_text}});
+    if (payloads) add_payload(list.back(), failed);
+  }
+  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+int run_failed_list(const FailedOptions& options) {
+  if (options.payload && (options.key.empty() || options.consumer.empty())) {
+    throw UsageError("failed list: --payload is for one message: say which, with --consumer NAME BUSINESS_KEY");
+  }
+  auto pool = open_database(options.database);
+  auto connection = pool.acquire();
+  FailedFilter filter = options.filter();
+  ++filter.limit;  // to know of more
+  auto failed = list_failed(connection.session(), filter);
+  const bool more = failed.size() > options.limit;
+  if (more) failed.pop_back();
+
+  Output output;
+  if (failed.empty() && !options.key.empty()) {
+    if (options.json) output.line("[]");
+    message(
+        "txinbox: no failed message of this business key is chosen; one that was consumed since is not listed, one "
+        "that "
+        "was discarded with --state discarded");
+    return exit_found;
+  }
+  if (options.payload && !options.json) return print_payload(output, failed.front());
+  output.line(options.json     ? failed_json(failed, options.payload)
+              : failed.empty() ? "nothing found"
+                               : failed_table(failed));
+  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.limit));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace txinbox::cli
