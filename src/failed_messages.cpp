@@ -141,7 +141,7 @@ std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(bac
   const detail::InboxSession session(sql);
   filter.payloads = false;
   std::size_t changed = 0;
-  for (const FailedMessage& message : read(*session, filter)) changed += change(*session, message) ? 1 : 0;
+  for (const FailedMessage& message : read(*session, filter)) changed += change(*session, message) ? 1U : 0U;
   return changed;
 }
 
