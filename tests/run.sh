@@ -20,7 +20,8 @@
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
 # starts the servers and ends them. A run of everything, which --database and --test limit, also lets a
 # storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
-# (clang-format), lints (clang-tidy) and fuzzes (tests/fuzz.sh) besides.
+# (clang-format) and lints (clang-tidy) besides. What fuzzing has found is tried in every run; --long tries
+# more (tests/fuzz.sh), in a build of its own.
 #
 # If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user who may
 # do everything), the tests run there as well.
@@ -170,11 +171,6 @@ if [ -n "$everything" ]; then
   cat "$log"
 fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }
-
-if [ -n "$all" ]; then
-  step "Fuzz"
-  "$root/tests/fuzz.sh" --jobs "$jobs"
-fi
 
 if [ -n "$long" ]; then
   for each in "${long_steps[@]}"; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
-# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS LEASE_CONSUMER
 #        (the programs)
 set -eu
 
@@ -35,3 +35,8 @@ rm -f orders.db
 
 "$6" | grep -qx 'txinbox_messages_total{consumer="order-service",outcome="already_consumed"} 1' ||
   fail "metrics does not count its duplicate"
+rm -f orders.db
+
+outcomes=$("$7" | tr '\n' ' ')
+[ "$outcomes" = "consumed: receipt for charge123 already_consumed: receipt for charge123 " ] ||
+  fail "lease_consumer says: $outcomes"

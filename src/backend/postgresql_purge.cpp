@@ -39,7 +39,9 @@ PurgeReply PostgresqlSession::purge_some(const PurgeBatch& batch) {
   PGconn* pg = connection();
   const auto result = exec(pg, postgresql_purge_sql(dialect(), batch, PQserverVersion(pg)));
   const auto number = [&](int column) { return static_cast<std::size_t>(number_in(field(result, 0, column))); };
-  PurgeReply reply{.removed = number(0), .chosen = number(1)};
+  PurgeReply reply;
+  reply.removed = number(0);
+  reply.chosen = number(1);
   const std::size_t looked = number(2);
   if (looked > 0) {
     reply.reached =
