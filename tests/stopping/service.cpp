@@ -1,0 +1,76 @@
+// A service as docs/stopping.md says: SIGTERM sets a stop token, the threads end by themselves, and what they
+// used is destroyed behind them.
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include <txinbox/txinbox.hpp>
+
+#include "stopping/workers.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace txinbox::test;
+
+/// Runs as long as the service is not told to stop.
+void serve(const char* url, const std::stop_token& stop, Teller& teller) {
+  txinbox::Pool pool = txinbox::open_pool(url, {.connections = 10});
+  txinbox::Pool busy = txinbox::open_pool(url, {.connections = 1, .acquire_timeout = 10min});
+  const auto in_use = busy.acquire();
+  Workers workers(pool, stop, teller);
+  Workers without_connection(busy, stop, teller);
+  std::vector<std::jthread> threads;
+  const auto start = [&](Workers& who, void (Workers::*what)()) {
+    threads.emplace_back([&, what] {
+      try {
+        std::invoke(what, who);
+      } catch (const std::exception& error) {
+        teller.tell(std::string("failed ") + error.what());
+      }
+    });
+  };
+  for (int i = 0; i < 2; ++i) {
+    start(workers, &Workers::one_by_one);
+    start(workers, &Workers::under_leases);
+  }
+  start(workers, &Workers::in_batches);
+  start(workers, &Workers::waiting_for_a_lease);
+  start(workers, &Workers::waiting_to_retry);
+  start(without_connection, &Workers::waiting_for_a_connection);
+}
+
+}  // namespace
+
+int main() {
+  const char* url = std::getenv("TXINBOX_DB");
+  if (url == nullptr) return 2;
+  // Before the first thread, so that all of them inherit it: the signal is taken by one that waits for it.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  Teller teller;
+  std::stop_source source;
+  std::jthread waits_for_signal([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    source.request_stop();
+    teller.tell("stopping");
+  });
+  try {
+    serve(url, source.get_token(), teller);
+  } catch (const std::exception& error) {
+    teller.tell(std::string("failed ") + error.what());
+    std::_Exit(1);
+  }
+  teller.tell("ended");
+  return 0;
+}
