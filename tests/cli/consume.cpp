@@ -124,7 +124,7 @@ TEST_CASE("with --json each message has a line after its commit, and the last li
       "\n"
       R"-({"line":4,"key":"7","outcome":"invalid","error":":sku: there is no such member (a JSON null gives NULL)"})-"
       "\n"
-      R"({"summary":true,"consumed":1,"already_consumed":1,"conflicts":0,"parked":0,"failed":1,"seconds":)"));
+      R"({"summary":true,"consumed":1,"already_consumed":1,"conflicts":0,"parked":0,"failed":1,"discarded":0,"seconds":)"));
   CHECK(ended.last_line().ends_with(R"("stopped_at_line":null})"));
 }
 
