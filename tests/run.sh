@@ -122,7 +122,7 @@ pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,cluster_tests,failover_tests}; do
+  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,stopping_tests,cluster_tests,failover_tests}; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))
