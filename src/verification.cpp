@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
@@ -68,6 +69,24 @@ void examine_version(soci::session& sql, std::string_view database, Examination&
   }
 }
 
+bool same(const Problem& a, const Problem& b) {
+  return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
+}
+
+/// It takes several statements, between which another session may migrate: half a table is no table of another
+/// shape. What is wrong counts once it is found twice.
+Examination examine_twice(soci::session& sql, backend::Catalog& catalog, std::string_view database) {
+  constexpr int patience = 10;
+  Examination result = examine(sql, catalog, database);
+  for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
+    Examination again = examine(sql, catalog, database);
+    const bool settled = std::ranges::equal(again.problems, result.problems, same);
+    result = std::move(again);
+    if (settled) break;
+  }
+  return result;
+}
+
 }  // namespace
 
 int newest_version(std::string_view database) {
@@ -121,7 +140,7 @@ void refuse(const std::vector<Problem>& problems) {
 std::string verify_for_consuming(soci::session& sql) {
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);
-  auto result = examine(sql, *catalog, database.name());
+  auto result = examine_twice(sql, *catalog, database.name());
   std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
   refuse(result.problems);

@@ -1,0 +1,214 @@
+// From each earlier schema version to the newest: a database full of rows, while old and new consumers run.
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/old_library.hpp"
+#include "support/outcomes.hpp"
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = OldDatabase::Kind;
+
+int newest_version() { return static_cast<int>(migration_files().size()); }
+
+/// Consumers of the old library and of this one, which are given the same messages one after the other, while
+/// the tables are migrated.
+class Rollout {
+ public:
+  explicit Rollout(const OldDatabase& db) : db_(db), pool_(db.pool(3)) {}
+
+  void run() {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([this] { guarded([&] { be_old(); }); });
+      threads.emplace_back([this] { guarded([&] { be_new(); }); });
+    }
+    // Both kinds are at work by then, and go on afterwards.
+    wait_until([&] { return old_at_ >= 40 && refused_ >= 2; });
+    old_before_ = effects();
+    guarded([&] { migrate(*db_.session()); });
+    const int migrated_at = old_at_;
+    wait_until([&] { return old_at_ >= migrated_at + 40; });
+    end_ = old_at_ + 40;
+    threads.clear();
+  }
+
+  static std::string key(int number) { return "message " + std::to_string(number); }
+
+  /// How many messages there were.
+  int messages() const { return messages_; }
+
+  /// That took effect before the migration began.
+  long long old_effects() const { return old_before_; }
+
+  int refused() const { return refused_; }
+  int consumed_by_new() const { return consumed_by_new_; }
+  std::vector<std::string> errors() const { return errors_; }
+
+ private:
+  long long effects() const { return db_.number("select count(*) from effect"); }
+
+  template <class Condition>
+  void wait_until(const Condition& condition) const {
+    while (!condition() && !failed_) std::this_thread::sleep_for(1ms);
+  }
+
+  template <class F>
+  void guarded(const F& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      errors_.emplace_back(error.what());
+      failed_ = true;
+    }
+  }
+
+  /// Whether a thread is done, which has dealt with those before `number`.
+  bool ends_at(int number) {
+    int most = messages_;
+    while (most < number && !messages_.compare_exchange_weak(most, number)) {
+    }
+    return failed_ || (end_ > 0 && number >= end_);
+  }
+
+  /// Each message twice: the second time it is a duplicate.
+  void be_old() {
+    const auto sql = db_.session();
+    for (int i = 0; !ends_at(i); ++i) {
+      (void)consume_as_v1(*sql, "svc", key(i));
+      if (consume_as_v1(*sql, "svc", key(i))) throw std::runtime_error("consumed twice by an old consumer");
+      if (old_at_ < i) old_at_ = i;
+    }
+  }
+
+  void be_new() {
+    TxConsumer consumer(pool_, "svc");
+    for (int i = 0; !ends_at(i);) {
+      try {
+        const Result result = consumer.consume({.business_key = key(i)}, add_effect);
+        if (action_for(result) != Action::acknowledge) throw std::runtime_error("a new consumer was not done");
+        if (result.outcome == Outcome::consumed) ++consumed_by_new_;
+        // Not far ahead of the old ones, which are to find something to do.
+        for (++i; i > old_at_ + 20 && !ends_at(i);) std::this_thread::sleep_for(1ms);
+      } catch (const Error& error) {
+        if (action_for(std::current_exception()) != Action::stop || error.code() != ErrorCode::schema_outdated) throw;
+        ++refused_;
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  }
+
+  const OldDatabase& db_;
+  Pool pool_;
+  std::atomic<int> old_at_ = -1;
+  std::atomic<int> refused_ = 0;
+  std::atomic<int> consumed_by_new_ = 0;
+  std::atomic<int> end_ = 0;
+  std::atomic<int> messages_ = 0;
+  std::atomic<bool> failed_ = false;
+  long long old_before_ = 0;
+  std::mutex mutex_;
+  std::vector<std::string> errors_;
+};
+
+/// Every old row, as a delivery of this library finds it.
+void check_old_rows(Pool& pool, int consumer_number) {
+  TxConsumer consumer(pool, OldDatabase::consumer(consumer_number));
+  std::vector<Message> messages;
+  for (int i = 0; i < OldDatabase::rows_each; ++i) {
+    messages.push_back({.business_key = OldDatabase::key(i), .content = OldDatabase::content(i)});
+  }
+  const auto results = consumer.consume_batch(messages, add_effect, OnFailure::skip);
+  int wrong = 0;
+  for (int i = 0; i < OldDatabase::rows_each; ++i) {
+    const Kind kind = OldDatabase::kind_of(i);
+    const Result& result = results[static_cast<std::size_t>(i)];
+    const bool is_kept = kind == Kind::with_content ? result.stored == OldDatabase::result(i) : !result.stored;
+    const Outcome expected = kind == Kind::torn || kind == Kind::parked ? parked : duplicate;
+    if (result.outcome != expected || !is_kept) ++wrong;
+  }
+  CHECK(wrong == 0);
+  for (const int row : {6, 7, 16, 1997}) {
+    CHECK(consumer.consume({.business_key = OldDatabase::key(row), .content = "another"}, add_effect).outcome ==
+          conflict);
+  }
+}
+
+/// What came with later versions, on rows that were there before.
+void check_new_features(const OldDatabase& db, Pool& pool, int version) {
+  const std::string consumer = OldDatabase::consumer(0);
+  LeaseConsumer lease(pool, consumer);
+  const auto must_not_run = [](Lease&) { FAIL("the handler ran"); };
+  const Result known = lease.consume({.business_key = OldDatabase::key(6)}, must_not_run);
+  CHECK(known.outcome == duplicate);
+  CHECK(known.stored == OldDatabase::result(6));
+  for (const int row : {8, 9}) {
+    CHECK(lease.consume({.business_key = OldDatabase::key(row)}, must_not_run).outcome == parked);
+  }
+
+  const auto sql = db.session();
+  TxConsumer tx(pool, consumer);
+  const auto is_parked = [&](int row) {
+    return tx.consume({.business_key = OldDatabase::key(row)}, add_effect).outcome;
+  };
+  const std::size_t counted = version < 2 ? 0 : OldDatabase::rows_each / 10;
+  CHECK(list_failed(*sql, {.consumer = consumer, .limit = 10'000}).size() == counted);
+  CHECK(retry_failed(*sql, {.consumer = consumer, .business_key = OldDatabase::key(9)}) == 1);
+  CHECK(is_parked(9) == consumed);
+  CHECK(retry_failed(*sql, {.consumer = consumer, .business_key = OldDatabase::key(8)}) == 0);
+  CHECK(is_parked(8) == parked);
+  CHECK(discard_failed(*sql, {.consumer = consumer, .business_key = OldDatabase::key(8)}) == 1);
+  CHECK(is_parked(8) == Outcome::discarded);
+  CHECK(forget(*sql, consumer, OldDatabase::key(0)));
+  CHECK(lease.consume({.business_key = OldDatabase::key(0)}, [](Lease&) {}).outcome == consumed);
+  CHECK(is_parked(0) == duplicate);
+}
+
+TEST_CASE("from every earlier version, with consumers running: each effect once, and the old rows mean what they did") {
+  for (int version = 1; version < newest_version(); ++version) {
+    CAPTURE(version);
+    const OldDatabase db(version);
+    REQUIRE(refusal_by_verify(db)->code == ErrorCode::schema_outdated);
+    const std::string before = db.old_contents();
+    Rollout rollout(db);
+    rollout.run();
+    for (const std::string& error : rollout.errors()) FAIL(error);
+    CHECK(!refusal_by_verify(db));
+    CHECK(rollout.refused() > 0);
+    CHECK(rollout.old_effects() > 0);
+
+    // What the last ones left, a redelivery takes.
+    Pool pool = db.pool(2);
+    TxConsumer consumer(pool, "svc");
+    for (int i = 0; i < rollout.messages(); ++i) {
+      CHECK(action_for(consumer.consume({.business_key = Rollout::key(i)}, add_effect)) == Action::acknowledge);
+    }
+    CHECK(db.number("select count(*) from effect") == rollout.messages());
+    CHECK(db.number("select count(distinct id) from effect") == rollout.messages());
+    CHECK(db.number("select count(*) from txinbox_consumed_message where consumer = 'svc'") == rollout.messages());
+
+    CHECK(db.old_contents() == before);
+    for (int i = 0; i < OldDatabase::consumers; ++i) check_old_rows(pool, i);
+    CHECK(db.old_contents() == before);
+    CHECK(db.number("select count(*) from effect") == rollout.messages());
+    check_new_features(db, pool, version);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+
+#include <soci/soci.h>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// A database as a txinbox of an earlier schema version left it: with the migrations up to `version`, the
+/// table of effects, and `old_rows` rows as that version wrote them.
+class OldDatabase : public TestDatabase {
+ public:
+  static constexpr int consumers = 5;
+  static constexpr int rows_each = 2'000;
+  static constexpr int old_rows = consumers * rows_each;
+
+  explicit OldDatabase(int version);
+
+  /// What an old row is. Every tenth is torn, and another one is parked.
+  enum class Kind { plain, with_content, torn, parked };
+  static Kind kind_of(int row);
+  static std::string consumer(int number) { return "old" + std::to_string(number); }
+  static std::string key(int row) { return "old key " + std::to_string(row); }
+  static std::string content(int row) { return "amount " + std::to_string(row); }
+  static std::string result(int row) { return "receipt " + std::to_string(row); }
+
+  /// All that the old rows hold, as text.
+  std::string old_contents() const;
+
+ private:
+  void fill(int version) const;
+};
+
+/// A delivery as a txinbox of schema version 1 consumes it: one transaction with a plain insert of the
+/// columns of V1, and one row in the table of effects. Run again after a transient error.
+///
+/// @return whether it took effect; false: a duplicate, whose row must say `consumed`.
+bool consume_as_v1(soci::session& sql, const std::string& consumer, const std::string& key);
+
+}  // namespace txinbox::test
