@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
-# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS LEASE_CONSUMER
+# Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
+#                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER
 #        (the programs)
 set -eu
 
@@ -37,6 +38,21 @@ rm -f orders.db
   fail "metrics does not count its duplicate"
 rm -f orders.db
 
-outcomes=$("$7" | tr '\n' ' ')
+actions=$("$7" | tr '\n' ' ')
+[ "$actions" = "order1: acknowledge order2: redeliver order1: acknowledge order2: redeliver order1: acknowledge \
+order2: redeliver order1: acknowledge order2: dead_letter order2: failed 3 times, std::invalid_argument \
+published again: {\"no\":\"order2\"} order1: acknowledge order2: acknowledge " ] ||
+  fail "failed_messages says: $actions"
+rm -f orders.db
+
+"$8" >stopping.txt &
+service=$!
+while ! grep -qx running stopping.txt && kill -0 $service; do sleep 0.1; done
+kill -TERM $service
+wait $service || fail "stopping_service does not end by itself"
+grep -qx stopped stopping.txt || fail "stopping_service does not end in order"
+rm -f orders.db
+
+outcomes=$("$9" | tr '\n' ' ')
 [ "$outcomes" = "consumed: receipt for charge123 already_consumed: receipt for charge123 " ] ||
   fail "lease_consumer says: $outcomes"

@@ -1,0 +1,57 @@
+// A service that ends by itself on SIGTERM, and leaves nothing half done.
+//
+// Usage: stopping_service [URL]      (sqlite:orders.db when none is given); runs until SIGTERM or SIGINT
+
+#include <csignal>
+
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <txinbox/txinbox.hpp>
+
+/// Plays a broker: one order after the other.
+void poll_broker(txinbox::TxConsumer& consumer, const std::stop_token& stop) {
+  for (int no = 1; !stop.stop_requested(); ++no) {
+    try {
+      (void)consumer.consume({.business_key = "order" + std::to_string(no)}, [](soci::session&, txinbox::Delivery&) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      });
+      // Here the broker is told, by what action_for says.
+    } catch (const std::exception&) {
+      if (stop.stop_requested()) return;  // not acknowledged: it is delivered again after the restart
+      throw;
+    }
+  }
+}
+
+int main(int argc, char** argv) {
+  const std::string url = argc > 1 ? argv[1] : "sqlite:orders.db";
+
+  // docs/stopping.md
+  sigset_t signals;  // blocked before the first thread begins, so that all threads inherit it
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+  auto pool = txinbox::open_pool(url);
+  txinbox::migrate(pool.acquire());
+  std::stop_source stop;
+  txinbox::TxConsumer consumer(pool, "order-service", {.stop = stop.get_token()});
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { poll_broker(consumer, stop.get_token()); });
+
+  std::cout << "running" << std::endl;
+  int signal = 0;
+  sigwait(&signals, &signal);
+  stop.request_stop();  // nothing new begins, waits end
+  threads.clear();      // what is in hand finishes: joins them
+  // then, by the end of their scope, the consumer and the pool
+
+  std::cout << "stopped\n";
+}
