@@ -19,11 +19,14 @@ std::optional<std::chrono::seconds> since_1970(std::string_view text) {
 }  // namespace
 
 std::string human_age(std::chrono::seconds age) {
+  constexpr std::int64_t minute = 60;
+  constexpr std::int64_t hour = 60 * minute;
+  constexpr std::int64_t day = 24 * hour;
   const std::int64_t seconds = std::max<std::int64_t>(age.count(), 0);
-  if (seconds < 60) return fmt::format("{}s", seconds);
-  if (seconds < 60 * 60) return fmt::format("{}m", seconds / 60);
-  if (seconds < 24 * 60 * 60) return fmt::format("{}h", seconds / (60 * 60));
-  return fmt::format("{}d", seconds / (24 * 60 * 60));
+  if (seconds < minute) return fmt::format("{}s", seconds);
+  if (seconds < hour) return fmt::format("{}m", seconds / minute);
+  if (seconds < day) return fmt::format("{}h", seconds / hour);
+  return fmt::format("{}d", seconds / day);
 }
 
 std::optional<std::chrono::seconds> time_between(std::string_view from, std::string_view to) {

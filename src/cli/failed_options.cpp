@@ -36,6 +36,7 @@ void FailedOptions::add_to(CLI::App& command) {
 void FailedOptions::add_list_to(CLI::App& command) {
   add_to(command);
   std::vector<std::string> names;
+  names.reserve(states.size());
   for (const FailedState each : states) names.emplace_back(to_string(each));
   command.add_option("--state", state, "In this state; default: all but discarded")
       ->type_name("STATE")

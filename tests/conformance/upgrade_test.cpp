@@ -16,6 +16,7 @@
 #include "support/old_library.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
+#include "support/sql_time.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -177,6 +178,12 @@ void check_new_features(const OldDatabase& db, Pool& pool, int version) {
   CHECK(forget(*sql, consumer, OldDatabase::key(0)));
   CHECK(lease.consume({.business_key = OldDatabase::key(0)}, [](Lease&) {}).outcome == consumed);
   CHECK(is_parked(0) == duplicate);
+
+  const std::string other = OldDatabase::consumer(1);
+  make_older(db, "consumer = '" + other + "'", std::chrono::hours(2));
+  CHECK(purge(*sql, std::chrono::hours(1), {.consumer = other, .duty = 1}) == OldDatabase::rows_each * 8 / 10);
+  CHECK(db.number("select count(*) from txinbox_consumed_message where consumer = '" + other + "'") ==
+        OldDatabase::rows_each * 2 / 10);
 }
 
 TEST_CASE("from every earlier version, with consumers running: each effect once, and the old rows mean what they did") {

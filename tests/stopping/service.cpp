@@ -24,6 +24,12 @@ void serve(const char* url, const std::stop_token& stop, Teller& teller) {
   txinbox::Pool pool = txinbox::open_pool(url, {.connections = 10});
   txinbox::Pool busy = txinbox::open_pool(url, {.connections = 1, .acquire_timeout = 10min});
   const auto in_use = busy.acquire();
+  const txinbox::Purger purger(
+      pool, 1h,
+      {.interval = 1ms,
+       .purge = {.consumer = "old", .batch_size = 50, .stop = stop, .observer = [&](const txinbox::Event& event) {
+                   if (event.type == txinbox::EventType::purged) teller.tell("purged");
+                 }}});
   Workers workers(pool, stop, teller);
   Workers without_connection(busy, stop, teller);
   std::vector<std::jthread> threads;

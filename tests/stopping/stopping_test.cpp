@@ -13,10 +13,14 @@
 
 #include "cli/command.hpp"
 #include "support/effects.hpp"
+#include "support/old_rows.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
 namespace {
+
+/// For the service's purger: more than it has removed by the time it is stopped.
+constexpr int old_rows = 5'000;
 
 using Keys = std::multiset<std::string>;
 
@@ -99,6 +103,10 @@ void check_ended_cleanly(const EffectDatabase& db, const Ended& ended) {
   CHECK(db.number(
             "select count(*) from txinbox_consumed_message where state <> 'consumed' and business_key <> 'held'") == 0);
   CHECK(db.number("select count(*) from txinbox_consumed_message where business_key = 'late'") == 0);
+  // The purger has written down what it removed, also of the purge that was stopped.
+  const long long left = db.number("select count(*) from txinbox_consumed_message where consumer = 'old'");
+  CHECK(left < old_rows);
+  CHECK(db.number("select purged from txinbox_consumer where consumer = 'old'") == old_rows - left);
   CHECK(db.number("select count(*) from txinbox_failed_message where attempts > 0") == 0);
   CHECK(told.all("waited").count("lease in_progress") == 1);
   CHECK(told.of("waited", "retry").size() == 1);
@@ -110,12 +118,14 @@ void check_ended_cleanly(const EffectDatabase& db, const Ended& ended) {
 TEST_CASE("a service that gets SIGTERM under load ends by itself, and has acknowledged exactly what is there") {
   for (int round = 0; round < 5; ++round) {
     CAPTURE(round);
-    const EffectDatabase db;
+    const OldRows db;
     hold_a_lease(db);
+    db.add_at_once("old", old_rows, std::chrono::hours(2));
     Command service({}, db.url());
     REQUIRE(service.printed("ack single 20\n"));
     REQUIRE(service.printed("ack batch 40\n"));
     REQUIRE(service.printed("ack lease 9\n"));
+    REQUIRE(service.printed("purged\n"));
     std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
     service.signal(SIGTERM);
     check_ended_cleanly(db, service.wait());
