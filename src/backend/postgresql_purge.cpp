@@ -39,9 +39,7 @@ PurgeReply PostgresqlSession::purge_some(const PurgeBatch& batch) {
   PGconn* pg = connection();
   const auto result = exec(pg, postgresql_purge_sql(dialect(), batch, PQserverVersion(pg)));
   const auto number = [&](int column) { return static_cast<std::size_t>(number_in(field(result, 0, column))); };
-  PurgeReply reply;
-  reply.removed = number(0);
-  reply.chosen = number(1);
+  PurgeReply reply{.removed = number(0), .chosen = number(1), .reached = {}};
   const std::size_t looked = number(2);
   if (looked > 0) {
     reply.reached =

@@ -128,7 +128,8 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
       threads.emplace_back([&, c] {
         start.arrive_and_wait();
         for (int at = c * batch; at < keys; at += consumers * batch) {
-          for (const Result& each : consumer.consume_batch(std::span(messages).subspan(at, batch), add_effect)) {
+          for (const Result& each :
+               consumer.consume_batch(std::span(messages).subspan(static_cast<std::size_t>(at), batch), add_effect)) {
             duplicates += each.outcome == Outcome::already_consumed;
             CHECK((each.outcome == Outcome::already_consumed || each.outcome == Outcome::consumed));
           }

@@ -35,7 +35,7 @@ Status example() {
                               .purge_backlog = 1'000'000,
                               .purged_at = "2026-03-30 23:59:59.123456",
                               .purged = 12});
-  status.consumers.push_back({.consumer = "orders"});
+  status.consumers.emplace_back().consumer = "orders";
   return status;
 }
 
