@@ -15,13 +15,18 @@ std::string LeaseTable::key_condition() const {
   return fmt::format("consumer = {} AND business_key = {}", sql.text(consumer_), sql.text(message_.business_key));
 }
 
+// SQLite writes NULL for a time when the system's clock cannot be read. A lease without an end or a fence has
+// run out: it would keep its key for ever.
+constexpr std::string_view has_no_end = "lease_expires_at IS NULL OR lease_fence IS NULL";
+
 std::optional<backend::ExistingRow> LeaseTable::find() const {
   const backend::Dialect& sql = session_.dialect();
+  const std::string remaining =
+      fmt::format("CASE WHEN {} THEN 0 ELSE {} END", has_no_end, sql.milliseconds_since("lease_expires_at"));
   const auto rows =
       session_.read(fmt::format("SELECT state, {}, {}, {}, {}, coalesce(lease_fence, 0), {} FROM {} WHERE {}",
                                 sql.hex_token("attempt_token"), sql.hex_text("content_hash"), sql.hex_text("result"),
-                                sql.milliseconds_since("lease_expires_at"), sql.milliseconds_since("consumed_at"),
-                                table(), key_condition()),
+                                remaining, sql.milliseconds_since("consumed_at"), table(), key_condition()),
                     7);
   if (rows.empty()) return std::nullopt;
   const backend::Row& row = rows.front();
@@ -56,11 +61,12 @@ bool LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_h
   return session_.change(fmt::format(
              "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
              "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
-             "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {} AND "
-             "lease_expires_at <= {}",
+             "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
+             "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {})",
              table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
-             sql.text(holder.name), sql.greater("lease_fence + 1", sql.now_in_microseconds()), sql.now_plus(lease),
-             sql.now(), key_condition(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now())) == 1;
+             sql.text(holder.name), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
+             sql.now_plus(lease), sql.now(), key_condition(), sql.token(Token::of(seen.token)), seen.lease_fence,
+             sql.now(), has_no_end)) == 1;
 }
 
 bool LeaseTable::change_own(const LeaseHolder& holder, std::int64_t fence, const std::string& assignments) const {
