@@ -280,6 +280,10 @@ std::size_t Sqlite3Session::change(const std::string& sql) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
+    // A literal that is longer than the limit would be NULL.
+    if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {
+      throw_sqlite3_error(db, SQLITE_TOOBIG, "a statement is longer than the session's limit for a value");
+    }
     const std::size_t changed = execute(sql);
     turn_->end();
     return changed;
