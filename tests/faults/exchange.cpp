@@ -52,7 +52,7 @@ std::vector<FaultPoint> Exchange::points(Grain grain) {
 void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
                          const std::function<bool()>& at_fault) {
   CAPTURE(to_string(point));
-  Broker broker(db_, next_messages());
+  Broker broker(db_, subject_, next_messages());
   if (from_ == From::delivering) make_service();
   proxy_.arm(point, fault, at_fault);
   try {
@@ -65,9 +65,9 @@ void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
   // By turns the service itself sees to the redeliveries, and another.
   const bool itself = service_ && subject_.pooled && number_ % 2 == 0;
   broker.deliver_until_settled(itself ? *service_ : replica_);
-  broker.check_exactly_once(replica_);
+  const bool doubled = broker.check_promise(replica_);
   if (service_ && subject_.pooled) check_clean(*service_);
-  count_case(kind, subject_.name);
+  count_case(kind, subject_.name, doubled ? Mark::doubled : Mark::none);
 }
 
 /// A pool may lend a connection that was lost while it lay idle; the one after it is new.
@@ -83,7 +83,7 @@ void Exchange::check_clean(Service& service) {
 
 void Exchange::try_kill(const std::string& kind, FaultPoint point) {
   CAPTURE(to_string(point));
-  Broker broker(db_, next_messages());
+  Broker broker(db_, subject_, next_messages());
   const ChildEnding end = run_in_child([&] {
     FaultProxy proxy(db_.url(), on_mysql());
     if (from_ == From::connecting) proxy.arm(point, Fault::kill_process);
@@ -96,8 +96,8 @@ void Exchange::try_kill(const std::string& kind, FaultPoint point) {
   });
   CHECK(end.signal == SIGKILL);
   broker.deliver_until_settled(replica_);
-  broker.check_exactly_once(replica_);
-  count_case(kind, subject_.name);
+  const bool doubled = broker.check_promise(replica_);
+  count_case(kind, subject_.name, doubled ? Mark::doubled : Mark::none);
 }
 
 std::string to_string(const FaultPoint& point) {

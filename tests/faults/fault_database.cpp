@@ -6,9 +6,16 @@
 
 #include <doctest/doctest.h>
 
+#include "faults/subject.hpp"
 #include "support/guard_cases.hpp"
+#include "support/schema_tools.hpp"
 
 namespace txinbox::test {
+
+FaultDatabase::FaultDatabase() {
+  run(std::string("create table fenced (id ") + (on_mysql() ? "varbinary" : "varchar") +
+      "(255) not null primary key, fence bigint not null)");
+}
 
 Rows FaultDatabase::rows_of(const Message& message) const {
   return {effects_of(message.business_key + "/1"), effects_of(message.business_key + "/2")};
@@ -25,13 +32,27 @@ std::string FaultDatabase::stored_for(const Message& message) const {
               " from txinbox_consumed_message where business_key = '" + message.business_key + "'");
 }
 
-void FaultDatabase::check_exactly_once(std::span<const Message> messages) const {
+void FaultDatabase::check_promise(const Subject& subject, std::span<const Message> messages) const {
   for (const Message& each : messages) {
     CAPTURE(each.business_key);
-    CHECK(rows_of(each) == Rows{1, 1});
+    const Rows rows = rows_of(each);
+    if (subject.leased) {
+      CHECK(rows.first >= 1);
+      CHECK(rows.first == rows.second);
+      CHECK(number("select count(*) from fenced f join txinbox_consumed_message m on m.lease_fence = f.fence "
+                   "where f.id = '" +
+                   each.business_key + "' and m.business_key = '" + each.business_key + "'") == 1);
+    } else {
+      CHECK(rows == Rows{1, 1});
+    }
     CHECK(claim_of(each) == "consumed");
     CHECK(stored_for(each) == "stored for " + each.business_key);
   }
+}
+
+void FaultDatabase::let_leases_end() const {
+  run("update txinbox_consumed_message set lease_expires_at = " +
+      here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'") + " where state = 'consuming'");
 }
 
 void FaultDatabase::check_clean(soci::session& sql, const std::string& settings_when_new) const {

@@ -10,6 +10,8 @@
 
 namespace txinbox::test {
 
+struct Subject;
+
 /// How often a message's handler took effect, by the rows that it left. No constraint refuses a second
 /// time: it would be seen.
 struct Rows {
@@ -22,6 +24,8 @@ struct Rows {
 /// A migrated database with a table of effects, and what must hold of it when a case is over.
 class FaultDatabase : public EffectDatabase {
  public:
+  FaultDatabase();
+
   Rows rows_of(const Message&) const;
 
   /// The state of its claim, or "none".
@@ -30,8 +34,12 @@ class FaultDatabase : public EffectDatabase {
   /// What its handler stored.
   std::string stored_for(const Message&) const;
 
-  /// Each message has taken effect once, its claim says so and has what the handler stored.
-  void check_exactly_once(std::span<const Message>) const;
+  /// Each message has taken effect, its claim says so and has what the handler stored: once; or, under a
+  /// lease, once or more often, last by the lease that completed it.
+  void check_promise(const Subject&, std::span<const Message>) const;
+
+  /// As if the time of every lease had passed.
+  void let_leases_end() const;
 
   /// What a service gave back or left: no transaction is open on the session, it commits by itself, and
   /// its settings are those of a new one.

@@ -14,6 +14,7 @@ namespace {
 struct Cell {
   int cases = 0;
   int holes = 0;
+  int doubled = 0;
 };
 
 class Table {
@@ -32,11 +33,12 @@ class Table {
     fmt::print("\n");
   }
 
-  void count(const std::string& kind, const std::string& subject, bool hole) {
+  void count(const std::string& kind, const std::string& subject, Mark mark) {
     const std::lock_guard lock(mutex_);
     Cell& cell = rows_[kind][subject];
     ++cell.cases;
-    if (hole) ++cell.holes;
+    if (mark == Mark::hole) ++cell.holes;
+    if (mark == Mark::doubled) ++cell.doubled;
   }
 
  private:
@@ -46,11 +48,13 @@ class Table {
       const auto found = row.find(each.name);
       if (found == row.end()) {
         fmt::print(" - |");
-      } else if (found->second.holes == 0) {
-        fmt::print(" {} |", found->second.cases);
-      } else {
-        fmt::print(" {} ({} in a hole) |", found->second.cases, found->second.holes);
+        continue;
       }
+      const Cell& cell = found->second;
+      fmt::print(" {}", cell.cases);
+      if (cell.holes != 0) fmt::print(" ({} in a hole)", cell.holes);
+      if (cell.doubled != 0) fmt::print(" ({} doubled)", cell.doubled);
+      fmt::print(" |");
     }
     fmt::print("\n");
   }
@@ -61,9 +65,9 @@ class Table {
 
 }  // namespace
 
-void count_case(const std::string& kind, const std::string& subject, bool hole) {
+void count_case(const std::string& kind, const std::string& subject, Mark mark) {
   static Table table;
-  table.count(kind, subject, hole);
+  table.count(kind, subject, mark);
 }
 
 }  // namespace txinbox::test

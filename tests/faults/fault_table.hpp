@@ -4,9 +4,15 @@
 
 namespace txinbox::test {
 
-/// Counts a case of the fault `kind`, tried on `subject`, and one of the holes that docs/guard.md
-/// names if it ended in one. When the program ends it prints the table of all of them, in the form
-/// of docs/reliability.md. Threads: any number.
-void count_case(const std::string& kind, const std::string& subject, bool hole = false);
+/// How a case can end besides as it should.
+enum class Mark {
+  none,
+  hole,    ///< In one of the holes that docs/guard.md names.
+  doubled  ///< The handler took effect more than once, which is promised of a transaction alone.
+};
+
+/// Counts a case of the fault `kind`, tried on `subject`, and its mark. When the program ends it prints the table of
+/// all of them, in the form of docs/reliability.md. Threads: any number.
+void count_case(const std::string& kind, const std::string& subject, Mark mark = Mark::none);
 
 }  // namespace txinbox::test

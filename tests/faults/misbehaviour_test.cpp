@@ -38,7 +38,7 @@ class Trial {
   }
 
   void without_fault(const Misconduct& misconduct) {
-    Broker broker(db_, next_messages());
+    Broker broker(db_, subject_, next_messages());
     {
       Service service(subject_, db_.url());
       broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
@@ -48,7 +48,7 @@ class Trial {
 
   void with_fault(const std::string& kind, const Misconduct& misconduct, FaultPoint point, Fault fault) {
     CAPTURE(to_string(point));
-    Broker broker(db_, next_messages());
+    Broker broker(db_, subject_, next_messages());
     {
       Service service(subject_, proxy_.url());
       service.warm_up();
@@ -65,7 +65,7 @@ class Trial {
 
   void with_kill(const Misconduct& misconduct, FaultPoint point) {
     CAPTURE(to_string(point));
-    Broker broker(db_, next_messages());
+    Broker broker(db_, subject_, next_messages());
     db_.disconnect();  // the child's handler has one of its own
     const ChildEnding end = run_in_child([&] {
       FaultProxy proxy(db_.url(), on_mysql());
@@ -87,7 +87,8 @@ class Trial {
   void finish(const std::string& kind, const Misconduct& misconduct, Broker& broker, bool hole_is_documented) {
     broker.deliver_until_settled(replica_);
     (void)replica_.deliver(broker.messages(), write_two_rows);
-    count_case(kind, subject_.name, misconduct.check(subject_, db_, broker, hole_is_documented));
+    const bool hole = misconduct.check(subject_, db_, broker, hole_is_documented);
+    count_case(kind, subject_.name, hole ? Mark::hole : Mark::none);
   }
 
   FaultDatabase& db_;
@@ -105,7 +106,7 @@ void for_each_misconduct(Of of, const Try& try_one) {
   prepare_guard_case(db);
   { Service(subjects().front(), db.url()).warm_up(); }
   FaultProxy proxy(db.url(), on_mysql());
-  for (const Subject& subject : subjects()) {
+  for (const Subject& subject : transaction_subjects()) {
     CAPTURE(subject.name);
     if (of == Of::first_unless_long && !long_run() && &subject != &subjects().front()) {
       continue;

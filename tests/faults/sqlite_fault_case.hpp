@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "faults/broker.hpp"
+#include "faults/fault_table.hpp"
 #include "faults/sqlite_image.hpp"
 
 namespace txinbox::test {
@@ -33,8 +34,8 @@ class SqliteFaultCase {
   void check_undisturbed() const;
 
   /// What was acknowledged is there; what was not is settled by one redelivery more, to the same service;
-  /// all of it exactly once, and nothing is left locked or changed.
-  void check();
+  /// all of it as promised, and nothing is left locked or changed.
+  Mark check();
 
  private:
   void open() { service_.emplace(setup_.subject, db_.url()); }

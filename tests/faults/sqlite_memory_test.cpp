@@ -39,8 +39,8 @@ TEST_CASE("no lack of memory in SQLite loses or doubles anything" * doctest::ski
             },
             [&] { memory.watch({}); });
         REQUIRE(passed > at);
-        each.check();
-        count_case(lasting ? "SQLite has no memory, until mended" : "SQLite has no memory", setup.subject.name);
+        count_case(lasting ? "SQLite has no memory, until mended" : "SQLite has no memory", setup.subject.name,
+                   each.check());
       }
     }
   });

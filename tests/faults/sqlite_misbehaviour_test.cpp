@@ -34,7 +34,7 @@ void check_ends(const Scene& scene, const Misbehaviour& handler, const std::vect
 
 /// Redelivers until all are settled, the handler honest by now, and then once more.
 void check_rest(const Scene& scene, const Misbehaviour& handler, Service* service) {
-  Broker broker(scene.db, handler.messages());
+  Broker broker(scene.db, handler.subject(), handler.messages());
   std::optional<Service> another;
   if (service != nullptr && !handler.subject().pooled) {  // it may have lost its session
     broker.deliver(*service, write_two_rows);
@@ -144,7 +144,7 @@ TEST_CASE("a misbehaving handler and a fault leave no more than docs/guard.md sa
   Service(subjects().front(), db.url()).with_session([&](soci::session& sql) {
     scene.pool_settings = db.settings_of(sql);
   });
-  for (const Subject& subject : subjects()) {
+  for (const Subject& subject : transaction_subjects()) {
     CAPTURE(subject.name);
     for (const GuardCase& each : guard_cases()) {
       if (!each.in_pool) continue;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "faults/fenced_handler.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -37,6 +38,12 @@ TxConsumerOptions consumer_options() {
   return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
 }
 
+/// The lease is short where a redelivery waits for its end. On SQLite the broker lets it end.
+LeaseOptions lease_options() {
+  using std::chrono::milliseconds;
+  return {.lease = on_sqlite3() ? milliseconds(60'000) : milliseconds(300), .retry = consumer_options().retry};
+}
+
 }  // namespace
 
 const std::vector<Subject>& subjects() {
@@ -45,20 +52,26 @@ const std::vector<Subject>& subjects() {
       {.name = "a batch of three", .messages = 3, .batch = true, .pooled = true},
       {.name = "a message on a caller's session", .messages = 1, .batch = false, .pooled = false},
       {.name = "a batch of three on a caller's session", .messages = 3, .batch = true, .pooled = false},
+      {.name = "a message under a lease", .messages = 1, .batch = false, .pooled = true, .leased = true},
   };
   return all;
 }
 
+std::span<const Subject> transaction_subjects() { return std::span(subjects()).first(4); }
+
 std::vector<Message> messages_for(const Subject& subject, int number) {
+  const std::string prefix =
+      std::to_string(&subject - subjects().data()) + " case " + std::to_string(number) + " message ";
   std::vector<Message> messages;
-  for (std::size_t i = 0; i < subject.messages; ++i) {
-    messages.push_back({.business_key = "case " + std::to_string(number) + " message " + std::to_string(i)});
-  }
+  for (std::size_t i = 0; i < subject.messages; ++i) messages.push_back({.business_key = prefix + std::to_string(i)});
   return messages;
 }
 
 Service::Service(const Subject& subject, const std::string& url, Waits waits) : batch_(subject.batch) {
-  if (subject.pooled) {
+  if (subject.leased) {
+    pool_.emplace(open_pool(url, pool_options(waits)));
+    lease_consumer_.emplace(*pool_, consumer_name, lease_options());
+  } else if (subject.pooled) {
     pool_.emplace(open_pool(url, pool_options(waits)));
     consumer_.emplace(*pool_, consumer_name, consumer_options());
   } else {
@@ -71,29 +84,41 @@ Service::Service(const Subject& subject, const std::string& url, Waits waits) : 
 Service::~Service() = default;
 
 std::vector<Action> Service::deliver(std::span<const Message> messages, const Handler& handler) {
+  results_ = consume(messages, handler);
   std::vector<Action> actions;
-  if (!batch_) {
-    for (const Message& each : messages) actions.push_back(deliver_one(each, handler));
-    return actions;
-  }
-  try {
-    for (const Result& each : consumer_->consume_batch(messages, handler)) actions.push_back(action_for(each));
-  } catch (...) {
-    actions.assign(messages.size(), action_for(std::current_exception()));
-  }
+  for (const Result& each : results_) actions.push_back(action_for(each));
   return actions;
 }
 
-Action Service::deliver_one(const Message& message, const Handler& handler) {
+std::vector<Result> Service::consume(std::span<const Message> messages, const Handler& handler) {
+  std::vector<Result> results;
+  if (!batch_) {
+    for (const Message& each : messages) results.push_back(consume_one(each, handler));
+    return results;
+  }
   try {
-    return action_for(consumer_->consume(message, handler));
+    return consumer_->consume_batch(messages, handler);
   } catch (...) {
-    return action_for(std::current_exception());
+    return {messages.size(), Result{.outcome = Outcome::failed, .error = std::current_exception()}};
+  }
+}
+
+Result Service::consume_one(const Message& message, const Handler& handler) {
+  try {
+    if (lease_consumer_) return lease_consumer_->consume(message, fenced(*pool_, handler));
+    return consumer_->consume(message, handler);
+  } catch (...) {
+    return {.outcome = Outcome::failed, .error = std::current_exception()};
   }
 }
 
 void Service::warm_up() {
-  (void)consumer_->consume({.business_key = "warm-up"}, [](soci::session&, Delivery&) {});
+  const Message message{.business_key = "warm-up"};
+  if (lease_consumer_) {
+    (void)lease_consumer_->consume(message, [](Lease&) {});
+  } else {
+    (void)consumer_->consume(message, [](soci::session&, Delivery&) {});
+  }
 }
 
 void Service::with_session(const std::function<void(soci::session&)>& use) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <soci/soci.h>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/result.hpp>
@@ -22,10 +23,15 @@ struct Subject {
   std::size_t messages;
   bool batch;
   bool pooled;
+  bool leased = false;  ///< The handler runs under a lease, and not in the consumer's transaction.
 };
 
-/// A message and a batch of three, each in a pool and on a session of the caller's.
+/// A message and a batch of three, each in a pool and on a session of the caller's; and a message under a
+/// lease.
 const std::vector<Subject>& subjects();
+
+/// Those whose handler runs in the consumer's transaction.
+std::span<const Subject> transaction_subjects();
 
 /// The messages that `subject` consumes in one case. Their keys are no other case's.
 std::vector<Message> messages_for(const Subject& subject, int number);
@@ -48,6 +54,9 @@ class Service {
   /// One delivery of each. Returns what the broker is to do with each.
   std::vector<Action> deliver(std::span<const Message>, const Handler&);
 
+  /// What came of the last delivery, message by message.
+  const std::vector<Result>& results() const { return results_; }
+
   /// Consumes a new message of no case, so that what is done once for a connection has been done.
   void warm_up();
 
@@ -58,12 +67,15 @@ class Service {
   void with_session(const std::function<void(soci::session&)>& use);
 
  private:
-  Action deliver_one(const Message&, const Handler&);
+  std::vector<Result> consume(std::span<const Message>, const Handler&);
+  Result consume_one(const Message&, const Handler&);
 
   bool batch_;
   std::optional<Pool> pool_;
   std::unique_ptr<soci::session> session_;
   std::optional<TxConsumer> consumer_;
+  std::optional<LeaseConsumer> lease_consumer_;
+  std::vector<Result> results_;
 };
 
 /// The name that all of them consume under.

@@ -1,0 +1,34 @@
+#include "faults/fenced_handler.hpp"
+
+#include <soci/soci.h>
+
+namespace txinbox::test {
+namespace {
+
+/// Sets the greatest fence of the key. Errors: that of the primary key when it has a greater one or this one.
+void pass_fence(soci::session& sql, const std::string& key, long long fence) {
+  soci::statement update = (sql.prepare << "update fenced set fence = :f where id = :id and fence < :g",
+                            soci::use(fence, "f"), soci::use(key, "id"), soci::use(fence, "g"));
+  update.execute(true);
+  if (update.get_affected_rows() == 0) {
+    sql << "insert into fenced values (:id, :f)", soci::use(key), soci::use(fence);
+  }
+}
+
+}  // namespace
+
+LeaseHandler fenced(Pool& pool, const Handler& handler) {
+  return [&](Lease& lease) {
+    {
+      const Connection connection = pool.acquire();
+      soci::session& sql = connection.session();
+      soci::transaction transaction(sql);
+      pass_fence(sql, lease.message().business_key, lease.fence());
+      handler(sql, lease.delivery());
+      transaction.commit();
+    }
+    lease.renew();
+  };
+}
+
+}  // namespace txinbox::test
