@@ -8,7 +8,10 @@ namespace txinbox::torture {
 
 Answer answer_for(const Result& result, bool is_planned) {
   if (result.outcome == Outcome::failed) return answer_for(result.error, is_planned);
-  return {.outcome = result.outcome, .action = action_for(result), .stored = result.stored};
+  return {.outcome = result.outcome,
+          .action = action_for(result),
+          .stored = result.stored,
+          .retry_after = result.retry_after};
 }
 
 Answer answer_for(const std::exception_ptr& error, bool is_planned) {

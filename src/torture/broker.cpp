@@ -67,6 +67,7 @@ void Broker::answered(const Arrival& arrival, const Answer& answer, Time now) {
   --in_hand_;
   if (answer.failure == Failure::by_handler) ++tally_.handler_failures;
   if (answer.failure == Failure::unexpected) ++tally_.unexpected_failures;
+  if (answer.outcome == Outcome::in_progress) ++tally_.in_progress;
   switch (answer.action) {
     case Action::acknowledge:
       return acknowledged(arrival, answer, now);
@@ -80,6 +81,8 @@ void Broker::answered(const Arrival& arrival, const Answer& answer, Time now) {
   ++again.tries;
   if (answer.failure == Failure::transient || answer.failure == Failure::unexpected) {
     delayed_.emplace(now + milliseconds(dice_.below(longest_pause_ms)), again);
+  } else if (answer.outcome == Outcome::in_progress) {
+    delayed_.emplace(now + answer.retry_after, again);
   } else {
     waiting_.push_back(again);
   }

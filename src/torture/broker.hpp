@@ -34,6 +34,7 @@ class Broker {
     std::uint64_t deliveries = 0;
     std::uint64_t acknowledged = 0;
     std::uint64_t duplicates = 0;        ///< Answered with already_consumed.
+    std::uint64_t in_progress = 0;       ///< Answered so, and delivered again when due.
     std::uint64_t conflicts = 0;         ///< Answered rightly with conflict.
     std::uint64_t handler_failures = 0;  ///< On purpose.
     std::uint64_t unexpected_failures = 0;

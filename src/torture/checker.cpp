@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "lease_checker.hpp"
+
 namespace txinbox::torture {
 namespace {
 
@@ -29,8 +31,12 @@ std::string describe(const Transfer& transfer) {
 
 class Check {
  public:
-  Check(const Plan& plan, const std::vector<KeyLedger>& keys, const Evidence& evidence)
-      : plan_(plan), keys_(keys), evidence_(evidence), found_(keys.size()) {
+  Check(const Plan& plan, const std::vector<KeyLedger>& keys, const Evidence& evidence, Promise promise)
+      : plan_(plan),
+        keys_(keys),
+        evidence_(evidence),
+        is_leased_(promise == Promise::at_least_once),
+        found_(keys.size()) {
     for (int account = 0; account < account_count; ++account) balances_[account] = initial_balance;
   }
 
@@ -72,15 +78,18 @@ class Check {
       complain(plan.business_key, "deliveries that were never acknowledged", "0", std::to_string(key.outstanding));
     }
     const std::size_t expected = must_be_there || !found.rows.empty() ? 1 : 0;
-    if (found.effects.size() != expected) {
-      complain(plan.business_key, "effects", std::to_string(expected), runs_of(found));
+    const std::size_t found_effects = found.effects.size();
+    if (is_leased_ ? must_be_there && found_effects == 0 : found_effects != expected) {
+      complain(plan.business_key, "effects", is_leased_ ? "1 or more" : std::to_string(expected), runs_of(found));
     }
     if (found.rows.size() != expected) {
       complain(plan.business_key, "rows in the inbox", std::to_string(expected), std::to_string(found.rows.size()));
     }
-    if (expected == 1) {
-      balances_[plan.transfer.from] -= plan.transfer.amount;
-      balances_[plan.transfer.to] += plan.transfer.amount;
+    const auto times = static_cast<std::int64_t>(is_leased_ ? found_effects : expected);
+    balances_[plan.transfer.from] -= times * plan.transfer.amount;
+    balances_[plan.transfer.to] += times * plan.transfer.amount;
+    if (is_leased_) {
+      for (Imbalance& each : check_leased(leased(index))) wrong_.push_back(std::move(each));
     }
     for (const LedgerLine* line : found.effects) {
       if (!(line->transfer == plan.transfer)) {
@@ -88,6 +97,15 @@ class Check {
       }
     }
     for (const InboxRow* row : found.rows) check_row(index, plan, *row);
+  }
+
+  LeasedKey leased(std::size_t index) const {
+    const Found& found = found_[index];
+    LeasedKey key{.business_key = Plan::business_key(index), .effects = found.effects, .resource = {}};
+    if (!found.rows.empty()) key.row = found.rows.front();
+    const auto at = evidence_.resources.find(key.business_key);
+    if (at != evidence_.resources.end()) key.resource = at->second;
+    return key;
   }
 
   void check_row(std::size_t index, const KeyPlan& plan, const InboxRow& row) {
@@ -98,9 +116,10 @@ class Check {
     }
     // The run that is in the ledger stored it, and nobody was told otherwise.
     std::string expected = "none";
-    if (plan.stores && found_[index].effects.size() == 1) expected = found_[index].effects.front()->run;
+    if (plan.stores && is_leased_) expected = completing_run(leased(index));
+    if (plan.stores && !is_leased_ && found_[index].effects.size() == 1) expected = found_[index].effects.front()->run;
     const std::string stored = row.stored.value_or("none");
-    if (stored != expected && found_[index].effects.size() <= 1) {
+    if (stored != expected && (is_leased_ || found_[index].effects.size() <= 1)) {
       complain(plan.business_key, "the stored result", expected, stored);
     }
     if (keys_[index].stored && *keys_[index].stored != stored) {
@@ -130,6 +149,7 @@ class Check {
   const Plan& plan_;
   const std::vector<KeyLedger>& keys_;
   const Evidence& evidence_;
+  bool is_leased_;
   std::vector<Found> found_;
   std::map<int, std::int64_t> balances_;
   std::vector<Imbalance> wrong_;
@@ -137,8 +157,9 @@ class Check {
 
 }  // namespace
 
-std::vector<Imbalance> check(const Plan& plan, const std::vector<KeyLedger>& keys, const Evidence& evidence) {
-  return Check(plan, keys, evidence).run();
+std::vector<Imbalance> check(const Plan& plan, const std::vector<KeyLedger>& keys, const Evidence& evidence,
+                             Promise promise) {
+  return Check(plan, keys, evidence, promise).run();
 }
 
 }  // namespace txinbox::torture

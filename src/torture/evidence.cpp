@@ -12,14 +12,18 @@ std::vector<LedgerLine> read_ledger(soci::session& sql) {
   std::vector<LedgerLine> lines;
   LedgerLine line;
   long long amount = 0;
-  soci::statement all =
-      (sql.prepare << fmt::format("select run, business_key, account_from, account_to, amount from {} order by run",
-                                  ledger_table),
-       soci::into(line.run), soci::into(line.business_key), soci::into(line.transfer.from),
-       soci::into(line.transfer.to), soci::into(amount));
+  long long fence = 0;
+  long long place = 0;
+  soci::statement all = (sql.prepare << fmt::format("select run, business_key, account_from, account_to, amount, "
+                                                    "coalesce(fence, 0), coalesce(place, 0) from {} order by run",
+                                                    ledger_table),
+                         soci::into(line.run), soci::into(line.business_key), soci::into(line.transfer.from),
+                         soci::into(line.transfer.to), soci::into(amount), soci::into(fence), soci::into(place));
   all.execute();
   while (all.fetch()) {
     line.transfer.amount = amount;
+    line.fence = fence;
+    line.place = place;
     lines.push_back(line);
   }
   return lines;
@@ -34,17 +38,19 @@ std::vector<InboxRow> read_inbox(soci::session& sql) {
   std::vector<InboxRow> rows;
   InboxRow row;
   std::string stored;
+  long long fence = 0;
   soci::indicator is_stored = soci::i_null;
-  soci::statement all = (sql.prepare << fmt::format(
-                             "select business_key, coalesce(message_id, ''), state, {} from txinbox_consumed_message "
-                             "where consumer = :c order by business_key",
-                             stored_as_text),
+  soci::statement all = (sql.prepare << fmt::format("select business_key, coalesce(message_id, ''), state, {}, "
+                                                    "coalesce(lease_fence, 0) from txinbox_consumed_message "
+                                                    "where consumer = :c order by business_key",
+                                                    stored_as_text),
                          soci::into(row.business_key), soci::into(row.message_id), soci::into(row.state),
-                         soci::into(stored, is_stored), soci::use(consumer));
+                         soci::into(stored, is_stored), soci::into(fence), soci::use(consumer));
   all.execute();
   while (all.fetch()) {
     row.stored.reset();
     if (is_stored == soci::i_ok) row.stored = stored;
+    row.fence = fence;
     rows.push_back(row);
   }
   return rows;
@@ -61,10 +67,25 @@ std::map<int, std::int64_t> read_balances(soci::session& sql) {
   return balances;
 }
 
+std::map<std::string, ResourceRow> read_resources(soci::session& sql) {
+  std::map<std::string, ResourceRow> resources;
+  std::string key;
+  long long fence = 0;
+  long long effects = 0;
+  soci::statement all = (sql.prepare << fmt::format("select business_key, fence, effects from {}", resource_table),
+                         soci::into(key), soci::into(fence), soci::into(effects));
+  all.execute();
+  while (all.fetch()) resources[key] = {.fence = fence, .effects = effects};
+  return resources;
+}
+
 }  // namespace
 
 Evidence read_evidence(soci::session& sql) {
-  return {.ledger = read_ledger(sql), .inbox = read_inbox(sql), .balances = read_balances(sql)};
+  return {.ledger = read_ledger(sql),
+          .inbox = read_inbox(sql),
+          .balances = read_balances(sql),
+          .resources = read_resources(sql)};
 }
 
 }  // namespace txinbox::torture

@@ -19,6 +19,8 @@ struct LedgerLine {
   std::string run;
   std::string business_key;
   Transfer transfer;
+  std::int64_t fence = 0;  ///< Of its lease; 0 of one in a transaction.
+  std::int64_t place = 0;  ///< Among the effects of its key, from 1.
 };
 
 /// One row of the consumer in the inbox.
@@ -27,6 +29,13 @@ struct InboxRow {
   std::string message_id;
   std::string state;
   std::optional<std::string> stored = {};
+  std::int64_t fence = 0;
+};
+
+/// What the resource of one key has seen.
+struct ResourceRow {
+  std::int64_t fence = 0;  ///< The greatest, if it was asked.
+  std::int64_t effects = 0;
 };
 
 /// What the database holds when the storm is over.
@@ -34,6 +43,7 @@ struct Evidence {
   std::vector<LedgerLine> ledger;
   std::vector<InboxRow> inbox;
   std::map<int, std::int64_t> balances;
+  std::map<std::string, ResourceRow> resources = {};
 };
 
 /// Errors: a database error as it was.

@@ -9,15 +9,20 @@ namespace {
 using Json = nlohmann::json;
 
 Json as_json(const Answer& answer) {
-  return {static_cast<int>(answer.outcome), static_cast<int>(answer.action),
-          answer.stored ? Json(*answer.stored) : Json(), static_cast<int>(answer.failure), answer.why};
+  return {static_cast<int>(answer.outcome),
+          static_cast<int>(answer.action),
+          answer.stored ? Json(*answer.stored) : Json(),
+          static_cast<int>(answer.failure),
+          answer.why,
+          answer.retry_after.count()};
 }
 
 Answer answer_of(const Json& json) {
   Answer answer{.outcome = static_cast<Outcome>(json.at(0).get<int>()),
                 .action = static_cast<Action>(json.at(1).get<int>()),
                 .failure = static_cast<Failure>(json.at(3).get<int>()),
-                .why = json.at(4).get<std::string>()};
+                .why = json.at(4).get<std::string>(),
+                .retry_after = std::chrono::milliseconds(json.at(5).get<std::int64_t>())};
   if (!json.at(2).is_null()) answer.stored = json.at(2).get<std::string>();
   return answer;
 }
@@ -63,7 +68,9 @@ std::string to_line(const Reply& reply) {
   const Counters& met = reply.met;
   return as_line({{"number", reply.number},
                   {"answers", std::move(answers)},
-                  {"met", {met.retries, met.deadlocks, met.lock_timeouts, met.connections_lost, met.transactions_lost}},
+                  {"met",
+                   {met.retries, met.deadlocks, met.lock_timeouts, met.connections_lost, met.transactions_lost,
+                    met.leases_taken_over, met.leases_lost, met.effects_refused}},
                   {"fatal", reply.fatal}});
 }
 
@@ -94,7 +101,10 @@ std::optional<Reply> read_reply(std::string_view line) {
                  .deadlocks = met.at(1).get<std::uint64_t>(),
                  .lock_timeouts = met.at(2).get<std::uint64_t>(),
                  .connections_lost = met.at(3).get<std::uint64_t>(),
-                 .transactions_lost = met.at(4).get<std::uint64_t>()};
+                 .transactions_lost = met.at(4).get<std::uint64_t>(),
+                 .leases_taken_over = met.at(5).get<std::uint64_t>(),
+                 .leases_lost = met.at(6).get<std::uint64_t>(),
+                 .effects_refused = met.at(7).get<std::uint64_t>()};
     return reply;
   });
 }

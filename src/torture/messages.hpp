@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,7 +62,8 @@ struct Answer {
   Action action = Action::redeliver;
   std::optional<std::string> stored = {};
   Failure failure = Failure::none;
-  std::string why = {};  ///< Of an unexpected failure: in words.
+  std::string why = {};                      ///< Of an unexpected failure: in words.
+  std::chrono::milliseconds retry_after{0};  ///< Of one that is in progress.
 };
 
 struct Reply {

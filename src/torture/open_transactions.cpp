@@ -55,6 +55,10 @@ std::optional<std::string> open_transaction(soci::session& sql, const std::strin
     return "a lock on an account";
   }
   if (!can_lock(sql, "start transaction",
+                fmt::format("select business_key from {} for update nowait", resource_table))) {
+    return "a lock on a resource";
+  }
+  if (!can_lock(sql, "start transaction",
                 fmt::format("select business_key from txinbox_consumed_message where consumer = '{}' for update nowait",
                             consumer_name))) {
     return "a lock on a row in the inbox";

@@ -56,11 +56,15 @@ void add_options(CLI::App& app, Arguments& arguments) {
              "Go on beyond the duration until the command ran so often");
   add_time(app, "--grace", storm.grace, false,
            "Give up when nothing was acknowledged for so long, as by a database that is away; default 60s");
+  auto* kind = app.add_option("--kind", storm.subject, "The kind of consumer: tx, the default, or lease")
+                   ->check(CLI::IsMember({"tx", "lease"}).description(""))
+                   ->type_name("KIND");
   app.add_option("--break", storm.subject,
-                 "Prove that the checker can fail: consume without a claim (dedup), or acknowledge before the commit "
-                 "(acknowledge)")
-      ->check(CLI::IsMember({"dedup", "acknowledge"}).description(""))
-      ->type_name("WHAT");
+                 "Prove that the checker can fail: consume without a claim (dedup), acknowledge before the commit "
+                 "(acknowledge), or ignore the fence of a lease (fence)")
+      ->check(CLI::IsMember({"dedup", "acknowledge", "fence"}).description(""))
+      ->type_name("WHAT")
+      ->excludes(kind);
   app.add_flag("--remove-leftovers", arguments.removes_leftovers,
                "Remove what an earlier storm left in the database, and do nothing else");
   app.add_flag("--json", arguments.torture.json, "Print JSON");

@@ -35,6 +35,14 @@ std::string imbalances(const std::vector<Imbalance>& wrong) {
   return text;
 }
 
+// They stand before the workers killed.
+constexpr std::ptrdiff_t leased_rows_from_the_end = 5;
+
+const char* verdict(const Report& report) {
+  return report.is_leased ? "each key took effect, in the order of its fences, and was completed once."
+                          : "each key took effect exactly once.";
+}
+
 }  // namespace
 
 std::string as_text(const Report& report) {
@@ -63,8 +71,14 @@ std::string as_text(const Report& report) {
       {"commands run", grouped(figures.commands_run)},
       {"commands failed", grouped(figures.commands_failed)},
       {"longest outage", fmt::format("{:.3f} s", figures.longest_outage.count())}};
+  if (report.is_leased) {
+    rows.insert(rows.end() - leased_rows_from_the_end, {{"in progress", grouped(tally.in_progress)},
+                                                        {"leases taken over", grouped(figures.met.leases_taken_over)},
+                                                        {"leases lost", grouped(figures.met.leases_lost)},
+                                                        {"effects refused", grouped(figures.met.effects_refused)}});
+  }
   std::string text = cli::format_table(rows, {false, true});
-  if (report.balances()) return text + "\n\nEverything balances: each key took effect exactly once.";
+  if (report.balances()) return text + "\n\nEverything balances: " + verdict(report);
   return text + fmt::format("\n\n{}\n\nIt does not balance: {} imbalances.", imbalances(report.wrong),
                             grouped(report.wrong.size()));
 }
@@ -91,6 +105,10 @@ std::string as_json(const Report& report) {
                                  {"lock_timeouts", figures.met.lock_timeouts},
                                  {"connections_lost", figures.met.connections_lost},
                                  {"retries", figures.met.retries},
+                                 {"in_progress", tally.in_progress},
+                                 {"leases_taken_over", figures.met.leases_taken_over},
+                                 {"leases_lost", figures.met.leases_lost},
+                                 {"effects_refused", figures.met.effects_refused},
                                  {"workers_killed", figures.workers_killed},
                                  {"deliveries_lost_with_workers", tally.lost_with_worker},
                                  {"commands_run", figures.commands_run},

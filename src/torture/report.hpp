@@ -14,6 +14,7 @@ namespace txinbox::torture {
 struct Report {
   std::string database = {};        ///< "sqlite3", "mysql" or "postgresql".
   std::string server_version = {};  ///< As the server gives it.
+  bool is_leased = false;
   std::uint64_t seed = 0;
   std::uint64_t keys = 0;
   std::uint64_t effects = 0;

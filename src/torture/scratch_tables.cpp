@@ -43,16 +43,25 @@ void create_accounts(soci::session& sql) {
       account_table, sql.get_backend_name() == "mysql" ? " engine = InnoDB" : "");
 }
 
+std::string key_type(const std::string& backend) {
+  if (backend == "mysql") return "varbinary(255)";
+  return backend == "postgresql" ? "text collate \"C\"" : "text";
+}
+
 // Without a unique key for each business key: a doubled effect must be seen, not refused.
 void create_ledger(soci::session& sql) {
   const std::string backend = sql.get_backend_name();
-  std::string key_type = "text";
-  if (backend == "mysql") key_type = "varbinary(255)";
-  if (backend == "postgresql") key_type = "text collate \"C\"";
   sql << fmt::format(
       "create table {} (run varchar(40) not null primary key, business_key {} not null, account_from integer not null, "
-      "account_to integer not null, amount bigint not null){}",
-      ledger_table, key_type, backend == "mysql" ? " engine = InnoDB" : "");
+      "account_to integer not null, amount bigint not null, fence bigint, place bigint){}",
+      ledger_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
+}
+
+void create_resource(soci::session& sql) {
+  const std::string backend = sql.get_backend_name();
+  sql << fmt::format(
+      "create table {} (business_key {} not null primary key, fence bigint not null, effects bigint not null){}",
+      resource_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
 }
 
 void remove_inbox_rows(soci::session& sql) {
@@ -75,7 +84,7 @@ void remove_inbox_rows(soci::session& sql) {
 
 std::vector<std::string> scratch_leftovers(soci::session& sql) {
   std::vector<std::string> found;
-  for (const char* table : {account_table, ledger_table}) {
+  for (const char* table : {account_table, ledger_table, resource_table}) {
     if (is_there(sql, table)) found.push_back(fmt::format("the table {}", table));
   }
   if (has_rows(sql)) found.push_back(fmt::format("rows of the consumer {} in txinbox_consumed_message", consumer_name));
@@ -86,6 +95,7 @@ void create_scratch_tables(soci::session& sql) {
   create_accounts(sql);  // of two storms that begin at once, one fails here
   try {
     create_ledger(sql);
+    create_resource(sql);
     std::string values;
     for (int id = 0; id < account_count; ++id) {
       values += fmt::format("{}({}, {}, 0)", id == 0 ? "" : ", ", id, initial_balance);
@@ -101,7 +111,7 @@ void create_scratch_tables(soci::session& sql) {
 }
 
 void remove_scratch(soci::session& sql) {
-  for (const char* table : {ledger_table, account_table}) {
+  for (const char* table : {resource_table, ledger_table, account_table}) {
     if (is_there(sql, table)) sql << fmt::format("drop table {}", table);
   }
   remove_inbox_rows(sql);

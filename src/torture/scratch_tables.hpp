@@ -12,8 +12,10 @@ namespace txinbox::torture {
 inline constexpr const char* consumer_name = "txinbox-torture";
 inline constexpr const char* account_table = "txinbox_torture_account";
 inline constexpr const char* ledger_table = "txinbox_torture_ledger";
+inline constexpr const char* resource_table = "txinbox_torture_resource";
 
-/// What a storm writes besides rows of its consumer: the accounts and the ledger.
+/// What a storm writes besides rows of its consumer: the accounts, the ledger, and the
+/// resource that remembers fences.
 ///
 /// Errors: of all: a database error as it was.
 

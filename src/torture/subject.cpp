@@ -9,6 +9,7 @@
 #include "answer_for.hpp"
 #include "cli/usage_error.hpp"
 #include "error_kind.hpp"
+#include "lease_subject.hpp"
 #include "scratch_tables.hpp"
 
 namespace txinbox::torture {
@@ -117,8 +118,11 @@ class Hasty : public Subject {
 
 }  // namespace
 
+bool is_leased(const std::string& kind) { return kind == "lease" || kind == "fence"; }
+
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options) {
   if (kind == "tx") return std::make_unique<TxSubject>(pool, std::move(options));
+  if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
   if (kind == "dedup") return std::make_unique<Unclaimed>(pool);
   if (kind == "acknowledge") return std::make_unique<Hasty>(pool, std::move(options));
   throw cli::UsageError(fmt::format("'{}' is no kind of consumer", kind));

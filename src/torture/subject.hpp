@@ -28,15 +28,21 @@ class Subject {
 };
 
 struct SubjectOptions {
-  bool remembers = false;  ///< With `recent_keys`.
+  bool remembers = false;      ///< With `recent_keys`.
+  bool has_heartbeat = false;  ///< Of a lease.
+  bool waits = false;          ///< For another worker's result, a little.
   int max_attempts = 6;
   std::stop_token stop = {};
 };
 
-/// The kinds by name: "tx" is the library's `TxConsumer`; "dedup" runs each delivery without a claim;
-/// "acknowledge" says that all is well before it knows.
+/// The kinds by name: "tx" is the library's `TxConsumer`, "lease" its `LeaseConsumer`; "dedup" runs each delivery
+/// without a claim; "acknowledge" says that all is well before it knows; "fence" is "lease" whose handlers ignore the
+/// fence.
 ///
 /// Errors: `cli::UsageError` for another name; as `TxConsumer`.
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options);
+
+/// Whether the kind runs its handlers under leases: at least once, and not exactly once.
+bool is_leased(const std::string& kind);
 
 }  // namespace txinbox::torture

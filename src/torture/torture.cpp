@@ -21,6 +21,7 @@
 #include "report.hpp"
 #include "scratch_tables.hpp"
 #include "storm_pool.hpp"
+#include "subject.hpp"
 
 namespace txinbox::torture {
 namespace {
@@ -88,7 +89,8 @@ std::string server_version(soci::session& sql) {
 }
 
 Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
-  Report report{.seed = options.storm.seed,
+  Report report{.is_leased = is_leased(options.storm.subject),
+                .seed = options.storm.seed,
                 .keys = storm.broker().keys().size(),
                 .tally = storm.broker().tally(),
                 .figures = storm.figures(),
@@ -103,7 +105,8 @@ Report judge(const TortureOptions& options, const Storm& storm, const std::strin
   });
   report.effects = evidence.ledger.size();
   for (const KeyLedger& key : storm.broker().keys()) report.unheard += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
-  add(check(Plan(options.storm.seed), storm.broker().keys(), evidence));
+  add(check(Plan(options.storm.seed), storm.broker().keys(), evidence,
+            report.is_leased ? Promise::at_least_once : Promise::exactly_once));
   add(storm.broker().wrong());
   add(storm.wrong());
   return report;
@@ -125,9 +128,9 @@ int finish(const TortureOptions& options, const Report& report) {
     try_to_remove(options);
   } else {
     cli::message(
-        fmt::format("txinbox-torture: the evidence is kept: the tables {} and {}, and the consumer {} in the "
+        fmt::format("txinbox-torture: the evidence is kept: the tables {}, {} and {}, and the consumer {} in the "
                     "inbox; {}",
-                    account_table, ledger_table, consumer_name, mend));
+                    account_table, ledger_table, resource_table, consumer_name, mend));
   }
   if (output.failed()) return cli::exit_stopped;
   return report.balances() ? cli::exit_ok : cli::exit_found;

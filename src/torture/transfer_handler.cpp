@@ -35,7 +35,7 @@ void TransferHandler::operator()(soci::session& sql, Delivery& delivery) {
   }
   const Conduct conduct = conduct_of(plan_.seed(), arrival, key.is_hot, delivery.attempt());
   behave(sql, delivery, key, conduct);
-  die_if_told(delivery.index());
+  die_if_told(plan_, assignment_, delivery.index());
 }
 
 void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct) {
@@ -132,11 +132,11 @@ void TransferHandler::write(soci::session& sql, Delivery& delivery, const KeyPla
   if (key.stores) delivery.store(run);
 }
 
-void TransferHandler::die_if_told(std::size_t index) const {
-  if (index + 1 != assignment_.arrivals.size()) return;
-  if (assignment_.death == Death::in_handler) die();
-  if (assignment_.death == Death::near_commit) {
-    const auto after = std::chrono::microseconds(Dice(plan_.seed(), {3, assignment_.number}).below(2'000));
+void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index) {
+  if (index + 1 != assignment.arrivals.size()) return;
+  if (assignment.death == Death::in_handler) die();
+  if (assignment.death == Death::near_commit) {
+    const auto after = std::chrono::microseconds(Dice(plan.seed(), {3, assignment.number}).below(2'000));
     std::thread([after] {
       std::this_thread::sleep_for(after);
       die();

@@ -56,13 +56,16 @@ class TransferHandler {
   /// Whether a run of this arrival's handler destroyed its transaction or threw on purpose.
   bool is_failure_planned(std::size_t index) const { return is_failure_planned_[index]; }
 
+  // For a consumer that calls another handler instead.
+  const Plan& plan() const { return plan_; }
+  RunNames& names() const { return names_; }
+
  private:
   void behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct);
   void go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key);
   void touch(soci::session& sql, const Transfer& transfer);
   void write(soci::session& sql, Delivery& delivery, const KeyPlan& key, bool descending,
              std::chrono::milliseconds pause);
-  void die_if_told(std::size_t index) const;
 
   const Plan& plan_;
   const Assignment& assignment_;
@@ -74,5 +77,8 @@ class TransferHandler {
 
 /// SIGKILL to this process.
 [[noreturn]] void die();
+
+/// The same, or soon, where the assignment says so for the arrival of that index.
+void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index);
 
 }  // namespace txinbox::torture

@@ -25,6 +25,15 @@ void enter(soci::session& sql, const std::string& run, const std::string& busine
       soci::use(n);
 }
 
+void enter_fenced(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer,
+                  const Fencing& fencing) {
+  enter(sql, run, business_key, transfer);
+  const long long fence = fencing.fence;
+  const long long place = fencing.place;
+  sql << std::string("update ") + ledger_table + " set fence = :f, place = :p where run = :run", soci::use(fence),
+      soci::use(place), soci::use(run);
+}
+
 TransferStatements::TransferStatements(soci::session& sql)
     : add_((sql.prepare << add_sql(), soci::use(amount_), soci::use(account_))),
       enter_((sql.prepare << enter_sql(), soci::use(run_), soci::use(key_), soci::use(account_), soci::use(to_),

@@ -75,9 +75,11 @@ class Worker {
     try {
       auto pool = open();
       if (!pool) return;
-      // Every second one has a memory; every third never retries, so that the broker sees the errors.
+      // Every second one has a memory, or a heartbeat; every third never retries, so that the broker sees the errors.
       const auto subject = make_subject(options_.subject, *pool,
                                         {.remembers = options_.number % 2 == 1,
+                                         .has_heartbeat = options_.number % 2 == 1,
+                                         .waits = options_.number % 4 < 2,
                                          .max_attempts = options_.number % 3 == 0 ? 1 : 6,
                                          .stop = stop_.get_token()});
       hog_for_ = worker_lock_timeout(database_.database()) + 200ms;
@@ -96,7 +98,8 @@ class Worker {
   std::optional<Pool> open() {
     while (!stop_.stop_requested()) {
       try {
-        return open_worker_pool(database_, options_.name, options_.threads);
+        // A heartbeat borrows a connection while its handler has one.
+        return open_worker_pool(database_, options_.name, options_.threads * (is_leased(options_.subject) ? 2 : 1));
       } catch (const soci::soci_error&) {
         std::this_thread::sleep_for(50ms);  // the parent could connect, and decides when to give up
       }

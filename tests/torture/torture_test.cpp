@@ -77,12 +77,12 @@ TEST_CASE("a consumer that does not claim its keys is found out, and the evidenc
   CHECK(ended.err.find("the evidence is kept") != std::string::npos);
 
   // And the next storm does not begin on it.
-  CHECK(tables_left(db) == 2);
+  CHECK(tables_left(db) == 3);
   const Ended refused = run({"--duration", "1s"}, db.url());
   CHECK(refused.status == 3);
   CHECK(refused.out.empty());
   CHECK(refused.err.find("--remove-leftovers") != std::string::npos);
-  CHECK(tables_left(db) == 2);
+  CHECK(tables_left(db) == 3);
 
   CHECK(run({"--remove-leftovers"}, db.url()).status == 0);
   CHECK(tables_left(db) == 0);
@@ -100,6 +100,31 @@ TEST_CASE("a consumer that acknowledges before it commits is found out") {
   CHECK(rows_left(db) == 0);
 }
 
+TEST_CASE("a storm under leases balances, and leaves nothing behind") {
+  const TestDatabase db;
+  const Ended ended = run({"--kind", "lease", "--duration", "3s", "--kill-every", "200ms", "--json"}, db.url());
+  CAPTURE(ended.err);
+  CAPTURE(ended.out);
+  REQUIRE(ended.status == 0);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(report.at("effects") >= report.at("keys"));
+  CHECK(report.at("in_progress") > 0);
+  CHECK(report.at("leases_taken_over") > 0);
+  CHECK(report.at("workers_killed") > 0);
+  CHECK(tables_left(db) == 0);
+  CHECK(rows_left(db) == 0);
+}
+
+TEST_CASE("handlers under leases that ignore their fence are found out") {
+  const TestDatabase db;
+  const Ended ended = run({"--break", "fence", "--keys", "1000", "--json"}, db.url());
+  CAPTURE(ended.err);
+  REQUIRE(ended.status == 1);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(count(report, "an older effect after a newer one", "fence ") > 0);
+  CHECK(count(report, "effects", "") == 0);
+}
+
 TEST_CASE("the report is a table that ends with the verdict") {
   const TestDatabase db;
   const Ended good = run({"--keys", "10"}, db.url());
@@ -111,6 +136,13 @@ TEST_CASE("the report is a table that ends with the verdict") {
   CHECK(bad.status == 1);
   CHECK(bad.out.find("\nKEY OR ACCOUNT ") != std::string::npos);
   CHECK(bad.last_line().starts_with("It does not balance: "));
+  CHECK(run({"--remove-leftovers"}, db.url()).status == 0);
+
+  CHECK(value_of(good.out, "leases taken over").empty());
+  const Ended leases = run({"--kind", "lease", "--keys", "10"}, db.url());
+  CHECK(leases.status == 0);
+  CHECK_FALSE(value_of(leases.out, "leases taken over").empty());
+  CHECK(leases.last_line().ends_with("in the order of its fences, and was completed once."));
 }
 
 TEST_CASE("rows of the scratch consumer are leftovers too, and other consumers' rows are not") {
@@ -207,6 +239,8 @@ TEST_CASE("a wrong command line is told with status 2, before the database is to
                                           {"--keys", "0"},
                                           {"--processes", "0"},
                                           {"--break", "everything"},
+                                          {"--kind", "everything"},
+                                          {"--kind", "lease", "--break", "dedup"},
                                           {"--command-every", "1s"},
                                           {"--command-at-least", "1"},
                                           {"--seed", "x"},

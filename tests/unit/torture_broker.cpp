@@ -119,6 +119,15 @@ TEST_CASE("what failed for want of a database waits, so that an outage is no bus
   CHECK(one.broker.take(10, much_later).size() == 2);
 }
 
+TEST_CASE("what another worker is at waits as long as it was told") {
+  OneKey one;
+  const Answer in_progress{.outcome = Outcome::in_progress, .action = Action::redeliver, .retry_after = 500ms};
+  one.broker.answered(one.arrivals[0], in_progress, start);
+  CHECK(one.broker.tally().in_progress == 1);
+  CHECK(one.broker.take(10, start + 499ms).empty());
+  CHECK(one.broker.take(10, start + 500ms).size() == 1);
+}
+
 TEST_CASE("what was acknowledged is now and then delivered again, also with other content") {
   const Plan plan(1);
   Broker broker(plan, 100'000);

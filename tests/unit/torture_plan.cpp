@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "torture/conduct.hpp"
+#include "torture/lease_conduct.hpp"
 #include "torture/messages.hpp"
 #include "torture/plan.hpp"
 
@@ -68,6 +69,17 @@ TEST_CASE("every conduct occurs, and a handler is honest at last") {
   CHECK(met.size() == static_cast<std::size_t>(Conduct::closes_session) + 1);
 }
 
+TEST_CASE("every conduct under a lease occurs, and a handler is honest at last") {
+  std::set<LeaseConduct> met;
+  for (std::uint64_t key = 0; key < 5'000; ++key) {
+    for (const bool is_hot : {false, true}) {
+      met.insert(lease_conduct_of(1, {.key = key}, is_hot));
+      CHECK(lease_conduct_of(1, {.key = key, .tries = 21}, is_hot) == LeaseConduct::honest);
+    }
+  }
+  CHECK(met.size() == static_cast<std::size_t>(LeaseConduct::throws_last) + 1);
+}
+
 TEST_CASE("what broker and worker say to each other arrives whole, or not at all") {
   const Assignment assignment{.number = 3,
                               .is_batch = true,
@@ -82,28 +94,42 @@ TEST_CASE("what broker and worker say to each other arrives whole, or not at all
   CHECK(assigned->death == Death::near_commit);
   CHECK(assigned->arrivals == assignment.arrivals);
 
-  const Reply reply{
-      .number = 3,
-      .answers = {{.outcome = Outcome::consumed, .action = Action::acknowledge, .stored = "1-2"},
-                  {.outcome = Outcome::failed,
-                   .action = Action::redeliver,
-                   .failure = Failure::unexpected,
-                   .why = "not UTF-8: \xff"}},
-      .met = {.retries = 1, .deadlocks = 2, .lock_timeouts = 3, .connections_lost = 4, .transactions_lost = 5}};
+  const Reply reply{.number = 3,
+                    .answers = {{.outcome = Outcome::consumed, .action = Action::acknowledge, .stored = "1-2"},
+                                {.outcome = Outcome::in_progress,
+                                 .action = Action::redeliver,
+                                 .retry_after = std::chrono::seconds(3)},
+                                {.outcome = Outcome::failed,
+                                 .action = Action::redeliver,
+                                 .failure = Failure::unexpected,
+                                 .why = "not UTF-8: \xff"}},
+                    .met = {.retries = 1,
+                            .deadlocks = 2,
+                            .lock_timeouts = 3,
+                            .connections_lost = 4,
+                            .transactions_lost = 5,
+                            .leases_taken_over = 6,
+                            .leases_lost = 7,
+                            .effects_refused = 8}};
   const std::string line = to_line(reply);
   const auto replied = read_reply(line);
   REQUIRE(replied);
-  REQUIRE(replied->answers.size() == 2);
+  REQUIRE(replied->answers.size() == 3);
   CHECK(replied->answers[0].outcome == Outcome::consumed);
   CHECK(replied->answers[0].action == Action::acknowledge);
   CHECK(replied->answers[0].stored == "1-2");
-  CHECK(replied->answers[1].failure == Failure::unexpected);
-  CHECK_FALSE(replied->answers[1].stored);
+  CHECK(replied->answers[1].outcome == Outcome::in_progress);
+  CHECK(replied->answers[1].retry_after == std::chrono::seconds(3));
+  CHECK(replied->answers[2].failure == Failure::unexpected);
+  CHECK_FALSE(replied->answers[2].stored);
   CHECK(replied->met.retries == 1);
   CHECK(replied->met.deadlocks == 2);
   CHECK(replied->met.lock_timeouts == 3);
   CHECK(replied->met.connections_lost == 4);
   CHECK(replied->met.transactions_lost == 5);
+  CHECK(replied->met.leases_taken_over == 6);
+  CHECK(replied->met.leases_lost == 7);
+  CHECK(replied->met.effects_refused == 8);
 
   for (std::size_t length = 0; length + 1 < line.size(); ++length) {  // the last is the line feed
     CHECK_FALSE(read_reply(line.substr(0, length)));

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox::torture {
+
+/// What a service remembers of a key so that it can refuse a worker that was taken over: the greatest fence
+/// that it has seen, and how many effects it took. Locked from a pass to the end of the transaction.
+class FencedResource {
+ public:
+  FencedResource(soci::session& sql, const std::string& business_key) : sql_(sql), key_(business_key) {}
+
+  /// The place of the effect among those of its key, from 1; none when the fence is not greater than all
+  /// before it.
+  std::optional<std::int64_t> pass(std::int64_t fence) const { return pass(fence, " and fence < :least"); }
+
+  /// Broken: whatever the fence.
+  std::optional<std::int64_t> pass_anyway(std::int64_t fence) const { return pass(fence, " and :least > 0"); }
+
+ private:
+  std::optional<std::int64_t> pass(std::int64_t fence, const std::string& condition) const;
+
+  soci::session& sql_;
+  const std::string& key_;
+};
+
+}  // namespace txinbox::torture

@@ -1,0 +1,40 @@
+#include "lease_conduct.hpp"
+
+#include <array>
+
+#include "dice.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+struct Share {
+  LeaseConduct conduct;
+  unsigned in_ten_thousand;
+};
+
+// The late ones keep a thread from its work for longer than a lease.
+constexpr std::array shares{
+    Share{LeaseConduct::slow, 300},         Share{LeaseConduct::renews, 1'000},
+    Share{LeaseConduct::late_effect, 400},  Share{LeaseConduct::late_completion, 200},
+    Share{LeaseConduct::throws_first, 300}, Share{LeaseConduct::throws_uncommitted, 300},
+    Share{LeaseConduct::throws_last, 500},
+};
+
+constexpr unsigned crossing_in_ten_thousand = 3'000;
+constexpr unsigned patience = 20;
+
+}  // namespace
+
+LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot) {
+  if (arrival.tries > patience) return LeaseConduct::honest;
+  Dice dice(seed, {6, arrival.key, arrival.copy, arrival.tries});
+  if (is_hot && dice.chance(crossing_in_ten_thousand)) return LeaseConduct::crosses;
+  std::uint64_t thrown = dice.below(10'000);
+  for (const Share& share : shares) {
+    if (thrown < share.in_ten_thousand) return share.conduct;
+    thrown -= share.in_ten_thousand;
+  }
+  return LeaseConduct::honest;
+}
+
+}  // namespace txinbox::torture
