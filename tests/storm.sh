@@ -3,8 +3,8 @@
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
-#   --seconds N    how long each storm lasts; 30 by default
-#   --restarts N   how often each server is killed at least, also beyond that time; 5 by default
+#   --seconds N    how long each storm lasts; 30 by default; and half as long with leases
+#   --restarts N   how often each server is killed at least, also beyond that time; 5 by default, and 3 with leases
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog or postgresql only; may be repeated
 #
 # Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
@@ -31,20 +31,28 @@ txinbox=$build/src/cli/txinbox torture=$build/src/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 
-# storm ARGUMENT...: on the database that TXINBOX_DB names.
+# storm [COMMAND]: on the database that TXINBOX_DB names, of each kind of consumer; those with leases have half
+# the time. COMMAND kills the server and starts it again.
 storm() {
-  local status=0
+  local kind status lasts=$seconds least=$restarts killing
   "$txinbox" migrate >/dev/null
-  "$torture" --duration "${seconds}s" "$@" || status=$?
-  [ $status = 0 ] || fail "the storm ended with status $status"
+  for kind in tx lease; do
+    killing=()
+    [ $# = 0 ] || killing=(--command "$1" --command-every 3s --command-at-least "$least")
+    status=0
+    "$torture" --kind $kind --duration "${lasts}s" "${killing[@]}" || status=$?
+    [ $status = 0 ] || fail "the storm of $kind ended with status $status"
+    lasts=$(((seconds + 1) / 2)) least=$(((restarts + 1) / 2))
+  done
 }
 
 # A checker that cannot fail proves nothing.
 find_out_broken() {
-  local kind status
-  for kind in dedup acknowledge; do
-    status=0
-    "$torture" --keys 100 --break $kind >/dev/null 2>&1 || status=$?
+  local kind keys status
+  for kind in dedup acknowledge fence; do
+    keys=100 status=0
+    [ $kind != fence ] || keys=1000  # few handlers outlive their lease
+    "$torture" --keys $keys --break $kind >/dev/null 2>&1 || status=$?
     [ $status = 1 ] || fail "the checker does not find what --break $kind does (status $status)"
     "$torture" --remove-leftovers >/dev/null
   done
@@ -73,7 +81,7 @@ case $on_server in
   mariadb | mariadb-no-binlog)
     export TXINBOX_DB=$TXINBOX_TEST_MARIADB_URL
     [ "$(ask_mariadb 'select @@log_bin')" = "$([ "$on_server" = mariadb ] && echo 1 || echo 0)" ] || fail "binary log"
-    storm --command "$TXINBOX_TEST_MARIADB_RESTART" --command-every 3s --command-at-least "$restarts"
+    storm "$TXINBOX_TEST_MARIADB_RESTART"
     nothing_left "prepared transactions" ask_mariadb "xa recover"
     nothing_left "open transactions" ask_mariadb "select * from information_schema.innodb_trx"
     nothing_left "locks" ask_mariadb "select * from information_schema.innodb_locks"
@@ -83,7 +91,7 @@ case $on_server in
     ;;
   postgresql)
     export TXINBOX_DB=$TXINBOX_TEST_POSTGRESQL_URL
-    storm --command "$TXINBOX_TEST_POSTGRESQL_RESTART" --command-every 3s --command-at-least "$restarts"
+    storm "$TXINBOX_TEST_POSTGRESQL_RESTART"
     nothing_left "prepared transactions" ask_postgresql "select * from pg_prepared_xacts"
     nothing_left "open transactions" ask_postgresql \
       "select * from pg_stat_activity where $others and xact_start is not null"
