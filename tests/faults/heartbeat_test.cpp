@@ -1,0 +1,93 @@
+// The connection fails on which a heartbeat renews a lease, at each packet, while the handler runs.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/lease_consumer.hpp>
+
+#include "faults/exchange.hpp"
+#include "faults/fault_table.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A consumer with a heartbeat, whose handler waits until it has renewed the lease.
+class Beating {
+ public:
+  explicit Beating(const FaultDatabase& db) : db_(db), proxy_(db.url(), on_mysql()) {
+    consume([] {});  // what is done once for a connection
+  }
+
+  FaultProxy& proxy() { return proxy_; }
+
+  /// The packets of one renewal.
+  std::vector<FaultPoint> points() {
+    std::size_t count = 0;
+    consume([&] { proxy_.count(); }, [&] { count = proxy_.passed_by_now(); });
+    const auto passed = proxy_.passed();
+    std::vector<FaultPoint> all;
+    for (std::size_t i = 0; i < count; ++i) all.push_back({passed[i].direction, passed[i].packet});
+    return all;
+  }
+
+  /// The lease is kept, and the handler runs once: a heartbeat that failed beats again while there is time.
+  void try_fault(const std::string& kind, FaultPoint point, Fault fault, const std::function<bool()>& at_fault = {}) {
+    CAPTURE(to_string(point));
+    consume([&] { proxy_.arm(point, fault, at_fault); });
+    CHECK(proxy_.reached());
+    count_case("heartbeat: " + kind, subjects().back().name);
+  }
+
+ private:
+  void consume(
+      const std::function<void()>& begin, const std::function<void()>& end = [] {}) {
+    const Message message{.business_key = "beat " + std::to_string(++number_)};
+    bool renewed = false;
+    const Result result = consumer_.consume(message, [&](Lease& lease) {
+      const auto granted_until = lease.expires_at();
+      begin();
+      while (!renewed && lease.remaining() > 0ms) {
+        std::this_thread::sleep_for(1ms);
+        renewed = lease.expires_at() != granted_until;
+      }
+      end();
+      write_two_rows(*db_.session(), lease.delivery());
+    });
+    CHECK(renewed);
+    CHECK(result.outcome == Outcome::consumed);
+    CHECK(db_.rows_of(message) == Rows{1, 1});
+    CHECK(db_.claim_of(message) == "consumed");
+  }
+
+  const FaultDatabase& db_;
+  FaultProxy proxy_;
+  Pool pool_ = open_pool(proxy_.url(), {.connections = 1, .statement_timeout = 5s});
+  LeaseConsumer consumer_{pool_, consumer_name, {.lease = 20s, .heartbeat = 50ms}};
+  int number_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a heartbeat whose connection fails at any packet beats again, and the lease is kept" *
+          doctest::skip(on_sqlite3())) {
+  const FaultDatabase db;
+  Beating beating(db);
+  const auto points = beating.points();
+  REQUIRE(points.size() >= 2);
+  for (const FaultPoint& each : points) {
+    beating.try_fault("connection cut", each, Fault::cut);
+    beating.try_fault("session ended by the server", each, Fault::run,
+                      [&] { return db.end_session(beating.proxy().newest_port()); });
+    beating.try_fault("statement cancelled by the server", each, Fault::run,
+                      [&] { return db.cancel_statement(beating.proxy().newest_port()); });
+  }
+}
+
+}  // namespace txinbox::test
