@@ -30,6 +30,14 @@ void Broker::wait_until_due() {
   due_in_ = std::chrono::milliseconds(0);
 }
 
+void Broker::count_consumed(const Message& message, const Result& result) {
+  if (result.outcome == Outcome::consumed) CHECK(++consumed_[message.business_key] == 1);
+}
+
+void Broker::hear_of(const Service& service) {
+  for (std::size_t i = 0; i < messages_.size(); ++i) count_consumed(messages_[i], service.results()[i]);
+}
+
 void Broker::deliver(Service& service, const Handler& handler) {
   wait_until_due();
   ++deliveries_;
@@ -39,7 +47,7 @@ void Broker::deliver(Service& service, const Handler& handler) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Result& result = service.results()[i];
     if (result.outcome == Outcome::in_progress) due_in_ = std::max(due_in_, result.retry_after);
-    if (result.outcome == Outcome::consumed) CHECK(++consumed_[messages[i].business_key] == 1);
+    count_consumed(messages[i], result);
     // Nothing can be consumed on a caller's session that the handler has closed.
     CHECK((actions[i] != Action::stop || service.has_lost_its_session()));
     if (actions[i] == Action::acknowledge || actions[i] == Action::dead_letter) {

@@ -25,6 +25,9 @@ class Broker {
   /// worker is at it. Fails the test when a second consumer says that it consumed one.
   void deliver(Service&, const Handler&);
 
+  /// What a service was told that another than this broker delivered to.
+  void hear_of(const Service&);
+
   /// Delivers until all are settled, the handler honest by now. Fails the test when that takes more than
   /// ten deliveries.
   void deliver_until_settled(Service&);
@@ -42,6 +45,7 @@ class Broker {
  private:
   std::vector<Message> pending() const;
   void wait_until_due();
+  void count_consumed(const Message&, const Result&);
 
   const FaultDatabase& db_;
   const Subject& subject_;

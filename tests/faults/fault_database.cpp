@@ -27,6 +27,12 @@ std::string FaultDatabase::claim_of(const Message& message) const {
   return state.empty() ? "none" : state;
 }
 
+std::string FaultDatabase::lease_of(const Message& message) const {
+  return claim_of(message) + " until " +
+         text("select lease_expires_at from txinbox_consumed_message where business_key = '" + message.business_key +
+              "'");
+}
+
 std::string FaultDatabase::stored_for(const Message& message) const {
   return text(std::string("select ") + (on_postgresql() ? "convert_from(result, 'UTF8')" : "result") +
               " from txinbox_consumed_message where business_key = '" + message.business_key + "'");

@@ -31,6 +31,9 @@ class FaultDatabase : public EffectDatabase {
   /// The state of its claim, or "none".
   std::string claim_of(const Message&) const;
 
+  /// Its state, and until when its lease is.
+  std::string lease_of(const Message&) const;
+
   /// What its handler stored.
   std::string stored_for(const Message&) const;
 

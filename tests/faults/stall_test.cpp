@@ -45,9 +45,21 @@ class Stall {
     CHECK(proxy_.reached());
     Service replica(subject_, db_.url());
     broker_.deliver(replica, write_two_rows);
-    if (subject_.leased) broker_.deliver(replica, write_two_rows);  // when the lease has run out
-    proxy_.end_stall();
-    delivering.join();
+    const auto end_stall = [&] {
+      proxy_.end_stall();
+      if (delivering.joinable()) delivering.join();
+    };
+    // When the lease has run out. The silent one comes back while its successor is at work, and leaves its lease.
+    if (subject_.leased) {
+      broker_.deliver(replica, [&](soci::session& sql, Delivery& delivery) {
+        const std::string before = db_.lease_of(delivery.message());
+        end_stall();
+        CHECK(db_.lease_of(delivery.message()) == before);
+        write_two_rows(sql, delivery);
+      });
+    }
+    end_stall();
+    broker_.hear_of(service_);
     broker_.deliver_until_settled(replica);
     const bool doubled = broker_.check_promise(replica);
     // What the silent one was told in the end must be true as well.
