@@ -12,15 +12,19 @@ struct Share {
   unsigned in_ten_thousand;
 };
 
-// The late ones keep a thread from its work for longer than a lease.
 constexpr std::array shares{
     Share{LeaseConduct::slow, 300},         Share{LeaseConduct::renews, 1'000},
-    Share{LeaseConduct::late_effect, 400},  Share{LeaseConduct::late_completion, 200},
     Share{LeaseConduct::throws_first, 300}, Share{LeaseConduct::throws_uncommitted, 300},
     Share{LeaseConduct::throws_last, 500},
 };
 
 constexpr unsigned crossing_in_ten_thousand = 3'000;
+
+// Of some keys most handlers are late, so that one wakes up while its successor still sleeps. They keep a
+// thread from its work for longer than a lease.
+constexpr unsigned contested_in_ten_thousand = 400;
+constexpr unsigned late_in_ten_thousand = 7'000;
+
 constexpr unsigned patience = 20;
 
 }  // namespace
@@ -28,6 +32,9 @@ constexpr unsigned patience = 20;
 LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot) {
   if (arrival.tries > patience) return LeaseConduct::honest;
   Dice dice(seed, {6, arrival.key, arrival.copy, arrival.tries});
+  if (Dice(seed, {7, arrival.key}).chance(contested_in_ten_thousand) && dice.chance(late_in_ten_thousand)) {
+    return dice.chance(5'000) ? LeaseConduct::late_effect : LeaseConduct::late_completion;
+  }
   if (is_hot && dice.chance(crossing_in_ten_thousand)) return LeaseConduct::crosses;
   std::uint64_t thrown = dice.below(10'000);
   for (const Share& share : shares) {
