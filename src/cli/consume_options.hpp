@@ -26,7 +26,7 @@ struct ConsumeOptions {
   std::vector<std::string> binds;
   std::string file;  // empty or "-": standard input
   std::size_t batch = 100;
-  int max_attempts = 0;       // 0: a message is never parked
+  int max_attempts = 0;  // 0: a message is never parked
   bool stop_on_error = false;
   bool keep_payload = false;  // of a message that fails
   bool json = false;
