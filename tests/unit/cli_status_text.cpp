@@ -73,7 +73,8 @@ TEST_CASE("rates are differences a second, and never below nothing") {
   Status now = example();
   now.consumers[0].consumed += 500;
   before.consumers[1].consumed = 7;
-  now.consumers.push_back({.consumer = "new", .consumed = 4});
+  now.consumers.emplace_back().consumer = "new";
+  now.consumers.back().consumed = 4;
   const Rates rates = rates_between(before, now, 2s);
   CHECK(rates.at("notification-service") == 250);
   CHECK(rates.at("orders") == 0);
