@@ -32,7 +32,7 @@ void poll_broker(txinbox::TxConsumer& consumer, const std::stop_token& stop) {
 int main(int argc, char** argv) {
   const std::string url = argc > 1 ? argv[1] : "sqlite:orders.db";
 
-  // docs/stopping.md
+  // docs/stopping.md, and docs/retention.md for the purger
   sigset_t signals;  // blocked before the first thread begins, so that all threads inherit it
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
 
   auto pool = txinbox::open_pool(url);
   txinbox::migrate(pool.acquire());
+  txinbox::Purger purger(pool, std::chrono::days(30));  // until it is destroyed
   std::stop_source stop;
   txinbox::TxConsumer consumer(pool, "order-service", {.stop = stop.get_token()});
   std::vector<std::jthread> threads;
@@ -51,7 +52,7 @@ int main(int argc, char** argv) {
   sigwait(&signals, &signal);
   stop.request_stop();  // nothing new begins, waits end
   threads.clear();      // what is in hand finishes: joins them
-  // then, by the end of their scope, the consumer and the pool
+  // then, by the end of their scope, the consumer, the purger and the pool
 
   std::cout << "stopped\n";
 }
