@@ -1,6 +1,5 @@
 // Attempts that are counted from their start: a message that kills its process is parked in the end.
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +13,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/in_process.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
 
@@ -25,19 +25,6 @@ using namespace std::chrono_literals;
 const Message order{.business_key = "order123", .message_id = "m1"};
 const TxConsumerOptions counting{.max_attempts = 2, .count_starts = true};
 const LeaseOptions counting_leases{.lease = 200ms, .max_attempts = 2, .count_starts = true};
-
-/// Runs it in a process of its own, which has no connection yet; returns its exit status.
-template <class F>
-int in_process(const F& work) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    work();
-    ::_exit(0);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 constexpr int died = 9;
 void die(soci::session&, Delivery&) { ::_exit(died); }

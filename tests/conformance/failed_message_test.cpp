@@ -1,5 +1,8 @@
 // Messages whose handler fails: what is counted, when they are parked, and how they come back.
 
+#include <unistd.h>
+
+#include <atomic>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -11,6 +14,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/in_process.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
 
@@ -297,6 +301,60 @@ TEST_CASE("a delivery of the key that runs meanwhile is waited for, and is not p
   // Whichever came first; but never both, and never neither.
   CHECK((after.outcome == duplicate || after.outcome == parked));
   CHECK(db.effects() == (after.outcome == duplicate ? 1 : 0));
+}
+
+/// What a handler keeps with its connection ends behind the rollback, and before anything is counted.
+struct DiesAtItsEnd {
+  explicit DiesAtItsEnd(soci::session&) {}
+  ~DiesAtItsEnd() { ::_exit(9); }
+};
+
+TEST_CASE("a crash between the rollback and the count loses the count, and nothing else") {
+  const EffectDatabase db;
+  CHECK(in_process([&] {
+          Pool pool = db.pool(1);
+          (void)TxConsumer(pool, "svc", {.max_attempts = 1}).consume(order, [](soci::session& sql, Delivery& delivery) {
+            delivery.per_connection<DiesAtItsEnd>(sql);
+            refuse(sql, delivery);
+          });
+        }) == 9);
+  CHECK(failed_count(db) == 0);
+  CHECK(db.claims() == 0);
+  CHECK(db.effects() == 0);
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+  fails(consumer);
+  CHECK(only_failed(db).state == FailedState::parked);
+}
+
+TEST_CASE("retries and parking at the same time end in one of the two, and the message is not lost") {
+  const EffectDatabase db;
+  Pool pool = db.pool(3);
+  std::atomic<bool> over = false;
+  std::thread operators([&] {
+    const auto sql = db.session();
+    while (!over) retry_failed(*sql, {});
+  });
+  std::vector<std::thread> deliveries;
+  for (int t = 0; t < 2; ++t) {
+    deliveries.emplace_back([&] {
+      TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+      for (int i = 0; i < 20; ++i) {
+        try {
+          const Result result = consumer.consume(order, refuse);
+          CHECK(result.outcome == parked);
+        } catch (const std::invalid_argument&) {  // it ran, and failed
+        }
+      }
+    });
+  }
+  for (auto& each : deliveries) each.join();
+  over = true;
+  operators.join();
+  CHECK(db.effects() == 0);
+  retry_failed(*db.session(), {});
+  CHECK(TxConsumer(pool, "svc").consume(order, add_effect).outcome == consumed);
+  CHECK(db.effects() == 1);
 }
 
 TEST_CASE("max_attempts below zero is refused") {
