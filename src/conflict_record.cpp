@@ -13,8 +13,7 @@ void record_conflict(backend::Session& session, std::string_view consumer, const
                      std::string_view content_hash) {
   const backend::Dialect& sql = session.dialect();
   const std::string table = sql.table(backend::conflicting_message_table);
-  const std::string key =
-      fmt::format("consumer = {} AND business_key = {}", sql.text(consumer), sql.text(message.business_key));
+  const std::string key = sql.is_key(consumer, message.business_key);
   const std::string id = sql.text_or_null(message.message_id);
   const std::string hash = sql.bytes(content_hash);
   backend::change_or_insert(

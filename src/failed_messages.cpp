@@ -106,15 +106,11 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
-std::string key_condition(const FailedMessage& message, const backend::Dialect& sql) {
-  return fmt::format("consumer = {} AND business_key = {}", sql.text(message.consumer), sql.text(message.business_key));
-}
-
 /// The count first: what is interrupted between the two is still parked, and can be retried again.
 bool retry(backend::Session& session, const FailedMessage& message) {
   if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
   const backend::Dialect& sql = session.dialect();
-  const std::string key = key_condition(message, sql);
+  const std::string key = sql.is_key(message.consumer, message.business_key);
   session.change(fmt::format("UPDATE {} SET attempts = 0, deaths = 0, running_token = NULL WHERE {}",
                              sql.table(backend::failed_message_table), key));
   if (message.state == FailedState::failing) return true;
@@ -134,7 +130,7 @@ bool discard(backend::Session& session, const FailedMessage& message) {
                     sql.token(detail::Token::random()), sql.now()));
   }
   return session.change(fmt::format("UPDATE {} SET state = 'discarded' WHERE {} AND state IN ('parked', 'torn')", table,
-                                    key_condition(message, sql))) > 0;
+                                    sql.is_key(message.consumer, message.business_key))) > 0;
 }
 
 std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(backend::Session&, const FailedMessage&)) {

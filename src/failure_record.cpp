@@ -72,11 +72,6 @@ bool is_rejected(const std::exception_ptr& error) noexcept { return has_code(err
 
 bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::lease_lost); }
 
-std::string FailureRecord::key_condition(const Message& message) const {
-  const backend::Dialect& sql = session_.dialect();
-  return fmt::format("consumer = {} AND business_key = {}", sql.text(consumer_), sql.text(message.business_key));
-}
-
 int FailureRecord::count(const Message& message, const std::exception_ptr& error, bool keep_error_text) const {
   return count(message, {storable(error_class(error), most_class), keep_error_text ? text_of(error) : std::string()});
 }
@@ -97,14 +92,16 @@ int FailureRecord::count(const Message& message, const Failure& failure) const {
       "coalesce(first_error, "
       "{}), first_failed_at = coalesce(first_failed_at, {}), last_error = {}, last_failed_at = {}, error_text = {}, "
       "payload = coalesce({}, payload), running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
-      table, failure.deaths, id, error, sql.now(), error, sql.now(), text, payload, key_condition(message));
+      table, failure.deaths, id, error, sql.now(), error, sql.now(), text, payload,
+      sql.is_key(consumer_, message.business_key));
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, last_error, "
       "last_failed_at, error_text, payload) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {})",
       table, sql.text(consumer_), sql.text(message.business_key), id, failure.deaths, error, sql.now(), error,
       sql.now(), text, payload);
   backend::change_or_insert(session_, update, insert);
-  const auto rows = session_.read(fmt::format("SELECT attempts FROM {} WHERE {}", table, key_condition(message)), 1);
+  const auto rows = session_.read(
+      fmt::format("SELECT attempts FROM {} WHERE {}", table, sql.is_key(consumer_, message.business_key)), 1);
   return rows.empty() ? 0 : static_cast<int>(backend::number_in(rows[0][0].value_or("")));
 }
 

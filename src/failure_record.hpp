@@ -52,7 +52,6 @@ class FailureRecord {
     int deaths = 0;
   };
   int count(const Message&, const Failure&) const;
-  std::string key_condition(const Message&) const;
 
   backend::Session& session_;
   std::string_view consumer_;

@@ -58,8 +58,8 @@ std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consume
   const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
     if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
     return backend::query(sql,
-                          fmt::format("SELECT {} FROM {} WHERE consumer = {} AND business_key = {}", columns,
-                                      dialect->table(table), dialect->text(consumer), dialect->text(business_key)),
+                          fmt::format("SELECT {} FROM {} WHERE {}", columns, dialect->table(table),
+                                      dialect->is_key(consumer, business_key)),
                           count);
   };
   const auto rows = read(backend::consumed_message_table,

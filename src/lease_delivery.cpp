@@ -162,7 +162,9 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
     const LeaseTable table(session, context_.consumer, message_);
     if (table.complete(holder_, held.fence(), result)) return true;
     const auto row = table.find();
-    return row && row->state == "consumed" && row->token == holder_.token.bytes() && row->lease_fence == held.fence();
+    const bool ours =
+        row && row->state == "consumed" && row->token == holder_.token.bytes() && row->lease_fence == held.fence();
+    return ours && session.make_durable(context_.consumer, message_.business_key);
   });
   if (!completed) throw lease_lost();
 }

@@ -10,14 +10,12 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 std::string LeaseTable::table() const { return session_.dialect().table(backend::consumed_message_table); }
 
-std::string LeaseTable::key_condition() const {
-  const backend::Dialect& sql = session_.dialect();
-  return fmt::format("consumer = {} AND business_key = {}", sql.text(consumer_), sql.text(message_.business_key));
-}
+std::string LeaseTable::is_key() const { return session_.dialect().is_key(consumer_, message_.business_key); }
 
 // SQLite writes NULL for a time when the system's clock cannot be read. A lease without an end or a fence has
-// run out: it would keep its key for ever.
-constexpr std::string_view has_no_end = "lease_expires_at IS NULL OR lease_fence IS NULL";
+// run out: it would keep its key for ever. A row without an owner is none that was made here.
+constexpr std::string_view has_no_end =
+    "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
 
 std::optional<backend::ExistingRow> LeaseTable::find() const {
   const backend::Dialect& sql = session_.dialect();
@@ -26,7 +24,7 @@ std::optional<backend::ExistingRow> LeaseTable::find() const {
   const auto rows =
       session_.read(fmt::format("SELECT state, {}, {}, {}, {}, coalesce(lease_fence, 0), {} FROM {} WHERE {}",
                                 sql.hex_token("attempt_token"), sql.hex_text("content_hash"), sql.hex_text("result"),
-                                remaining, sql.milliseconds_since("consumed_at"), table(), key_condition()),
+                                remaining, sql.milliseconds_since("consumed_at"), table(), is_key()),
                     7);
   if (rows.empty()) return std::nullopt;
   const backend::Row& row = rows.front();
@@ -65,14 +63,14 @@ bool LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_h
              "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {})",
              table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
              sql.text(holder.name), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
-             sql.now_plus(lease), sql.now(), key_condition(), sql.token(Token::of(seen.token)), seen.lease_fence,
-             sql.now(), has_no_end)) == 1;
+             sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
+             has_no_end)) == 1;
 }
 
 bool LeaseTable::change_own(const LeaseHolder& holder, std::int64_t fence, const std::string& assignments) const {
   return session_.change(fmt::format(
              "UPDATE {} SET {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {}", table(),
-             assignments, key_condition(), session_.dialect().token(holder.token), fence)) == 1;
+             assignments, is_key(), session_.dialect().token(holder.token), fence)) == 1;
 }
 
 bool LeaseTable::renew(const LeaseHolder& holder, std::int64_t fence, std::chrono::milliseconds lease) const {

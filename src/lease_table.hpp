@@ -48,7 +48,7 @@ class LeaseTable {
 
  private:
   std::string table() const;
-  std::string key_condition() const;
+  std::string is_key() const;
   bool change_own(const LeaseHolder&, std::int64_t fence, const std::string& assignments) const;
 
   backend::Session& session_;

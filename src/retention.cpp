@@ -33,9 +33,8 @@ bool forget(soci::session& sql, std::string_view consumer, std::string_view busi
   sql.begin();
   soci::statement remove(sql);
   remove.alloc();
-  remove.prepare(fmt::format("DELETE FROM {} WHERE consumer = {} AND business_key = {}",
-                             dialect->table(backend::consumed_message_table), dialect->text(consumer),
-                             dialect->text(business_key)),
+  remove.prepare(fmt::format("DELETE FROM {} WHERE {}", dialect->table(backend::consumed_message_table),
+                             dialect->is_key(consumer, business_key)),
                  soci::details::st_one_time_query);
   remove.define_and_bind();
   remove.execute(true);

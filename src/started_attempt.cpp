@@ -12,17 +12,13 @@
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
 
-std::string key_condition_of(const backend::Dialect& sql, std::string_view consumer, std::string_view business_key) {
-  return fmt::format("consumer = {} AND business_key = {}", sql.text(consumer), sql.text(business_key));
-}
-
 void note_company(const std::shared_ptr<PoolState>& pool, std::string_view consumer, std::string_view business_key) {
   SessionSource source(pool);
   BorrowedSession session = source.borrow({});
   const backend::Dialect& sql = session.backend().dialect();
-  session.backend().change(fmt::format(
-      "UPDATE {} SET running_alone = 0 WHERE {} AND running_token = {}", sql.table(backend::failed_message_table),
-      key_condition_of(sql, consumer, business_key), sql.token(InFlight::of_process().process())));
+  session.backend().change(fmt::format("UPDATE {} SET running_alone = 0 WHERE {} AND running_token = {}",
+                                       sql.table(backend::failed_message_table), sql.is_key(consumer, business_key),
+                                       sql.token(InFlight::of_process().process())));
   session.is_clean();
 }
 
@@ -39,16 +35,12 @@ StartedAttempt::~StartedAttempt() {
   }
 }
 
-std::string StartedAttempt::key_condition(const backend::Dialect& sql) const {
-  return key_condition_of(sql, context_.consumer, message_.business_key);
-}
-
 std::optional<StartedAttempt::Mark> StartedAttempt::read(backend::Session& session) {
   const backend::Dialect& sql = session.dialect();
-  const auto rows =
-      session.read(fmt::format("SELECT attempts, {}, running_alone FROM {} WHERE {}", sql.hex_token("running_token"),
-                               sql.table(backend::failed_message_table), key_condition(sql)),
-                   3);
+  const auto rows = session.read(
+      fmt::format("SELECT attempts, {}, running_alone FROM {} WHERE {}", sql.hex_token("running_token"),
+                  sql.table(backend::failed_message_table), sql.is_key(context_.consumer, message_.business_key)),
+      3);
   attempts_ = rows.empty() ? 0 : static_cast<int>(backend::number_in(rows[0][0].value_or("")));
   if (rows.empty() || !rows[0][1] || rows[0][1]->empty()) return std::nullopt;
   return Mark{from_hex(*rows[0][1]), rows[0][2] == "1"};
@@ -96,7 +88,7 @@ void StartedAttempt::begin(backend::Session& session) {
   backend::change_or_insert(
       session,
       fmt::format("UPDATE {} SET running_token = {}, running_since = {}, running_alone = {} WHERE {}", table, process,
-                  sql.now(), alone, key_condition(sql)),
+                  sql.now(), alone, sql.is_key(context_.consumer, message_.business_key)),
       fmt::format("INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, running_token, running_since, "
                   "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
                   table, sql.text(context_.consumer), sql.text(message_.business_key),
@@ -108,7 +100,8 @@ void StartedAttempt::begin(backend::Session& session) {
 std::string StartedAttempt::end_sql(backend::Session& session) const {
   const backend::Dialect& sql = session.dialect();
   const std::string where =
-      fmt::format(" WHERE {} AND running_token = {}", key_condition(sql), sql.token(InFlight::of_process().process()));
+      fmt::format(" WHERE {} AND running_token = {}", sql.is_key(context_.consumer, message_.business_key),
+                  sql.token(InFlight::of_process().process()));
   const std::string table = sql.table(backend::failed_message_table);
   if (attempts_ == 0) return fmt::format("DELETE FROM {}{} AND attempts = 0", table, where);
   return fmt::format("UPDATE {} SET running_token = NULL, running_since = NULL, running_alone = NULL{}", table, where);

@@ -53,7 +53,6 @@ class StartedAttempt {
     bool alone;
   };
   std::optional<Mark> read(backend::Session&);
-  std::string key_condition(const backend::Dialect&) const;
 
   ConsumerContext& context_;
   const Message& message_;

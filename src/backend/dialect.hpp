@@ -31,6 +31,11 @@ class Dialect {
   std::string text_or_null(std::string_view value) const { return value.empty() ? "NULL" : text(value); }
   std::string bytes_or_null(std::string_view value) const { return value.empty() ? "NULL" : bytes(value); }
 
+  /// The condition for the rows of one key.
+  std::string is_key(std::string_view consumer, std::string_view business_key) const {
+    return "consumer = " + text(consumer) + " AND business_key = " + text(business_key);
+  }
+
   /// The time, in UTC, when it is evaluated: in an UPDATE that had to wait, after the wait.
   virtual std::string now() const = 0;
 

@@ -10,11 +10,11 @@ std::string Session::take_over_sql(const ClaimRow& row, std::string_view state) 
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "
       "lease_fence = {}, lease_expires_at = NULL, attempts = NULL, result = NULL, consumed_at = {} "
-      "WHERE consumer = {} AND business_key = {} AND state = 'consuming' AND "
+      "WHERE {} AND state = 'consuming' AND "
       "lease_expires_at <= {}",
       sql.table(consumed_message_table), state, sql.token(*row.token), sql.text_or_null(row.message_id),
       sql.bytes_or_null(row.content_hash), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
-      sql.now(), sql.text(row.consumer), sql.text(row.business_key), sql.now());
+      sql.now(), sql.is_key(row.consumer, row.business_key), sql.now());
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend
