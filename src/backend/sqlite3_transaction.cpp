@@ -1,6 +1,5 @@
 // The guarded transaction on SQLite.
 
-#include <thread>
 #include <utility>
 
 #include "backend/sqlite3_session.hpp"
@@ -25,6 +24,14 @@ constexpr auto confirm_sql =
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'torn'";
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
+
+/// A busy handler; its argument is how many milliseconds to wait in all. It counts what it slept, as SQLite's own.
+int look_again(void* timeout, int so_far) {
+  constexpr int average = 2;
+  if (so_far >= *static_cast<int*>(timeout) / average) return 0;
+  sqlite3_sleep(average - 1 + so_far % 3);  // not in step with the writer
+  return 1;
+}
 
 }  // namespace
 
@@ -66,18 +73,12 @@ void Sqlite3Session::begin() {
 /// leaves it free for some microseconds between its transactions would starve them for many seconds, and
 /// this one is first of a queue. A time-out of zero may stand for a handler of the caller's.
 void Sqlite3Session::begin_immediate(::sqlite3* db) {
-  const std::chrono::milliseconds timeout = busy_timeout(db);
+  int timeout = static_cast<int>(busy_timeout(db).count());
   const auto begin = statement(begin_, sqlite3_begin);
-  if (timeout <= std::chrono::milliseconds::zero()) return begin->run();
-
-  const auto give_up = std::chrono::steady_clock::now() + timeout;
-  sqlite3_busy_timeout(db, 0);
-  int result = begin->try_run();
-  while ((result & 0xFF) == SQLITE_BUSY && std::chrono::steady_clock::now() < give_up) {
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-    result = begin->try_run();
-  }
-  sqlite3_busy_timeout(db, static_cast<int>(timeout.count()));
+  if (timeout <= 0) return begin->run();
+  sqlite3_busy_handler(db, look_again, &timeout);
+  const int result = begin->try_run();
+  sqlite3_busy_timeout(db, timeout);
   if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
 }
 
