@@ -99,7 +99,8 @@ class Worker {
     while (!stop_.stop_requested()) {
       try {
         // A heartbeat borrows a connection while its handler has one.
-        return open_worker_pool(database_, options_.name, options_.threads * (is_leased(options_.subject) ? 2 : 1));
+        const std::size_t for_each = is_leased(options_.subject) ? 2 : 1;
+        return open_worker_pool(database_, options_.name, for_each * options_.threads);
       } catch (const soci::soci_error&) {
         std::this_thread::sleep_for(50ms);  // the parent could connect, and decides when to give up
       }
