@@ -77,6 +77,7 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   const PurgeTarget& target = batch.target;
   const std::string table = dialect().table(target.table);
   std::vector<std::vector<std::string>> keys;
+  keys.reserve(candidates.size());
   for (const PurgeCandidate& each : candidates) keys.push_back(each.key);
 
   // No gaps are locked then, into which others want to insert.
