@@ -81,18 +81,24 @@ void Workers::in_batches() {
   try_late("batch", [&](const Message& message) { (void)consumer.consume_batch(std::vector{message}, handler); });
 }
 
-/// Every third message gives itself back when it is told to stop; the others go on to their end.
+/// Every third message gives itself back when it is told to stop; the others go on to their end. Every eighth is
+/// long.
 void Workers::under_leases() {
   LeaseConsumer consumer(pool_, "lease", {.lease = 60s, .wait = 10min, .heartbeat = 20ms, .stop = stop_});
   Begun begun(*this, "lease");
   const auto handler = [&](Lease& lease) {
     begun();
-    const int number = std::stoi(lease.message().business_key);
+    const std::string& key = lease.message().business_key;
+    const int number = std::stoi(key);
+    teller_.tell("leased " + key);
     for (int step = 0; step < (number % 8 == 0 ? 20 : 2); ++step) {
       std::this_thread::sleep_for(5ms);
-      if (number % 3 == 0 && lease.stop_token().stop_requested()) throw std::runtime_error("given back");
+      if (number % 3 == 0 && lease.stop_token().stop_requested()) {
+        teller_.tell("given_back " + key);
+        throw std::runtime_error("given back");
+      }
     }
-    teller_.tell("effect " + lease.message().business_key);
+    teller_.tell("effect " + key);
   };
   for (int i = 0; !stop_.stop_requested(); ++i) {
     const std::string key = std::to_string(i);
