@@ -108,7 +108,7 @@ TestDatabase::~TestDatabase() {
     } else {
       const auto server = open(server_url(), "");
       disconnect_others(*server, name_);
-      *server << "set lock_timeout = '10s'";
+      *server << "set lock_timeout = '10s'; set client_min_messages = warning";
       *server << "drop schema " + name_ + " cascade";
     }
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the servers are private and end soon
