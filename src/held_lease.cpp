@@ -4,6 +4,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "stoppable_sleep.hpp"
+
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 Error lease_lost() {
@@ -40,11 +42,8 @@ void HeldLease::start_heartbeat(std::chrono::milliseconds interval) {
 }
 
 void HeldLease::beat(const std::stop_token& stop, std::chrono::milliseconds interval) {
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
   auto pause = interval;
-  while (!stopped.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
+  while (sleep_for(pause, stop)) {
     try {
       renew();
       pause = interval;

@@ -9,6 +9,7 @@
 #include "conflict_record.hpp"
 #include "key.hpp"
 #include "nesting_check.hpp"
+#include "stoppable_sleep.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -71,10 +72,8 @@ LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
     if (result == nullptr || result->outcome != Outcome::in_progress) return answer;
     const auto left = options_.wait - std::chrono::floor<milliseconds>(whole_.elapsed());
     if (left <= milliseconds::zero()) return answer;
-    RetrySchedule clock(context_.options.retry);
-    if (!clock.wait(std::min({pause, left, std::max(result->retry_after, milliseconds(1))}), context_.options.stop)) {
-      return answer;
-    }
+    const auto wait = std::min({pause, left, std::max(result->retry_after, milliseconds(1))});
+    if (!sleep_for(wait, context_.options.stop)) return answer;
     pause = std::min(pause * 2, longest_pause);
   }
 }
