@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <soci/error.h>
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "content_hash.hpp"
+#include "has_code.hpp"
 #include "utf8.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -21,16 +21,6 @@ constexpr std::size_t most_payload = 4UL * 1024 * 1024;
 /// Of an error's class and of its text.
 constexpr std::size_t most_class = 255;
 constexpr std::size_t most_text = 4096;
-
-bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == code;
-  } catch (...) {
-    return false;
-  }
-}
 
 /// Cut to what is kept, in characters that every database takes.
 std::string storable(std::string text, std::size_t most) {

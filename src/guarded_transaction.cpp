@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "content_hash.hpp"
+#include "has_code.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -32,13 +33,7 @@ Error transaction_lost(bool torn) {
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == ErrorCode::transaction_lost;
-  } catch (...) {
-    return false;
-  }
+  return has_code(error, ErrorCode::transaction_lost);
 }
 
 backend::ClaimRow GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {

@@ -11,20 +11,10 @@
 
 #include "describe_error.hpp"
 #include "exit_status.hpp"
+#include "has_code.hpp"
 
 namespace txinbox::cli {
 namespace {
-
-bool is(ErrorCode code, const std::exception_ptr& error) {
-  if (!error) return false;
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == code;
-  } catch (...) {
-    return false;
-  }
-}
 
 bool is_database_error(const std::exception_ptr& error) {
   try {
@@ -40,7 +30,7 @@ bool is_database_error(const std::exception_ptr& error) {
 bool is_open(const Result& result) {
   return result.outcome == Outcome::not_run ||
          (result.outcome == Outcome::failed &&
-          (ScriptHandler::is_held_back(result.error) || is(ErrorCode::stopped, result.error)));
+          (ScriptHandler::is_held_back(result.error) || detail::has_code(result.error, ErrorCode::stopped)));
 }
 
 std::size_t end_of_open(const std::vector<Result>& results, std::size_t at) {
@@ -150,7 +140,8 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
-  const Next next = tell_failed(line, key, is(ErrorCode::invalid_key, result.error) ? "invalid" : "failed", why);
+  const Next next =
+      tell_failed(line, key, detail::has_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
   // The claim's own error: no other message can fare better.

@@ -9,19 +9,10 @@
 #include <txinbox/result.hpp>
 
 #include "cli/describe_error.hpp"
+#include "has_code.hpp"
 
 namespace txinbox::torture {
 namespace {
-
-bool is_transaction_lost(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.code() == ErrorCode::transaction_lost;
-  } catch (...) {
-    return false;
-  }
-}
 
 template <std::size_t N>
 bool is_one_of(const std::array<std::string_view, N>& codes, std::string_view code) {
@@ -36,7 +27,7 @@ void count(const std::exception_ptr& error, Counters& met) {
   // Transient too: statements that were ended, serialization failures, a server that only reads.
   constexpr std::array<std::string_view, 10> others{"1317", "1969", "3024",  "57014", "1020",
                                                     "1290", "1836", "25006", "40001", "26000"};
-  if (is_transaction_lost(error)) {
+  if (detail::has_code(error, ErrorCode::transaction_lost)) {
     ++met.transactions_lost;
     return;
   }

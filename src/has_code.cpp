@@ -1,0 +1,16 @@
+#include "has_code.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.code() == code;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
