@@ -8,6 +8,7 @@
 #include "aftermath.hpp"
 #include "key.hpp"
 #include "row_state.hpp"
+#include "tell.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -61,14 +62,8 @@ bool ConsumerContext::park_if_too_often(backend::Session& session, const Message
 }
 
 void ConsumerContext::tell(Event event) const noexcept {
-  if (!options.observer) return;
   event.consumer = consumer;
-  try {
-    const std::string what = error_class(event.error);
-    event.error_class = what;
-    options.observer(event);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
-  }
+  detail::tell(options.observer, event);
 }
 
 Outcome outcome_for(Claim claim) noexcept {

@@ -5,14 +5,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <soci/error.h>
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
 #include "aftermath.hpp"
 #include "backend/table_check.hpp"
+#include "backend/upsert.hpp"
 #include "key.hpp"
 #include "stoppable_sleep.hpp"
+#include "tell.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
@@ -151,28 +152,17 @@ void PurgeRun::record() {
   const backend::Dialect& dialect = backend.dialect();
   const std::string table = dialect.table(backend::consumer_table);
   const std::string consumer = dialect.text(options_.consumer);
-  const std::string update =
+  backend::change_or_insert(
+      backend,
       fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
-                  older_than_.count(), removed_, dialect.now(), consumer);
-  if (backend.change(update) > 0) return;
-  try {
-    backend.change(fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table,
-                               consumer, older_than_.count(), removed_, dialect.now()));
-  } catch (const soci::soci_error&) {
-    // Another may have inserted it meanwhile. SQLite does not tell a duplicate key by its code alone.
-    if (is_fatal_to_session(std::current_exception()) || backend.change(update) == 0) throw;
-  }
+                  older_than_.count(), removed_, dialect.now(), consumer),
+      fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
+                  older_than_.count(), removed_, dialect.now()));
 }
 
 void PurgeRun::tell(Event event) const noexcept {
-  if (!options_.observer) return;
   event.consumer = options_.consumer;
-  try {
-    const std::string what = error_class(event.error);
-    event.error_class = what;
-    options_.observer(event);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
-  }
+  detail::tell(options_.observer, event);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -8,12 +8,12 @@
 
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
-#include <txinbox/result.hpp>
 
 #include "pool_state.hpp"
 #include "purge_run.hpp"
 #include "session_source.hpp"
 #include "stoppable_sleep.hpp"
+#include "tell.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
 namespace {
@@ -76,21 +76,11 @@ class Purger::Impl {
       detail::PurgeRun(source_, older_than, options_.purge).run(what);
     } catch (...) {
       if (!options_.purge.stop.stop_requested()) {
-        tell_failure(std::current_exception(), std::chrono::steady_clock::now() - begin);
+        detail::tell(options_.purge.observer, {.type = EventType::failed,
+                                               .consumer = options_.purge.consumer,
+                                               .duration = std::chrono::steady_clock::now() - begin,
+                                               .error = std::current_exception()});
       }
-    }
-  }
-
-  void tell_failure(const std::exception_ptr& error, std::chrono::nanoseconds time) const noexcept {
-    if (!options_.purge.observer) return;
-    try {
-      const std::string what = error_class(error);
-      options_.purge.observer({.type = EventType::failed,
-                               .consumer = options_.purge.consumer,
-                               .duration = time,
-                               .error = error,
-                               .error_class = what});
-    } catch (...) {  // NOLINT(bugprone-empty-catch): documented
     }
   }
 

@@ -1,0 +1,19 @@
+#include "tell.hpp"
+
+#include <string>
+
+#include <txinbox/result.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+void tell(const std::function<void(const Event&)>& observer, Event event) noexcept {
+  if (!observer) return;
+  try {
+    const std::string what = error_class(event.error);
+    event.error_class = what;
+    observer(event);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

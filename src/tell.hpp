@@ -1,0 +1,13 @@
+#pragma once
+
+#include <functional>
+
+#include <txinbox/event.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Hands the event to an observer, if there is one, with the class of its error; drops what that throws.
+void tell(const std::function<void(const Event&)>& observer, Event event) noexcept;
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
