@@ -9,16 +9,6 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 using Work = OwnClaim::Work;
 
-bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error& e) {
-    return backend::is_fatal_to_session(backend::classify(e));
-  } catch (...) {
-    return false;
-  }
-}
-
 void Aftermath::take(GuardedTransaction& transaction) {
   std::vector<OwnClaim> claims = transaction.take_unproven();
   const bool complete = std::ranges::any_of(claims, [](const OwnClaim& c) { return c.work == Work::complete; });

@@ -12,9 +12,6 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-/// Whether this database error makes its session useless.
-bool is_fatal_to_session(const std::exception_ptr& error) noexcept;
-
 /// What the runs of one call may have left in the table without having committed it: a handler's own
 /// COMMIT, or one of ours that got no answer.
 class Aftermath {

@@ -5,8 +5,8 @@
 
 #include <txinbox/error.hpp>
 
-#include "aftermath.hpp"
 #include "key.hpp"
+#include "on_session.hpp"
 #include "row_state.hpp"
 #include "tell.hpp"
 
@@ -16,13 +16,14 @@ ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, T
     : source(std::move(source_)),
       consumer(std::move(consumer_)),
       options(std::move(options_)),
-      failures{options.max_attempts, options.count_starts, options.keep_error_text},
       recent(options.recent_keys),
       duplicates(source, consumer) {
   check_consumer(consumer);
   check(options.retry);
-  check(failures);
-  if (failures.count_starts && !source.reconnects()) {
+  if (options.max_attempts < 0) {
+    throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
+  }
+  if (options.count_starts && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
                 "TxConsumerOptions::count_starts needs a pool: what it writes is committed beside the transaction");
   }
@@ -45,20 +46,23 @@ bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noe
 bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
   if (!is_failure(error) || options.stop.stop_requested()) return false;
   try {
-    BorrowedSession session = source.borrow({});
-    const FailureRecord record(session.backend(), consumer);
-    const int attempts = record.count(message, error, failures.keep_error_text);
-    parked = is_rejected(error) ? record.park(message) : park_if_too_often(session.backend(), message, attempts);
-    session.is_clean();
+    on_session(source, {}, [&](backend::Session& session) {
+      const FailureRecord record(session, consumer);
+      const int attempts = record.count(message, error, options.keep_error_text);
+      parked = is_rejected(error) ? record.park(message) : park_if_too_often(session, message, attempts);
+    });
     return true;
   } catch (...) {
     return false;
   }
 }
 
+bool ConsumerContext::is_too_often(int attempts) const noexcept {
+  return options.max_attempts > 0 && attempts >= options.max_attempts;
+}
+
 bool ConsumerContext::park_if_too_often(backend::Session& session, const Message& message, int attempts) const {
-  const bool too_often = failures.max_attempts > 0 && attempts >= failures.max_attempts;
-  return too_often && FailureRecord(session, consumer).park(message);
+  return is_too_often(attempts) && FailureRecord(session, consumer).park(message);
 }
 
 void ConsumerContext::tell(Event event) const noexcept {

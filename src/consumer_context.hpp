@@ -22,7 +22,6 @@ struct ConsumerContext {
   SessionSource source;
   const std::string consumer;
   const TxConsumerOptions options;
-  const FailurePolicy failures;
   RecentMemory recent;
   DuplicateLedger duplicates;
 
@@ -41,6 +40,9 @@ struct ConsumerContext {
   /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. False: it
   /// was not counted. An error on the way does not count: the handler's does.
   bool note_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
+
+  /// Whether a message that has failed this often is to be parked.
+  bool is_too_often(int attempts) const noexcept;
 
   /// Parks a message that has failed this often, if that is too often. False: it is not, or its key is held.
   bool park_if_too_often(backend::Session&, const Message&, int attempts) const;

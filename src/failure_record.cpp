@@ -48,12 +48,6 @@ std::string payload_of(const Message& message) {
 
 }  // namespace
 
-void check(const FailurePolicy& policy) {
-  if (policy.max_attempts < 0) {
-    throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
-  }
-}
-
 bool is_failure(const std::exception_ptr& error) noexcept {
   return !is_transient(error) && !has_code(error, ErrorCode::stopped) && action_for(error) != Action::stop;
 }

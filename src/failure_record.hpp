@@ -11,16 +11,6 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-/// When a message that fails is given up, and what is kept of it. See `TxConsumerOptions`.
-struct FailurePolicy {
-  int max_attempts = 0;
-  bool count_starts = false;
-  bool keep_error_text = false;
-};
-
-/// Errors: `Error` invalid_argument, which names the field.
-void check(const FailurePolicy&);
-
 /// Whether this error says that the handler cannot do with the message, rather than that something around
 /// it is out of order: neither a transient error, nor a stop, nor a set-up that must be mended.
 bool is_failure(const std::exception_ptr& error) noexcept;

@@ -4,6 +4,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "on_session.hpp"
 #include "stoppable_sleep.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -27,13 +28,15 @@ HeldLease::HeldLease(ConsumerContext& context, const LeaseHolder& holder, const 
 
 void HeldLease::renew() {
   const std::lock_guard one_at_a_time(renewing_);
-  BorrowedSession session = context_.source.borrow({});
-  const auto sent = Clock::now();
-  if (!LeaseTable(session.backend(), context_.consumer, message_).renew(holder_, fence_, length_)) {
+  Clock::time_point sent;
+  const bool renewed = on_session(context_.source, {}, [&](backend::Session& session) {
+    sent = Clock::now();
+    return LeaseTable(session, context_.consumer, message_).renew(holder_, fence_, length_);
+  });
+  if (!renewed) {
     stop_.request_stop();
     throw lease_lost();
   }
-  session.is_clean();
   expires_at_ = sent + length_;
 }
 

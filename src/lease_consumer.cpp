@@ -67,11 +67,12 @@ class LeaseConsumer::Impl {
                  common_options(options_)) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
-    return detail::LeaseDelivery(context_, options_, host_and_process(), message, handler).consume();
+    return detail::LeaseDelivery(context_, options_, holder_name_, message, handler).consume();
   }
 
  private:
   const LeaseOptions options_;
+  const std::string holder_name_ = host_and_process();
   detail::ConsumerContext context_;
 };
 

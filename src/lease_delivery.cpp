@@ -5,10 +5,10 @@
 
 #include <txinbox/error.hpp>
 
-#include "aftermath.hpp"
 #include "conflict_record.hpp"
 #include "key.hpp"
 #include "nesting_check.hpp"
+#include "on_session.hpp"
 #include "stoppable_sleep.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -43,15 +43,7 @@ auto LeaseDelivery::with_retries(const std::stop_token& stop, const Step& step) 
     std::exception_ptr error;
     try {
       const NestingCheck not_nested(context_.source.identity());
-      BorrowedSession session = context_.source.borrow(stop);
-      try {
-        auto result = step(session.backend());
-        session.is_clean();
-        return result;
-      } catch (...) {
-        if (is_fatal_to_session(std::current_exception())) session.discard();
-        throw;
-      }
+      return on_session(context_.source, stop, step);
     } catch (...) {
       error = std::current_exception();
     }
@@ -141,7 +133,7 @@ bool LeaseDelivery::start_attempt(HeldLease& held) {
   const Trace trace = with_retries(context_.options.stop, [&](backend::Session& session) {
     return attempt_.finds_mark(session) ? attempt_.judge(session) : Trace::none;
   });
-  if (trace == Trace::died && is_too_often(attempt_.attempts())) {
+  if (trace == Trace::died && context_.is_too_often(attempt_.attempts())) {
     return !with_retries(context_.options.stop, [&](backend::Session& session) {
       return LeaseTable(session, context_.consumer, message_).park(holder_, held.fence());
     });
@@ -168,10 +160,6 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
   if (!completed) throw lease_lost();
 }
 
-bool LeaseDelivery::is_too_often(int attempts) const noexcept {
-  return options_.max_attempts > 0 && attempts >= options_.max_attempts;
-}
-
 /// Counts what failed, then lets the redelivery run at once, or parks the message. If that does not succeed,
 /// the lease runs out.
 void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
@@ -184,7 +172,7 @@ void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& e
           counts ? FailureRecord(session.backend(), context_.consumer).count(message_, error, options_.keep_error_text)
                  : 0;
       if (counts && attempt_.begun()) attempt_.ended();
-      parked_ = counts && (is_rejected(error) || is_too_often(attempts)) && table.park(holder_, held.fence());
+      parked_ = counts && (is_rejected(error) || context_.is_too_often(attempts)) && table.park(holder_, held.fence());
     } catch (...) {
       if (is_fatal_to_session(std::current_exception())) throw;
     }

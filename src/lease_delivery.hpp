@@ -50,7 +50,6 @@ class LeaseDelivery {
   bool start_attempt(HeldLease&);
   void complete(const HeldLease&, const std::optional<std::string>& result);
   void give_back(const HeldLease&, const std::exception_ptr& error) noexcept;
-  bool is_too_often(int attempts) const noexcept;
 
   /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
   template <class Step>

@@ -8,10 +8,11 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "aftermath.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
+#include "has_code.hpp"
 #include "key.hpp"
+#include "on_session.hpp"
 #include "stoppable_sleep.hpp"
 #include "tell.hpp"
 
@@ -19,8 +20,6 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
 
 constexpr std::size_t largest_batch = 10'000;
-
-bool is_stopped(const Error& error) { return error.code() == ErrorCode::stopped; }
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
@@ -90,26 +89,18 @@ bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
   backend::PurgeReply reply;
   std::chrono::nanoseconds time{};
   try {
-    BorrowedSession session = source_.borrow(options_.stop);
-    const auto begin = Clock::now();
-    try {
-      const auto targets = purge_targets(purge, session.backend().dialect(), options_.consumer);
-      reply = session.backend().purge_some({.target = targets.at(target),
-                                            .older_than = older_than_,
-                                            .limit = limit,
-                                            .window = std::max(limit, pace_.window()),
-                                            .after = reached_});
-      session.is_clean();
-    } catch (...) {
-      if (is_fatal_to_session(std::current_exception())) session.discard();
-      throw;
-    }
-    time = Clock::now() - begin - reply.waited;
-  } catch (const Error& error) {
-    if (is_stopped(error)) return false;
-    if (!may_run_again(std::current_exception())) throw;
-    return true;
+    on_session(source_, options_.stop, [&](backend::Session& session) {
+      const auto begin = Clock::now();
+      const auto targets = purge_targets(purge, session.dialect(), options_.consumer);
+      reply = session.purge_some({.target = targets.at(target),
+                                  .older_than = older_than_,
+                                  .limit = limit,
+                                  .window = std::max(limit, pace_.window()),
+                                  .after = reached_});
+      time = Clock::now() - begin - reply.waited;
+    });
   } catch (...) {
+    if (has_code(std::current_exception(), ErrorCode::stopped)) return false;
     if (!may_run_again(std::current_exception())) throw;
     return true;
   }
@@ -147,17 +138,17 @@ bool PurgeRun::may_run_again(const std::exception_ptr& error) {
 
 /// What an operator, `status` and `doctor` want to know of the last purge.
 void PurgeRun::record() {
-  BorrowedSession session = source_.borrow({});
-  backend::Session& backend = session.backend();
-  const backend::Dialect& dialect = backend.dialect();
-  const std::string table = dialect.table(backend::consumer_table);
-  const std::string consumer = dialect.text(options_.consumer);
-  backend::change_or_insert(
-      backend,
-      fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
-                  older_than_.count(), removed_, dialect.now(), consumer),
-      fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
-                  older_than_.count(), removed_, dialect.now()));
+  on_session(source_, {}, [&](backend::Session& session) {
+    const backend::Dialect& sql = session.dialect();
+    const std::string table = sql.table(backend::consumer_table);
+    const std::string consumer = sql.text(options_.consumer);
+    backend::change_or_insert(
+        session,
+        fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
+                    older_than_.count(), removed_, sql.now(), consumer),
+        fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
+                    older_than_.count(), removed_, sql.now()));
+  });
 }
 
 void PurgeRun::tell(Event event) const noexcept {

@@ -2,12 +2,23 @@
 
 #include <utility>
 
+#include <soci/error.h>
 #include <txinbox/error.hpp>
 
 #include "pool_state.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
+
+bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    return backend::is_fatal_to_session(backend::classify(e));
+  } catch (...) {
+    return false;
+  }
+}
 
 BorrowedSession::BorrowedSession(soci::session& sql, backend::Session& backend)
     : sql_(&sql), backend_(&backend), locals_(sql) {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -16,6 +17,9 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 
 class PoolState;
 struct Slot;
+
+/// Whether this database error makes its session useless.
+bool is_fatal_to_session(const std::exception_ptr& error) noexcept;
 
 /// A session that is ready to consume on: checked, and with the tables found.
 class BorrowedSession {

@@ -10,6 +10,7 @@
 #include "key.hpp"
 #include "lease_table.hpp"
 #include "nesting_check.hpp"
+#include "on_session.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -59,7 +60,7 @@ Result SingleDelivery::consume_with_retries() {
 /// given back.
 Result SingleDelivery::run() {
   handler_ran_ = false;
-  if (context_.failures.count_starts && !attempt_.begun()) {
+  if (context_.options.count_starts && !attempt_.begun()) {
     if (auto given_up = start_attempt()) return *given_up;
   }
   const NestingCheck not_nested(context_.source.identity());
@@ -130,9 +131,7 @@ std::optional<Result> SingleDelivery::start_attempt() {
     }
   }
   attempt_.enter(suspect);
-  BorrowedSession session = context_.source.borrow(context_.options.stop);
-  attempt_.begin(session.backend());
-  session.is_clean();
+  on_session(context_.source, context_.options.stop, [&](backend::Session& session) { attempt_.begin(session); });
   return std::nullopt;
 }
 

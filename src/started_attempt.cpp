@@ -8,18 +8,19 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "hex.hpp"
+#include "on_session.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 namespace {
 
 void note_company(const std::shared_ptr<PoolState>& pool, std::string_view consumer, std::string_view business_key) {
   SessionSource source(pool);
-  BorrowedSession session = source.borrow({});
-  const backend::Dialect& sql = session.backend().dialect();
-  session.backend().change(fmt::format("UPDATE {} SET running_alone = 0 WHERE {} AND running_token = {}",
-                                       sql.table(backend::failed_message_table), sql.is_key(consumer, business_key),
-                                       sql.token(InFlight::of_process().process())));
-  session.is_clean();
+  on_session(source, {}, [&](backend::Session& session) {
+    const backend::Dialect& sql = session.dialect();
+    session.change(fmt::format("UPDATE {} SET running_alone = 0 WHERE {} AND running_token = {}",
+                               sql.table(backend::failed_message_table), sql.is_key(consumer, business_key),
+                               sql.token(InFlight::of_process().process())));
+  });
 }
 
 }  // namespace
@@ -28,9 +29,7 @@ void note_company(const std::shared_ptr<PoolState>& pool, std::string_view consu
 StartedAttempt::~StartedAttempt() {
   if (!begun_) return;
   try {
-    BorrowedSession session = context_.source.borrow({});
-    session.backend().change(end_sql(session.backend()));
-    session.is_clean();
+    on_session(context_.source, {}, [&](backend::Session& session) { session.change(end_sql(session)); });
   } catch (...) {  // NOLINT(bugprone-empty-catch): the mark stays; the next attempt of this process replaces it
   }
 }
