@@ -90,8 +90,7 @@ int run_failed_list(const FailedOptions& options) {
     if (options.json) output.line("[]");
     message(
         "txinbox: no failed message of this business key is chosen; one that was consumed since is not listed, one "
-        "that "
-        "was discarded with --state discarded");
+        "that was discarded with --state discarded");
     return exit_found;
   }
   if (options.payload && !options.json) return print_payload(output, failed.front());
