@@ -9,22 +9,13 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/rows.hpp"
 #include "support/sql_time.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-void consume(const TestDatabase& db, const std::string& consumer, const std::vector<std::string>& keys) {
-  Pool pool = db.pool(1);
-  TxConsumer all(pool, consumer);
-  for (const std::string& key : keys) (void)all.consume({.business_key = key}, [](soci::session&, Delivery&) {});
-}
-
-void set_row(const TestDatabase& db, const std::string& key, const std::string& change) {
-  db.run("update txinbox_consumed_message set " + change + " where business_key = '" + key + "'");
-}
 
 ConsumerStatus status_of(const TestDatabase& db, const std::string& consumer) {
   const Status all = status(*db.session());

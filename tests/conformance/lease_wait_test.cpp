@@ -1,0 +1,82 @@
+// Deliveries that wait for the worker that holds the lease.
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <stop_token>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/leases.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a delivery can wait for the other worker's result") {
+  Leases t;
+  LeaseConsumer consumer(t.pool, "svc");
+  LeaseConsumer patient(t.pool, "svc", {.wait = 20s});
+  std::atomic<bool> running = false;
+  std::thread first([&] {
+    CHECK(consumer
+              .consume(order,
+                       [&](Lease& lease) {
+                         running = true;
+                         std::this_thread::sleep_for(200ms);
+                         lease.delivery().store("done");
+                       })
+              .outcome == consumed);
+  });
+  while (!running) std::this_thread::sleep_for(1ms);
+  const Result result = patient.consume(order, must_not_run);
+  first.join();
+  CHECK(result.outcome == duplicate);
+  CHECK(result.stored == "done");
+}
+
+TEST_CASE("who waits runs the handler itself when the other gives up, and gives up waiting when told to stop") {
+  Leases t;
+  LeaseConsumer consumer(t.pool, "svc");
+  std::atomic<bool> running = false;
+  std::atomic<bool> end = false;
+  std::thread first([&] {
+    try {
+      (void)consumer.consume(order, [&](Lease&) {
+        running = true;
+        while (!end) std::this_thread::sleep_for(1ms);
+        throw std::runtime_error("gave up");
+      });
+    } catch (const std::runtime_error&) {
+    }
+  });
+  while (!running) std::this_thread::sleep_for(1ms);
+  SUBCASE("it gives up") {
+    std::thread ending([&] {
+      std::this_thread::sleep_for(50ms);
+      end = true;
+    });
+    CHECK(LeaseConsumer(t.pool, "svc", {.wait = 20s}).consume(order, nothing).outcome == consumed);
+    ending.join();
+  }
+  SUBCASE("a stop") {
+    std::stop_source stop;
+    std::thread stopping([&] {
+      std::this_thread::sleep_for(50ms);
+      stop.request_stop();
+    });
+    LeaseConsumer waiting(t.pool, "svc", {.wait = 1h, .stop = stop.get_token()});
+    CHECK(waiting.consume(order, must_not_run).outcome == in_progress);
+    stopping.join();
+  }
+  end = true;
+  first.join();
+}
+
+}  // namespace
+}  // namespace txinbox::test
