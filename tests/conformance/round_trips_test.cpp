@@ -71,14 +71,21 @@ std::vector<Counted> deliveries() {
   };
 }
 
+std::string server_name(const EffectDatabase& db) {
+  if (on_postgresql()) return "PostgreSQL";
+  if (db.is_galera()) return "MariaDB with Galera";
+  return db.is_mariadb() ? "MariaDB" : "MySQL";
+}
+
+std::string text_of(const std::string& doc) {
+  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/" + doc);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 /// docs/round-trips.md's part about the server under test.
 std::string documented(const EffectDatabase& db) {
-  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/round-trips.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::string heading = on_postgresql()   ? "## PostgreSQL\n"
-                              : db.is_galera()  ? "## MariaDB with Galera\n"
-                              : db.is_mariadb() ? "## MariaDB\n"
-                                                : "## MySQL\n";
+  const std::string text = text_of("round-trips.md");
+  const std::string heading = "## " + server_name(db) + "\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
   return text.substr(from, text.find("\n## ", from) - from);
@@ -112,6 +119,31 @@ TEST_CASE("no delivery takes more round trips than the docs say") {
     table += row;
   }
   fmt::print("{}", table);
+}
+
+TEST_CASE("no delivery under a lease takes more round trips than the docs say") {
+  if (on_sqlite3()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  LeaseConsumer consumer(pool, "svc");
+  int running = 0;
+  const auto count = [&](const std::string& key) {
+    const int before = proxy.round_trips();
+    (void)consumer.consume({.business_key = key}, [&](Lease& lease) {
+      running = proxy.round_trips();
+      if (key == "renewed") lease.renew();
+    });
+    return proxy.round_trips() - before;
+  };
+  count("old");
+  count("old");
+  const int before = proxy.round_trips();
+  const int whole = count("new");
+  const int taken = running - before;
+  const std::string row = fmt::format("| {} | {} | {} | {} | {} |\n", server_name(db), taken, whole - taken,
+                                      count("renewed") - whole, count("old"));
+  CHECK_MESSAGE(text_of("leases.md").find(row) != std::string::npos, "docs/leases.md lacks the row: ", row);
 }
 
 TEST_CASE("a duplicate that is much older than any before costs a round trip more, once, and at first two") {
