@@ -29,19 +29,9 @@ esac
 shift
 [ $# -gt 0 ] || { usage >&2; exit 2; }
 
-# Programs in /usr/sbin are not on every user's path.
-PATH=$PATH:/usr/sbin:/sbin
-folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-failover.XXXXXX")
-password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+. "$(dirname "$0")/private_server.sh"
+prepare failover
 pids=()
-
-# The servers refuse to run as root.
-as_user=()
-if [ "$(id -u)" = 0 ]; then
-  account=nobody
-  as_user=(setpriv --reuid="$account" --regid="$(id -gn "$account")" --clear-groups)
-  chown "$account:$(id -gn "$account")" "$folder"
-fi
 
 # All are killed: nobody wants their data any more.
 stop() {
@@ -59,15 +49,6 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-
-free_port() {
-  local port
-  while port=$((20000 + RANDOM % 12000)); do
-    if ! listens "$port"; then echo "$port"; return; fi
-  done
-}
 
 # wait_until LOG COMMAND...: at most a minute.
 wait_until() {
@@ -107,8 +88,8 @@ mariadb_start() {
 
 start_mariadb() {
   local primary replica semi_sync=()
-  primary=$(free_port)
-  replica=$(free_port)
+  primary=$(free_ports 1)
+  replica=$(free_ports 1)
   # Not into the binary log: both are told.
   printf '%s\n' "SET SESSION sql_log_bin = 0;" \
     "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
@@ -151,8 +132,8 @@ start_postgresql() {
   local primary standby bin
   # Debian keeps the server's programs off the path, one folder a version.
   bin=$(dirname "$(find /usr/lib/postgresql -path '*/bin/initdb' | sort -V | tail -n 1)")
-  primary=$(free_port)
-  standby=$(free_port)
+  primary=$(free_ports 1)
+  standby=$(free_ports 1)
   printf '%s\n' "$password" >"$folder/password"
   chmod 644 "$folder/password"
   quietly "$folder/initdb.log" "$bin/initdb" --pgdata="$folder/primary" --username=txinbox --pwfile="$folder/password" \
@@ -175,7 +156,7 @@ start_postgresql() {
 
 start_pgbouncer() {
   local port server=${TXINBOX_TEST_URL##*:}
-  port=$(free_port)
+  port=$(free_ports 1)
   "${as_user[@]}" mkdir "$folder/pooler"
   # Fewer connections to the server than a test has to it, so that they are shared.
   cat >"$folder/pooler/pgbouncer.ini" <<END

@@ -35,20 +35,10 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# Programs in /usr/sbin are not on every user's path.
-PATH=$PATH:/usr/sbin:/sbin
-folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-galera.XXXXXX")
-password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+. "$tests/private_server.sh"
+prepare galera
 nodes=(1 2 3)
 export TXINBOX_TEST_GALERA_FOLDER=$folder TXINBOX_TEST_GALERA_NODE=$tests/galera_node.sh
-
-# The servers refuse to run as root.
-as_user=()
-if [ "$(id -u)" = 0 ]; then
-  account=nobody
-  as_user=(setpriv --reuid="$account" --regid="$(id -gn "$account")" --clear-groups)
-  chown "$account:$(id -gn "$account")" "$folder"
-fi
 
 stop() {
   status=$?
@@ -61,19 +51,6 @@ stop() {
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
-
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-
-# Four ports in a row that nobody has: clients, the group, and the two kinds of state transfer.
-free_ports() {
-  local port
-  while port=$((20000 + RANDOM % 3000 * 4)); do
-    if ! listens "$port" && ! listens $((port + 1)) && ! listens $((port + 2)) && ! listens $((port + 3)); then
-      echo "$port"
-      return
-    fi
-  done
-}
 
 # Debian has the state transfer's scripts in mariadb-server, which would install a server for the whole
 # system: they are taken out of the package instead.
@@ -88,10 +65,11 @@ if ! command -v wsrep_sst_rsync >/dev/null; then
   PATH=$PATH:$folder/package/usr/bin
 fi
 
+# For each node: clients, the group, and the two kinds of state transfer.
 ports=()
 for node in "${nodes[@]}"; do
-  port=$(free_ports)
-  while [[ " ${ports[*]} " == *" $port "* ]]; do port=$(free_ports); done
+  port=$(free_ports 4)
+  while [[ " ${ports[*]} " == *" $port "* ]]; do port=$(free_ports 4); done
   ports+=("$port")
 done
 group=gcomm://$(for port in "${ports[@]}"; do printf '127.0.0.1:%s,' $((port + 1)); done | sed 's/,$//')

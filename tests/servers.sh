@@ -48,18 +48,9 @@ while [ $# -gt 0 ]; do
 done
 if [ -z "$mariadb$postgresql" ]; then mariadb=1 postgresql=1; fi
 
-folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-servers.XXXXXX")
-password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+. "$(dirname "$0")/private_server.sh"
+prepare servers
 mariadb_pid= postgresql_pid=
-
-# Both servers refuse to run as root.
-as_user=()
-if [ "$(id -u)" = 0 ]; then
-  account=nobody
-  group=$(id -gn "$account")
-  as_user=(setpriv --reuid="$account" --regid="$group" --clear-groups)
-  chown "$account:$group" "$folder"
-fi
 
 # How a server is started; its installation is not.
 start=("${as_user[@]}")
@@ -137,15 +128,6 @@ END
   echo "$script"
 }
 
-listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
-
-free_port() {
-  local port
-  while port=$((20000 + RANDOM % 12000)); do
-    if ! listens "$port"; then echo "$port"; return; fi
-  done
-}
-
 # wait_until_ready NAME PID LOG COMMAND...: until COMMAND succeeds, at most a minute.
 wait_until_ready() {
   local name=$1 pid=$2 log=$3 i
@@ -162,7 +144,7 @@ wait_until_ready() {
 
 start_mariadb() {
   local port data=$folder/mariadb init=$folder/mariadb.sql
-  port=$(free_port)
+  port=$(free_ports 1)
   printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
   # A starting server clears its folder of temporary tables, another server's included.
@@ -202,7 +184,7 @@ start_postgresql() {
   local port data=$folder/postgresql initdb postgres
   initdb=$(postgresql_program initdb)
   postgres=$(postgresql_program postgres)
-  port=$(free_port)
+  port=$(free_ports 1)
   printf '%s\n' "$password" >"$folder/password"
   chmod 644 "$folder/password"
   if ! "${as_user[@]}" "$initdb" --pgdata="$data" --username=txinbox --pwfile="$folder/password" --auth=scram-sha-256 \
@@ -223,8 +205,6 @@ start_postgresql() {
   say "PostgreSQL on port $port"
 }
 
-# Programs in /usr/sbin are not on every user's path.
-PATH=$PATH:/usr/sbin:/sbin
 cd /
 if [ -n "$mariadb" ]; then start_mariadb; fi
 if [ -n "$postgresql" ]; then start_postgresql; fi
