@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/command.hpp"
+#include "support/command.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.hpp"
+#include "support/command.hpp"
 #include "support/old_rows.hpp"
 
 using namespace txinbox::test;

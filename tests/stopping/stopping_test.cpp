@@ -11,7 +11,7 @@
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 
-#include "cli/command.hpp"
+#include "support/command.hpp"
 #include "support/effects.hpp"
 #include "support/old_rows.hpp"
 #include "support/schema_tools.hpp"

@@ -1,4 +1,4 @@
-#include "cli/command.hpp"
+#include "support/command.hpp"
 
 #include <array>
 #include <cerrno>

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/command.hpp"
+#include "support/command.hpp"
 #include "support/test_database.hpp"
 
 using namespace txinbox::test;
