@@ -28,4 +28,11 @@ std::optional<std::int64_t> FencedResource::pass(std::int64_t fence, const std::
   return place;
 }
 
+std::int64_t FencedResource::greatest() const {
+  long long fence = 0;
+  sql_ << fmt::format("select coalesce(max(fence), 0) from {} where business_key = :k", resource_table),
+      soci::into(fence), soci::use(key_);
+  return fence;
+}
+
 }  // namespace txinbox::torture

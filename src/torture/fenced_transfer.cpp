@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds short_pause{2};
 constexpr milliseconds crossing_pause{5};
+constexpr milliseconds longest_wait_for_successor{3'000};
 
 }  // namespace
 
@@ -31,7 +32,10 @@ void FencedTransfer::operator()(Lease& lease) {
 void FencedTransfer::behave(Lease& lease, const KeyPlan& key, LeaseConduct conduct) {
   const auto outlive = [this] { std::this_thread::sleep_for(setting_.lease + setting_.lease / 2); };
   if (conduct == LeaseConduct::throws_first) fail("before its work");
-  if (conduct == LeaseConduct::late_effect) outlive();
+  if (conduct == LeaseConduct::late_effect) {
+    outlive();
+    if (!setting_.asks_for_fence) let_successor_go_first(lease, key);
+  }
   if (conduct == LeaseConduct::renews) lease.renew();
   work(lease, key, conduct);
   if (conduct == LeaseConduct::renews) lease.renew();
@@ -60,6 +64,17 @@ void FencedTransfer::work(Lease& lease, const KeyPlan& key, LeaseConduct conduct
   if (conduct == LeaseConduct::throws_uncommitted) fail("before its commit");
   transaction.commit();
   if (key.stores) lease.delivery().store(run);
+}
+
+/// What an ignored fence lets happen, made certain.
+void FencedTransfer::let_successor_go_first(const Lease& lease, const KeyPlan& key) {
+  constexpr milliseconds pause{20};
+  for (milliseconds waited{0}; waited < longest_wait_for_successor; waited += pause) {
+    if (lease.remaining() > milliseconds(0)) return;  // a heartbeat has renewed it: there is none
+    const Connection connection = setting_.pool.acquire();
+    if (FencedResource(connection.session(), key.business_key).greatest() > lease.fence()) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 void FencedTransfer::fail(const char* when) {
