@@ -96,6 +96,13 @@ TEST_CASE("the other sections measure what they say") {
   const Json sizes = measure_sizes(folder.target, {.rounds = 1, .messages = 20, .rows = {100, 2000}});
   CHECK(names_of(sizes["microseconds"], 1) == std::set<std::string>{"100", "2000"});
 
+  const Json purge = measure_purge(
+      folder.target,
+      {.rounds = 1, .slot = std::chrono::milliseconds(50), .rest = std::chrono::milliseconds(0), .rows = 20'000});
+  CHECK(names_of(purge["microseconds"], 1) == std::set<std::string>{"alone", "purge", "purge_without_rest"});
+  CHECK(names_of(purge["removed_per_second"], 1) == std::set<std::string>{"purge", "purge_without_rest"});
+  CHECK(purge["percentiles"]["alone"]["50"] <= purge["percentiles"]["alone"]["100"]);
+
   const Json redeliveries = measure_redeliveries(folder.target, {.rounds = 1, .messages = 100});
   CHECK(names_of(redeliveries["microseconds"], 1) ==
         std::set<std::string>{"without_memory", "with_memory", "from_memory"});

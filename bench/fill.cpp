@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <soci/soci.h>
 
+#include "spread_keys.hpp"
+
 namespace txinbox::bench {
 namespace {
 
@@ -74,7 +76,5 @@ void fill(soci::session& sql, const std::string& consumer, long long rows) {
     fill_postgresql(sql, consumer, rows, step);
   }
 }
-
-std::string spread_key(std::uint64_t place) { return fmt::format("{:015x}", place); }
 
 }  // namespace txinbox::bench

@@ -81,6 +81,20 @@ int main(int argc, char** argv) {
   command->add_option("--messages", sizes.messages, "In each round");
   command->add_option("--rows", sizes.rows)->delimiter(',');
 
+  PurgeCostOptions purge;
+  long purge_slot = purge.slot.count();
+  long purge_rest = purge.rest.count();
+  command = add(app, "purge", "One message while a purge runs", common, chosen, [&] {
+    purge.slot = std::chrono::milliseconds(purge_slot);
+    purge.rest = std::chrono::milliseconds(purge_rest);
+    return measure_purge(target, purge);
+  });
+  command->add_option("--rounds", purge.rounds);
+  command->add_option("--slot-ms", purge_slot);
+  command->add_option("--rest-ms", purge_rest);
+  command->add_option("--rows", purge.rows);
+  command->add_option("--purge-cpu", purge.purge_cpu, "That the purge's thread is bound to");
+
   RedeliveryOptions redeliveries;
   command = add(app, "redeliveries", "Duplicates, with and without the memory of recent keys", common, chosen,
                 [&] { return measure_redeliveries(target, redeliveries); });

@@ -68,6 +68,13 @@ for section in "$@"; do
           --rows "$(either 1000,100000 1000,1000000,10000000)" --rounds "$(either 3 21)" \
           --messages "$(either 100 "$messages")" --at-most "$(either 2 20)"
         ;;
+      purge)
+        # The purge's thread does not take the CPU of the one that consumes.
+        other_cpu=$TXINBOX_BENCH_CPU_0
+        [ "$database" != sqlite3 ] || other_cpu=$TXINBOX_BENCH_CPU_1
+        measure purge "$database" "$(apart "$database")" durable purge --rows "$(either 300000 10000000)" \
+          --rounds "$(either 1 7)" --slot-ms "$(either 300 2000)" --rest-ms "$(either 100 1000)" --purge-cpu "$other_cpu"
+        ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
           --messages "$(either 300 1000)"

@@ -4,8 +4,8 @@
 # Usage: bench/run.sh [OPTION]...
 #   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
-#   --only SECTION   transactions, round-trip, threads, sizes, redeliveries, command, memory or slow-disk
-#                    only; may be repeated
+#   --only SECTION   transactions, round-trip, threads, sizes, purge, redeliveries, command, memory or
+#                    slow-disk only; may be repeated
 #   --output FOLDER  where benchmarks.md and the folder benchmarks/ go; build/bench by default
 #   --help
 #
@@ -35,7 +35,7 @@ while [ $# -gt 0 ]; do
       ;;
     --only)
       case ${2:-} in
-        transactions | round-trip | threads | sizes | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        transactions | round-trip | threads | sizes | purge | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
@@ -47,7 +47,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
-[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip threads sizes redeliveries command memory slow-disk)
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip threads sizes purge redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 

@@ -48,6 +48,17 @@ struct SizeOptions {
 /// One message with a random key in tables of several sizes.
 Json measure_sizes(const Target&, const SizeOptions&);
 
+struct PurgeCostOptions {
+  int rounds = 7;
+  std::chrono::milliseconds slot{2'000};  ///< How long each way is measured in a round.
+  std::chrono::milliseconds rest{1'000};  ///< Before it, for what the server still has to do.
+  long long rows = 10'000'000;
+  int purge_cpu = -1;  ///< That the purge's thread is bound to; -1: to none.
+};
+
+/// One message with a random key in a large table, with and without a purge.
+Json measure_purge(const Target&, const PurgeCostOptions&);
+
 struct RedeliveryOptions {
   int rounds = 5;
   int messages = 2'000;

@@ -1,6 +1,5 @@
+#include <algorithm>
 #include <memory>
-#include <random>
-#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -11,13 +10,14 @@
 #include "fill.hpp"
 #include "measure.hpp"
 #include "sections.hpp"
+#include "spread_keys.hpp"
 
 namespace txinbox::bench {
 namespace {
 
 /// A database with an inbox of one size.
 struct Sized {
-  Sized(const Target& target, long long size) : rows(size), database(target, "_" + std::to_string(size)) {
+  Sized(const Target& target, long long size) : rows(size), keys(size), database(target, "_" + std::to_string(size)) {
     const auto start = Clock::now();
     {
       Pool filling = database.pool(1);
@@ -32,15 +32,9 @@ struct Sized {
     consumer = std::make_unique<TxConsumer>(*pool, "sizes");
   }
 
-  /// Keys all over the table, none of which is there: those that are have a multiple of the step.
-  double consume(std::mt19937_64& random, int count) {
-    std::uniform_int_distribution<std::uint64_t> anywhere(0, spread_range - 1);
-    std::vector<Message> messages;
-    while (static_cast<int>(messages.size()) < count) {
-      const auto place = anywhere(random);
-      if (place % (spread_range / static_cast<std::uint64_t>(rows)) == 0 || !used.insert(place).second) continue;
-      messages.push_back({.business_key = spread_key(place)});
-    }
+  double consume(int count) {
+    std::vector<Message> messages(static_cast<std::size_t>(count));
+    std::ranges::generate(messages, [&] { return keys.next(); });
     const auto start = Clock::now();
     for (const Message& each : messages) {
       if (consumer->consume(each, handler).outcome != Outcome::consumed) {
@@ -60,6 +54,7 @@ struct Sized {
   }
 
   long long rows;
+  SpreadKeys keys;
   Database database;
   double fill_seconds = 0;
   std::unique_ptr<Pool> pool;
@@ -67,7 +62,6 @@ struct Sized {
   std::unique_ptr<Effects> effects;
   std::unique_ptr<TxConsumer> consumer;
   Handler handler = business_handler();
-  std::set<std::uint64_t> used;
 };
 
 }  // namespace
@@ -81,17 +75,16 @@ Json measure_sizes(const Target& target, const SizeOptions& options) {
   }
   Json times = Json::object();
   Json fill_seconds = Json::object();
-  std::mt19937_64 random(20'260'101);
   for (auto& each : tables) {
     fill_seconds[std::to_string(each->rows)] = each->fill_seconds;
-    each->consume(random, options.messages);
+    each->consume(options.messages);
   }
   Progress progress("rounds", options.rounds);
   const auto begin = Clock::now();
   for (int round = 0; round < options.rounds; ++round) {
     if (round >= 3 && Clock::now() - begin > options.at_most) break;
     rotated(tables.size(), round, [&](std::size_t i) {
-      times[std::to_string(tables[i]->rows)].push_back(tables[i]->consume(random, options.messages));
+      times[std::to_string(tables[i]->rows)].push_back(tables[i]->consume(options.messages));
     });
     progress.step();
   }

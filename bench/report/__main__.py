@@ -57,6 +57,8 @@ def main():
         threads_plot=picture(drawn, "threads", "Messages a second by threads"),
         sizes=sections.sizes(run),
         sizes_plot=picture(drawn, "sizes", "Time of one message by the size of the table"),
+        purge=sections.purge(run),
+        purge_plot=picture(drawn, "purge", "Time of one message while a purge runs, by percentile"),
         round_trip=sections.round_trip(run),
         redeliveries=sections.redeliveries(run),
         command=sections.command(run),

@@ -123,7 +123,24 @@ def sizes(run):
                   "set logscale x\nset format x '10^{%L}'\nset yrange [0:*]\nset key outside right")
 
 
-PLOTS = {"one-message": one_message, "batches": batches, "threads": threads, "sizes": sizes}
+def purge(run):
+    """Each percentile as far right as the nines that it has; the longest at the right end."""
+    found = run.find("purge")
+    if not found:
+        return None
+    ways = {"alone": ("no purge", 3), "purge": ("a purge", 1), "purge_without_rest": ("without rest", 2)}
+
+    def series(m):
+        for way, (name, dash) in ways.items():
+            yield (f"{DATABASES[m['database']]}, {name}", dash,
+                   dict(enumerate(value / 1000 for value in m["result"]["percentiles"][way].values())))
+
+    tics = ", ".join(f'"{name}" {i}' for i, name in enumerate(["median", "90 %%", "99 %%", "99.9 %%", "longest"]))
+    return curves(found, series, "Time of one message while a purge runs, durable", "of the messages", "ms",
+                  f"set logscale y\nset xtics ({tics})\nset key outside right")
+
+
+PLOTS = {"one-message": one_message, "batches": batches, "threads": threads, "sizes": sizes, "purge": purge}
 TERMINALS = {
     "svg": "svg size 760,420 font 'sans,11' background rgb 'white'",
     "png": "pngcairo size 1140,630 font 'DejaVu Sans,13' background rgb 'white'",

@@ -123,6 +123,32 @@ def sizes(run):
     return table(header, rows)
 
 
+PURGES = {
+    "alone": "no purge",
+    "purge": "a purge with its defaults",
+    "purge_without_rest": "a purge that does not rest",
+}
+
+
+def purge(run):
+    rows = []
+    for m in run.find("purge"):
+        result = m["result"]
+        times, removed = result["microseconds"], result["removed_per_second"]
+        for way, name in PURGES.items():
+            percentiles = result["percentiles"][way]
+            rows.append([
+                DATABASES[m["database"]],
+                name,
+                digits(median(times[way])) + " µs",
+                Ratios(times[way], times["alone"]),
+                *(digits(percentiles[k]) + " µs" for k in ("50", "99", "99.9", "100")),
+                digits(median(removed[way])) if way in removed else "–",
+            ])
+    return or_absent(rows, ["", "Meanwhile", "Mean", "Ratio", "Median", "99 %", "99.9 %", "Longest",
+                            "Rows removed a second"], left=2)
+
+
 def redeliveries(run):
     rows = []
     for m in run.find("redeliveries"):
