@@ -1,38 +1,61 @@
 #!/usr/bin/env bash
-# A duplicate must not be answered on the word of a row that a crash can still take away: without its binary
-# log, MariaDB shows a commit before it has written InnoDB's log.
+# Neither a duplicate nor a lease's completion may be answered on the word of a row that a crash can still take
+# away: without its binary log, MariaDB shows a commit before it has written InnoDB's log.
 #
 # Usage: tests/late_log.sh BUILD_FOLDER     (from storm.sh, on a server with late_log.cpp loaded)
 set -euo pipefail
 
-txinbox=$1/src/cli/txinbox
+txinbox=$1/src/cli/txinbox late_lease=$1/tests/txinbox_late_lease
 fail() { echo "late_log.sh: $*" >&2; exit 1; }
 part() { sed -n 's|^[a-z]*://txinbox:\([^@]*\)@127.0.0.1:\([0-9]*\)/.*$|\'"$1"'|p' <<<"$TXINBOX_DB"; }
-ask() { MYSQL_PWD=$(part 1) mariadb --no-defaults -h 127.0.0.1 -P "$(part 2)" -u txinbox -N -e "$1" mysql; }
-rows() { ask "select count(*) from txinbox_consumed_message where consumer = 'late-log' and business_key = '$key'"; }
+# A question that meets what the held log keeps locked gets no answer.
+ask() { MYSQL_PWD=$(part 1) timeout 10 mariadb --no-defaults -h 127.0.0.1 -P "$(part 2)" -u txinbox -N -e "$1" mysql; }
+rows() { ask "select count(*) from txinbox_consumed_message where consumer = 'late-log' and business_key = '$key'$*"; }
 
 # deliver ARGUMENT...: becomes the command, so that it can be killed.
 deliver() { exec "$txinbox" consume --consumer late-log --key /no --json --sql 'select 1' "$@" <<<"{\"no\":\"$key\"}"; }
 
-# Whether the key's first delivery was seen to commit while the log was held. The server's own threads can get in its
-# way: they write pages, and wait for the log with the page in hand.
-holds_commit() {
-  key=held-$1
-  ask "set global innodb_max_dirty_pages_pct = 0"
+# The server's own threads can get in the way of what is held: they write pages, and statistics of the tables, and wait
+# for the log with these in hand.
+write_pages() {
+  ask "set global innodb_stats_persistent = 0, global innodb_max_dirty_pages_pct = 0"
   for ((i = 0; i < 50; i++)); do
     if [ "$(ask "select variable_value from information_schema.global_status where \
       variable_name = 'innodb_buffer_pool_pages_dirty'")" = 0 ]; then break; fi
     sleep 0.1
   done
   ask "set global innodb_max_dirty_pages_pct = 90"
+}
+
+# Whether the key's first delivery was seen to commit while the log was held.
+holds_commit() {
+  key=held-$1
+  write_pages
   : >"$hold"
   deliver >/dev/null 2>&1 &
   first=$!
   for ((i = 0; i < 30; i++)); do
-    if [ "$(rows)" = 1 ]; then kill -0 $first; return; fi
+    found=$(rows) || break
+    if [ "$found" = 1 ]; then kill -0 $first; return; fi
     sleep 0.1
   done
   rm "$hold"
+  wait $first
+  return 1
+}
+
+# Whether the lease's completion was seen while the log was held.
+holds_completion() {
+  key=lease-$1
+  write_pages
+  "$late_lease" "$key" "$hold" >"$answer" 2>/dev/null &
+  first=$!
+  for ((i = 0; i < 30; i++)); do
+    found=$(rows " and state = 'consumed'") || break
+    if [ "$found" = 1 ]; then [ -e "$hold" ]; return; fi
+    sleep 0.1
+  done
+  rm -f "$hold"
   wait $first
   return 1
 }
@@ -59,4 +82,22 @@ for batch in 1 100; do
     fail "a delivery was told already_consumed, and the row is gone"
   fi
 done
+
+# The completion's reply is lost; what the next try finds is not on the disk.
+hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
+held=
+for ((try = 0; try < 10; try++)); do
+  if holds_completion "$try"; then held=1; break; fi
+done
+[ -n "$held" ] || fail "no completion was seen before it was on the disk: the case was not reached"
+for id in $(ask "select id from information_schema.processlist where user = 'txinbox' and id <> connection_id()"); do
+  ask "kill connection $id" || true  # it may be gone
+done
+sleep 1  # for an answer that ought not to come yet
+{ kill -KILL $first && wait $first; } 2>/dev/null || true
+"$TXINBOX_TEST_MARIADB_RESTART"
+rm "$hold"
+if grep -qx consumed "$answer" && [ "$(rows " and state = 'consumed'")" = 0 ]; then
+  fail "a lease was told that it is completed, and its row says that it is not"
+fi
 ask "delete from txinbox_consumed_message where consumer = 'late-log'"
