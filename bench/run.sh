@@ -10,7 +10,7 @@
 #   --help
 #
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/release,
-# starts servers of its own and ends them. A full run takes under 10 minutes after the build, and needs two
+# starts servers of its own and ends them. A full run takes about 13 minutes after the build, and needs two
 # CPUs and 10 GB of disk in $TMPDIR (or /tmp); leave the machine alone meanwhile. `bench/run.sh --output docs`
 # made docs/benchmarks.md.
 #
