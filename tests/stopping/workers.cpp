@@ -44,7 +44,8 @@ void Workers::one_by_one() {
   Begun begun(*this, "single");
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     begun();
-    sql << "insert into effect values (:id)", soci::use("single " + delivery.message().business_key, "id");
+    const std::string id = "single " + delivery.message().business_key;
+    sql << "insert into effect values (:id)", soci::use(id, "id");
   };
   for (int i = 0; !stop_.stop_requested(); ++i) {
     const std::string key = std::to_string(i);
@@ -64,7 +65,8 @@ void Workers::in_batches() {
   Begun begun(*this, "batch");
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     begun();
-    sql << "insert into effect values (:id)", soci::use("batch " + delivery.message().business_key, "id");
+    const std::string id = "batch " + delivery.message().business_key;
+    sql << "insert into effect values (:id)", soci::use(id, "id");
   };
   for (int i = 0; !stop_.stop_requested(); i += size) {
     std::vector<Message> messages;
