@@ -30,6 +30,11 @@ void InFlight::Place::leave() noexcept {
   if (flight_ != nullptr) std::exchange(flight_, nullptr)->leave(attempt_);
 }
 
+bool InFlight::Place::alone() const noexcept {
+  const std::lock_guard lock(flight_->mutex_);
+  return attempt_->alone;
+}
+
 void InFlight::Place::marked() noexcept {
   const std::lock_guard lock(flight_->mutex_);
   attempt_->marked = true;

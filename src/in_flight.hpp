@@ -28,7 +28,7 @@ class InFlight {
     void leave() noexcept;
 
     /// Whether no other is in flight. Until `marked`, none can join.
-    bool alone() const noexcept { return attempt_->alone; }
+    bool alone() const noexcept;
 
     /// The mark of this attempt is written.
     void marked() noexcept;
