@@ -8,7 +8,6 @@
 #include <chrono>
 #include <latch>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -32,20 +31,20 @@ class Retries {
     return [this](const Event& event) {
       if (event.type != EventType::retry) return;
       const std::lock_guard lock(mutex_);
-      classes_.insert(std::string(event.error_class));
+      classes_ += std::string(event.error_class) + "\n";
     };
   }
-  std::multiset<std::string> classes() {
+  std::string classes() {
     const std::lock_guard lock(mutex_);
     return classes_;
   }
 
  private:
   std::mutex mutex_;
-  std::multiset<std::string> classes_;
+  std::string classes_;
 };
 
-const std::multiset<std::string> none;
+const std::string none;
 
 /// Two of the rows, found by their keys, which leaves the others alone.
 std::string two_keys() {
