@@ -21,7 +21,9 @@ class FencedResource {
   std::optional<std::int64_t> pass(std::int64_t fence) const { return pass(fence, " and fence < :least"); }
 
   /// Broken: whatever the fence.
-  std::optional<std::int64_t> pass_anyway(std::int64_t fence) const { return pass(fence, " and (fence < :least or fence >= 0)"); }
+  std::optional<std::int64_t> pass_anyway(std::int64_t fence) const {
+    return pass(fence, " and (fence < :least or fence >= 0)");
+  }
 
   /// The greatest fence that it has seen; 0 if none.
   std::int64_t greatest() const;
