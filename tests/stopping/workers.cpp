@@ -84,7 +84,7 @@ void Workers::in_batches() {
 }
 
 /// Every third message gives itself back when it is told to stop; the others go on to their end. Every eighth is
-/// long.
+/// long, and 24 has no other end.
 void Workers::under_leases() {
   LeaseConsumer consumer(pool_, "lease", {.lease = 60s, .wait = 10min, .heartbeat = 20ms, .stop = stop_});
   Begun begun(*this, "lease");
@@ -93,7 +93,7 @@ void Workers::under_leases() {
     const std::string& key = lease.message().business_key;
     const int number = std::stoi(key);
     teller_.tell("leased " + key);
-    for (int step = 0; step < (number % 8 == 0 ? 20 : 2); ++step) {
+    for (int step = 0; number == 24 || step < (number % 8 == 0 ? 20 : 2); ++step) {
       std::this_thread::sleep_for(5ms);
       if (number % 3 == 0 && lease.stop_token().stop_requested()) {
         teller_.tell("given_back " + key);
