@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
-#include <condition_variable>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -52,8 +51,7 @@ class Purging {
           }
           begun();
         }) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return begun_; });
+    begun_.wait(false);
   }
 
   /// How many rows went.
@@ -67,14 +65,11 @@ class Purging {
 
  private:
   void begun() {
-    const std::lock_guard lock(mutex_);
-    begun_ = true;
-    changed_.notify_one();
+    begun_.test_and_set();
+    begun_.notify_one();
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool begun_ = false;
+  std::atomic_flag begun_;
   std::size_t removed_ = 0;
   std::exception_ptr error_;
   std::jthread thread_;
