@@ -14,6 +14,8 @@ namespace {
 // The primary key, whatever the optimizer thinks of a small table: a scan would lock rows of others.
 constexpr auto by_key = "FORCE INDEX (PRIMARY)";
 
+constexpr auto shortest_wait_on_mysql = "SET_VAR(innodb_lock_wait_timeout = 1)";
+
 std::string hex_columns(const PurgeTarget& target) {
   std::string columns;
   for (const auto& each : target.key) columns += fmt::format("{}HEX({})", columns.empty() ? "" : ", ", each.column);
@@ -66,10 +68,8 @@ std::string delete_by_key(const PurgeTarget& target, const std::string& table,
   for (std::size_t i = 0; i < target.key.size(); ++i) {
     is_wanted += fmt::format("{}purged.{} = wanted.column_{}", i == 0 ? "" : " AND ", target.key[i].column, i);
   }
-  return fmt::format(
-      "DELETE /*+ SET_VAR(innodb_lock_wait_timeout = 1) NO_BNL() */ purged FROM (VALUES {}) AS wanted STRAIGHT_JOIN "
-      "{} AS purged {} ON {}",
-      rows, table, by_key, is_wanted);
+  return fmt::format("DELETE /*+ {} NO_BNL() */ purged FROM (VALUES {}) AS wanted STRAIGHT_JOIN {} AS purged {} ON {}",
+                     shortest_wait_on_mysql, rows, table, by_key, is_wanted);
 }
 
 }  // namespace
@@ -124,13 +124,14 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
 std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
                                         const std::vector<std::vector<std::string>>& keys) {
   MYSQL* db = connection();
-  const auto no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
-                                   : "DELETE /*+ SET_VAR(innodb_lock_wait_timeout = 1) */";
+  const std::string no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
+                                          : fmt::format("DELETE /*+ {} */", shortest_wait_on_mysql);
   const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
   // In the form for several tables, which takes the hint.
-  unsigned error = try_exec(db, is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {}", no_wait, table, table, by_key,
-                                                          is_one_of(batch.target, keys, dialect()))
-                                            : delete_by_key(batch.target, table, keys, dialect()));
+  const std::string all = is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {}", no_wait, table, table, by_key,
+                                                    is_one_of(batch.target, keys, dialect()))
+                                      : delete_by_key(batch.target, table, keys, dialect());
+  unsigned error = try_exec(db, all);
   if (error == 0) return static_cast<std::size_t>(mysql_affected_rows(db));
   if (!is_locked(error)) throw_mysql_error(db);
 
