@@ -67,25 +67,24 @@ int FailureRecord::count_death(const Message& message) const {
 int FailureRecord::count(const Message& message, const Failure& failure) const {
   const backend::Dialect& sql = session_.dialect();
   const std::string table = sql.table(backend::failed_message_table);
+  const std::string key = sql.is_key(consumer_, message.business_key);
   const std::string error = sql.text(failure.error_class);
   const std::string text = sql.text_or_null(failure.text);
   const std::string id = sql.text_or_null(message.message_id);
   const std::string payload = sql.bytes_or_null(payload_of(message));
   const std::string update = fmt::format(
       "UPDATE {} SET attempts = attempts + 1, deaths = deaths + {}, message_id = {}, first_error = "
-      "coalesce(first_error, "
-      "{}), first_failed_at = coalesce(first_failed_at, {}), last_error = {}, last_failed_at = {}, error_text = {}, "
+      "coalesce(first_error, {}), first_failed_at = coalesce(first_failed_at, {}), last_error = {}, last_failed_at = "
+      "{}, error_text = {}, "
       "payload = coalesce({}, payload), running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
-      table, failure.deaths, id, error, sql.now(), error, sql.now(), text, payload,
-      sql.is_key(consumer_, message.business_key));
+      table, failure.deaths, id, error, sql.now(), error, sql.now(), text, payload, key);
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, last_error, "
       "last_failed_at, error_text, payload) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {})",
       table, sql.text(consumer_), sql.text(message.business_key), id, failure.deaths, error, sql.now(), error,
       sql.now(), text, payload);
   backend::change_or_insert(session_, update, insert);
-  const auto rows = session_.read(
-      fmt::format("SELECT attempts FROM {} WHERE {}", table, sql.is_key(consumer_, message.business_key)), 1);
+  const auto rows = session_.read(fmt::format("SELECT attempts FROM {} WHERE {}", table, key), 1);
   return rows.empty() ? 0 : static_cast<int>(backend::number_in(rows[0][0].value_or("")));
 }
 
