@@ -50,10 +50,8 @@ void HeldLease::beat(const std::stop_token& stop, std::chrono::milliseconds inte
     try {
       renew();
       pause = interval;
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::lease_lost) return;
-      pause = interval / 4;
     } catch (...) {  // a database that is away: again, as long as there is time
+      if (is_lease_lost(std::current_exception())) return;
       pause = interval / 4;
     }
     if (Clock::now() >= expires_at_.load()) {
