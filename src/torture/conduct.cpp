@@ -7,10 +7,7 @@
 namespace txinbox::torture {
 namespace {
 
-struct Share {
-  Conduct conduct;
-  unsigned in_ten_thousand;
-};
+using Share = Dice::Share<Conduct>;
 
 // The rare ones stop others for as long as a lock time-out (hogs), or cost a connection (closes_session).
 constexpr std::array shares{
@@ -40,12 +37,7 @@ Conduct conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot, int 
     if (dice.chance(crossing_in_ten_thousand)) return Conduct::crosses;
     if (dice.chance(crossing_in_ten_thousand / 2)) return Conduct::swallows_deadlock;
   }
-  std::uint64_t thrown = dice.below(10'000);
-  for (const Share& share : shares) {
-    if (thrown < share.in_ten_thousand) return share.conduct;
-    thrown -= share.in_ten_thousand;
-  }
-  return Conduct::honest;
+  return dice.draw(shares, Conduct::honest);
 }
 
 }  // namespace txinbox::torture

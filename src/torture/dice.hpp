@@ -12,6 +12,13 @@ namespace txinbox::torture {
 /// D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014).
 class Dice {
  public:
+  /// How often something comes up.
+  template <class T>
+  struct Share {
+    T value;
+    unsigned in_ten_thousand;
+  };
+
   Dice(std::uint64_t seed, std::initializer_list<std::uint64_t> coordinates) : state_(seed) {
     for (const std::uint64_t coordinate : coordinates) state_ = next() ^ coordinate;
   }
@@ -31,6 +38,17 @@ class Dice {
   template <class T, std::size_t N>
   T pick(const std::array<T, N>& values) {
     return values[below(N)];
+  }
+
+  /// The value of one of the shares, or of what they leave.
+  template <class T, std::size_t N>
+  T draw(const std::array<Share<T>, N>& shares, T otherwise) {
+    std::uint64_t thrown = below(10'000);
+    for (const Share<T>& share : shares) {
+      if (thrown < share.in_ten_thousand) return share.value;
+      thrown -= share.in_ten_thousand;
+    }
+    return otherwise;
   }
 
  private:

@@ -7,10 +7,7 @@
 namespace txinbox::torture {
 namespace {
 
-struct Share {
-  LeaseConduct conduct;
-  unsigned in_ten_thousand;
-};
+using Share = Dice::Share<LeaseConduct>;
 
 constexpr std::array shares{
     Share{LeaseConduct::slow, 300},         Share{LeaseConduct::renews, 1'000},
@@ -36,12 +33,7 @@ LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool i
     return dice.chance(5'000) ? LeaseConduct::late_effect : LeaseConduct::late_completion;
   }
   if (is_hot && dice.chance(crossing_in_ten_thousand)) return LeaseConduct::crosses;
-  std::uint64_t thrown = dice.below(10'000);
-  for (const Share& share : shares) {
-    if (thrown < share.in_ten_thousand) return share.conduct;
-    thrown -= share.in_ten_thousand;
-  }
-  return LeaseConduct::honest;
+  return dice.draw(shares, LeaseConduct::honest);
 }
 
 }  // namespace txinbox::torture
