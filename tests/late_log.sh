@@ -27,6 +27,17 @@ write_pages() {
   ask "set global innodb_max_dirty_pages_pct = 90"
 }
 
+# is_seen CONDITION: whether the key's row is, within three seconds.
+is_seen() {
+  local i found
+  for ((i = 0; i < 30; i++)); do
+    found=$(rows "$1") || return 1
+    if [ "$found" = 1 ]; then return; fi
+    sleep 0.1
+  done
+  return 1
+}
+
 # Whether the key's first delivery was seen to commit while the log was held.
 holds_commit() {
   key=held-$1
@@ -34,11 +45,7 @@ holds_commit() {
   : >"$hold"
   deliver >/dev/null 2>&1 &
   first=$!
-  for ((i = 0; i < 30; i++)); do
-    found=$(rows) || break
-    if [ "$found" = 1 ]; then kill -0 $first; return; fi
-    sleep 0.1
-  done
+  if is_seen ""; then kill -0 $first; return; fi
   rm "$hold"
   wait $first
   return 1
@@ -50,27 +57,27 @@ holds_completion() {
   write_pages
   "$late_lease" "$key" "$hold" >"$answer" 2>/dev/null &
   first=$!
-  for ((i = 0; i < 30; i++)); do
-    found=$(rows " and state = 'consumed'") || break
-    if [ "$found" = 1 ]; then [ -e "$hold" ]; return; fi
-    sleep 0.1
-  done
+  if is_seen " and state = 'consumed'"; then [ -e "$hold" ]; return; fi
   rm -f "$hold"
   wait $first
   return 1
 }
 
+# reach CASE NAME: holds the log of the server that runs now, in one of ten tries.
+reach() {
+  local try
+  hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
+  for ((try = 0; try < 10; try++)); do
+    if "$1" "$2-$try"; then return; fi
+  done
+  fail "nothing was seen before it was on the disk: $1 was not reached"
+}
+
 "$txinbox" migrate >/dev/null
-answer=$(mktemp)
-hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
+answer=$(mktemp) hold=
 trap 'rm -f "$hold" "$answer"' EXIT
 for batch in 1 100; do
-  hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
-  held=
-  for ((try = 0; try < 10; try++)); do
-    if holds_commit "$batch-$try"; then held=1; break; fi
-  done
-  [ -n "$held" ] || fail "no row was seen before it was on the disk: the case was not reached"
+  reach holds_commit "$batch"
   deliver --batch "$batch" >"$answer" 2>/dev/null &
   second=$!
   sleep 1  # for an answer that ought not to come yet
@@ -84,12 +91,7 @@ for batch in 1 100; do
 done
 
 # The completion's reply is lost; what the next try finds is not on the disk.
-hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
-held=
-for ((try = 0; try < 10; try++)); do
-  if holds_completion "$try"; then held=1; break; fi
-done
-[ -n "$held" ] || fail "no completion was seen before it was on the disk: the case was not reached"
+reach holds_completion once
 for id in $(ask "select id from information_schema.processlist where user = 'txinbox' and id <> connection_id()"); do
   ask "kill connection $id" || true  # it may be gone
 done
