@@ -4,30 +4,23 @@
 #include <doctest/doctest.h>
 
 #include "torture/checker.hpp"
+#include "unit/torture_storm.hpp"
 
 using namespace txinbox::torture;
 
 namespace {
 
 /// A storm that balances, to be tampered with.
-struct Balanced {
+struct Balanced : StormRecord {
   Balanced() {
-    for (int account = 0; account < account_count; ++account) evidence.balances[account] = initial_balance;
     for (std::uint64_t i = 0; i < 30; ++i) add(i);
   }
 
   void add(std::uint64_t i) {
-    const KeyPlan key = plan.key(i);
     const std::string run = "1-" + std::to_string(i);
-    keys.push_back({.consumed = 1, .is_acknowledged = true});
-    evidence.ledger.push_back({run, key.business_key, key.transfer});
-    evidence.inbox.push_back({key.business_key, "message-" + std::to_string(i) + "-0", "consumed"});
-    if (key.stores) {
-      keys.back().stored = run;
-      evidence.inbox.back().stored = run;
-    }
-    evidence.balances[key.transfer.from] -= key.transfer.amount;
-    evidence.balances[key.transfer.to] += key.transfer.amount;
+    add_key(i);
+    add_effect(i, run);
+    complete(i, run);
   }
 
   std::vector<Imbalance> check() const { return txinbox::torture::check(plan, keys, evidence); }
@@ -44,10 +37,6 @@ struct Balanced {
     while (plan.key(i).stores != stores) ++i;
     return i;
   }
-
-  Plan plan{1};
-  std::vector<KeyLedger> keys;
-  Evidence evidence;
 };
 
 }  // namespace

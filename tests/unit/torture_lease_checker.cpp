@@ -5,40 +5,30 @@
 #include <doctest/doctest.h>
 
 #include "torture/checker.hpp"
+#include "unit/torture_storm.hpp"
 
 using namespace txinbox::torture;
 
 namespace {
 
 /// A storm under leases that balances, in which every third key took effect twice; to be tampered with.
-struct Balanced {
+struct Balanced : StormRecord {
   Balanced() {
-    for (int account = 0; account < account_count; ++account) evidence.balances[account] = initial_balance;
-    for (std::uint64_t i = 0; i < 30; ++i) add(i);
-  }
-
-  void add(std::uint64_t i) {
-    const KeyPlan key = plan.key(i);
-    keys.push_back({.consumed = 1, .is_acknowledged = true});
-    evidence.inbox.push_back({key.business_key, "message-" + std::to_string(i) + "-0", "consumed"});
-    for (std::int64_t place = 1; place <= (i % 3 == 0 ? 2 : 1); ++place) add_effect(i, 100 * place, place);
-    complete(i, evidence.ledger.back());
+    for (std::uint64_t i = 0; i < 30; ++i) {
+      add_key(i);
+      for (std::int64_t place = 1; place <= (i % 3 == 0 ? 2 : 1); ++place) add_effect(i, 100 * place, place);
+      complete(i, evidence.ledger.back());
+    }
   }
 
   void add_effect(std::uint64_t i, std::int64_t fence, std::int64_t place) {
-    const KeyPlan key = plan.key(i);
-    const std::string run = std::to_string(i) + "-" + std::to_string(fence);
-    evidence.ledger.push_back({run, key.business_key, key.transfer, fence, place});
-    evidence.resources[key.business_key] = {.fence = fence, .effects = place};
-    evidence.balances[key.transfer.from] -= key.transfer.amount;
-    evidence.balances[key.transfer.to] += key.transfer.amount;
+    StormRecord::add_effect(i, std::to_string(i) + "-" + std::to_string(fence), fence, place);
+    evidence.resources[plan.key(i).business_key] = {.fence = fence, .effects = place};
   }
 
   void complete(std::uint64_t i, const LedgerLine& line) {
     evidence.inbox[i].fence = line.fence;
-    if (!plan.key(i).stores) return;
-    keys[i].stored = line.run;
-    evidence.inbox[i].stored = line.run;
+    StormRecord::complete(i, line.run);
   }
 
   std::vector<Imbalance> check() const { return txinbox::torture::check(plan, keys, evidence, Promise::at_least_once); }
@@ -50,10 +40,6 @@ struct Balanced {
     }
     return false;
   }
-
-  Plan plan{1};
-  std::vector<KeyLedger> keys;
-  Evidence evidence;
 };
 
 }  // namespace
