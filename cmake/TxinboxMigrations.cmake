@@ -1,7 +1,8 @@
 # Compiles migrations/<database>/V*.sql into the library, for `migrate`.
 
 # In order. Each exists for every database, under the same number.
-set(txinbox_migrations V1__consumed_message V2__failed_message V3__conflicting_message V4__consumer)
+set(txinbox_migrations V1__consumed_message V2__failed_message V3__conflicting_message V4__consumer
+                       V5__guard)
 
 set(migration_files "")
 foreach(database IN LISTS txinbox_databases)

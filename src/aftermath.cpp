@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <soci/error.h>
+
+#include "backend/table_check.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
@@ -14,16 +17,17 @@ void Aftermath::take(GuardedTransaction& transaction) {
   const bool complete = std::ranges::any_of(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
   if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
   std::erase_if(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
-  if (!claims.empty()) unproven_.push_back({std::move(claims)});
+  if (!claims.empty()) unconfirmed_.push_back({std::move(claims)});
 }
 
-void Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& session,
-                         const std::exception_ptr& error) noexcept {
+std::exception_ptr Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& session,
+                                       const std::exception_ptr& error) noexcept {
   transaction.roll_back();
+  std::exception_ptr explained = transaction.explain(error);
   session.drop_locals();
   try {
     take(transaction);
-    if (!transaction.session_usable() || is_fatal_to_session(error)) {
+    if (!transaction.session_usable() || is_fatal_to_session(explained)) {
       session.discard();
     } else {
       settle(session.backend());
@@ -31,10 +35,11 @@ void Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& sessi
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
   }
+  return explained;
 }
 
 void Aftermath::settle_elsewhere(SessionSource& source) noexcept {
-  if (unproven_.empty() || !source.reconnects()) return;
+  if (unconfirmed_.empty() || !source.reconnects()) return;
   try {
     settle(source.borrow({}).backend());
   } catch (...) {  // NOLINT(bugprone-empty-catch): documented
@@ -43,15 +48,19 @@ void Aftermath::settle_elsewhere(SessionSource& source) noexcept {
 
 /// False: it is not there.
 bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
+  const backend::Dialect& sql = session.dialect();
+  const std::string table = sql.table(backend::consumed_message_table);
+  const std::string where = fmt::format("WHERE {} AND attempt_token = {} AND state IN ('consumed', 'torn')",
+                                        sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
   if (claim.work == Work::none) {
     try {
-      return session.withdraw(claim.row());
+      return session.change(fmt::format("DELETE FROM {} {}", table, where)) > 0;
     } catch (const soci::soci_error& error) {
       // Who may not DELETE parks it.
       if (backend::is_transient(backend::classify(error))) throw;
     }
   }
-  if (!session.mark_torn(claim.row())) return false;
+  if (session.change(fmt::format("UPDATE {} SET state = 'torn' {}", table, where)) == 0) return false;
   torn_.push_back(claim.business_key);
   return true;
 }
@@ -68,14 +77,15 @@ void Aftermath::settle(backend::Session& session, Run& run) {
 }
 
 void Aftermath::settle(backend::Session& session) {
-  for (Run& run : unproven_) settle(session, run);
-  std::erase_if(unproven_, [](const Run& run) { return run.found; });
+  if (unconfirmed_.empty()) return;
+  session.catch_up();  // it may be another node than the one that committed a claim
+  for (Run& run : unconfirmed_) settle(session, run);
+  std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
 }
 
-/// A row that is marked by now is what it says.
-bool Aftermath::is_unproven(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
-  if (row.state != "consumed") return false;
-  return std::ranges::any_of(unproven_, [&](const Run& run) {
+bool Aftermath::is_unconfirmed(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
+  if (row.state != "consumed" && row.state != "torn") return false;
+  return std::ranges::any_of(unconfirmed_, [&](const Run& run) {
     return run.claims.front().token.bytes() == row.token &&
            std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });
   });

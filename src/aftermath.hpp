@@ -12,33 +12,31 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-/// What the runs of one call may have left in the table without having committed it: a handler's own
-/// COMMIT, or one of ours that got no answer.
+/// What the runs of one call may have left in the table without having committed it. A handler that commits the
+/// transaction itself commits its claims with it, where no database refuses that.
 class Aftermath {
  public:
   /// Takes what a run that ended badly left.
   void take(GuardedTransaction&);
 
   /// Rolls back a run that threw `error`, takes what it left, and settles that on its own session, or
-  /// has the session closed if it is of no more use.
-  void clean_up(GuardedTransaction&, BorrowedSession&, const std::exception_ptr& error) noexcept;
+  /// has the session closed if it is of no more use. Returns what the delivery ends with.
+  std::exception_ptr clean_up(GuardedTransaction&, BorrowedSession&, const std::exception_ptr& error) noexcept;
 
   /// The last chance to settle, on another session. An error then does not count: the one that led here
   /// does.
   void settle_elsewhere(SessionSource&) noexcept;
 
-  bool has_unproven() const noexcept { return !unproven_.empty(); }
-
-  /// Looks for the claims that no commit of ours has proven. Those that a handler has committed are
-  /// marked as torn, or removed if nothing was run for them. What is not there may still come, while
-  /// a lost connection's server works on: it is looked for again at the next call.
+  /// Looks for the claims that no commit of ours has confirmed. Those of handlers that had begun are torn; the
+  /// others are removed. What is not there may still come, while a lost connection's server works on: it is looked
+  /// for again at the next call.
   void settle(backend::Session&);
 
-  /// The keys that were marked since the last call of this.
+  /// The keys that were found torn since the last call of this.
   std::vector<std::string> take_torn() noexcept { return std::exchange(torn_, {}); }
 
-  /// Whether this row is a claim that no commit of ours has proven.
-  bool is_unproven(std::string_view business_key, const backend::ExistingRow&) const noexcept;
+  /// Whether this row is a claim of this call's that no commit of ours has confirmed, and that is to be settled.
+  bool is_unconfirmed(std::string_view business_key, const backend::ExistingRow&) const noexcept;
 
   /// Whether this row was written by a run of this call, whose commit then took effect.
   bool is_ours(const backend::ExistingRow&) const noexcept;
@@ -54,7 +52,7 @@ class Aftermath {
   bool settle(backend::Session&, const OwnClaim&);
   void settle(backend::Session&, Run&);
 
-  std::vector<Run> unproven_;
+  std::vector<Run> unconfirmed_;
   std::vector<std::string> torn_;
   std::vector<Token> in_doubt_;
 };

@@ -136,10 +136,10 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
       run.run_whole(on_failure_);
     }
   } catch (...) {
-    aftermath_.clean_up(transaction, session, std::current_exception());
+    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
     if (run.last() != nullptr) end_ = run.last()->index + 1;
     culprit = run.culprit();
-    throw;
+    std::rethrow_exception(error);
   }
   run.record_conflicts();
   run.publish(context_.recent, losses, context_.losses());
@@ -149,6 +149,7 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
 /// The deliveries whose claims were torn have failed; later ones find the row and are parked.
 void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
   for (const std::string& key : aftermath_.take_torn()) {
+    context_.recent.forget(key);
     const auto torn = std::ranges::find_if(
         items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
     if (torn != items_.end()) fail(*torn, as_torn(culprit && &*torn == culprit->item ? culprit->error : nullptr));

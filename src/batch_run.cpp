@@ -8,8 +8,6 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-using Work = OwnClaim::Work;
-
 BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath,
                    BorrowedSession& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
     : context_(context),
@@ -57,7 +55,7 @@ void BatchRun::run_whole(OnFailure on_failure) {
       stage(item, key);
       continue;
     }
-    transaction_.set_work(key.claim, Work::begun);
+    transaction_.handler_begins(key.claim);
     Staged done = run_handler(item);
     if (!session_.backend().seems_intact()) {
       culprit_ = {&item, std::make_exception_ptr(transaction_lost(false))};
@@ -103,24 +101,26 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
   try {
     if (backend::ExistingRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
       key.existing = std::move(*existing);
-      if (!backend.end_step()) throw transaction_lost(false);
+      transaction_.end_step(false);
       stage(item, key);
       return;
     }
+    key.claim = transaction_.claims() - 1;
     Staged done = run_handler(item);
-    if (!backend.end_step()) throw transaction_lost(false);
-    transaction_.set_work(transaction_.claims() - 1, Work::complete);
+    transaction_.end_step(true);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   } catch (const RunAgain&) {
     throw;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    if (is_transient(error)) throw;
+    const bool refused = is_refusal(error);
+    if (is_transient(error) && !refused) throw;
     if (!backend.undo_step()) {
-      culprit_ = {&item, error};
-      throw;
+      culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
+      std::rethrow_exception(culprit_->error);
     }
+    if (is_transient(error)) throw;  // the server is read-only, and not only what the handler left
     session_.drop_locals();
     if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
     key = {};
@@ -139,7 +139,7 @@ void BatchRun::stage(BatchItem& item, Key& key) {
 
 void BatchRun::stage_existing(BatchItem& item, Key& key) {
   backend::ExistingRow row = *key.existing;
-  if (aftermath_.is_unproven(item.message->business_key, row)) throw RunAgain{};
+  if (aftermath_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
   Result result = result_for(row, item.hash.bytes());
   // A commit of this very call whose reply was lost; its copies are duplicates.
   if (result.outcome == Outcome::already_consumed && aftermath_.is_ours(row) && !key.staged) {
@@ -178,14 +178,12 @@ void BatchRun::commit() {
     transaction_.roll_back();
     make_durable();
   } else {
-    // By steps, the end of the last one has proven it.
-    if (!by_steps_ && transaction_.claims() > 1 && !session_.backend().prove()) throw transaction_lost(false);
-    std::vector<backend::StoredResult> results;
-    for (const Staged& each : staged_) {
-      if (!each.ours || !each.result.stored) continue;
-      results.push_back({context_.consumer, each.item->message->business_key, *each.result.stored});
+    for (const Key& key : keys_) {
+      if (!key.staged || key.existing) continue;
+      const std::optional<std::string>& stored = staged_[*key.staged].result.stored;
+      if (stored) transaction_.set_result(key.claim, *stored);
     }
-    transaction_.commit(results);
+    transaction_.commit();
   }
   if (transaction_.session_usable()) session_.is_clean();
 }

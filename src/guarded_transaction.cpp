@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <soci/error.h>
+
 #include "content_hash.hpp"
 #include "has_code.hpp"
 
@@ -27,9 +29,21 @@ Error transaction_lost(bool torn) {
             "statement out, repair the data, then run txinbox forget"};
   }
   return {ErrorCode::transaction_lost,
-          "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, or by an error that was "
-          "caught and gone on after); nothing is acknowledged, what could be undone was, and the next delivery "
-          "runs again: let such errors through to txinbox"};
+          "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET "
+          "CONSTRAINTS ALL IMMEDIATE that the database refused, or by an error that was caught and gone on after); "
+          "nothing is acknowledged, what could be undone was, and the next delivery runs again: take the statement "
+          "out, and let errors through to txinbox"};
+}
+
+bool is_refusal(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    const backend::ErrorClass found = backend::classify(e);
+    return found == backend::ErrorClass::commit_refused || found == backend::ErrorClass::read_only;
+  } catch (...) {
+    return false;
+  }
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
@@ -68,6 +82,7 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
     }
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);
+      if (is_own_claim(row, existing_)) existing_.state = "consumed";
       if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
       if (state_ == State::not_begun) begin();
       if (take_over(row)) {
@@ -79,6 +94,14 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
   throw Error(
       ErrorCode::unknown_state,
       "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+}
+
+/// Whether this very transaction has claimed the key already. Such a row can still read `torn`; one that the handler
+/// has committed reads the same, and the guard tells them apart.
+bool GuardedTransaction::is_own_claim(const backend::ClaimRow& row, const backend::ExistingRow& existing) {
+  if (existing.state != "torn" || existing.token != row.token->bytes()) return false;
+  if (!session_.prove()) throw transaction_lost(true);
+  return true;
 }
 
 /// Of the row that `existing_` is, whose lease has run out.
@@ -116,19 +139,53 @@ std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_c
   return existing;
 }
 
-void GuardedTransaction::commit(std::span<const backend::StoredResult> results) {
-  // What the closing round trip carries stays far below any server's limit; the rest goes before it.
+void GuardedTransaction::end_step(bool has_claim) {
+  if (!has_claim) {
+    if (!session_.end_step(nullptr)) throw transaction_lost(false);
+    return;
+  }
+  OwnClaim& claim = claims_.back();
+  const backend::ClosingClaim closing = claim.closing();
+  if (!session_.end_step(&closing)) throw transaction_lost(false);
+  claim.work = Work::complete;
+}
+
+/// What the closing round trip carries stays far below any server's limit; the rest is confirmed before it. Returns
+/// what is left.
+std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::span<const backend::ClosingClaim> claims) {
   constexpr std::size_t most_bytes = 256UL * 1024;
-  constexpr std::size_t statement_bytes = 2048;
-  std::size_t bytes = 0;
-  for (const backend::StoredResult& each : results) bytes += each.result.size() + statement_bytes;
-  for (; bytes > most_bytes; results = results.subspan(1)) {
-    session_.store(results.front());
-    bytes -= results.front().result.size() + statement_bytes;
+  constexpr std::size_t statement_bytes = 1024;
+  bool proven = false;
+  for (;;) {
+    std::size_t bytes = 0;
+    std::size_t fit = 0;
+    for (; fit < claims.size(); ++fit) {
+      const backend::ClosingClaim& each = claims[fit];
+      bytes += each.business_key.size() + (each.result ? each.result->size() + statement_bytes : 0);
+      if (bytes > most_bytes && fit > 0) break;
+    }
+    if (fit == claims.size()) return claims;
+    if (!proven && !session_.prove()) throw transaction_lost(false);
+    proven = true;
+    if (!session_.confirm(claims.first(fit))) throw transaction_lost(false);
+    claims = claims.subspan(fit);
+  }
+}
+
+void GuardedTransaction::commit() {
+  std::vector<backend::ClosingClaim> claims;
+  claims.reserve(claims_.size());
+  for (const OwnClaim& each : claims_) claims.push_back(each.closing());
+  std::span<const backend::ClosingClaim> rest;
+  try {
+    rest = confirm_most(claims);
+  } catch (...) {
+    roll_back();
+    throw;
   }
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
-    status = session_.commit(results);
+    status = session_.commit(rest);
   } catch (...) {
     if (session_.may_have_committed()) {
       session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
@@ -151,7 +208,22 @@ void GuardedTransaction::roll_back() noexcept {
   state_ = State::rolled_back;
   const backend::RollbackStatus status = session_.roll_back();
   session_usable_ = status != backend::RollbackStatus::failed;
-  if (status != backend::RollbackStatus::ours) unproven_ = std::move(claims_);
+  if (status == backend::RollbackStatus::ours) return;
+  lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
+  unproven_ = std::move(claims_);
+}
+
+std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    const backend::ErrorClass found = backend::classify(e);
+    const bool refused =
+        found == backend::ErrorClass::commit_refused || (found == backend::ErrorClass::read_only && lost_);
+    return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
+  } catch (...) {
+    return error;
+  }
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -29,7 +29,7 @@ struct OwnClaim {
   /// neighbour in the batch, has committed it.
   enum class Work {
     none,      ///< Its handler has not begun: the claim is removed.
-    begun,     ///< It has: the claim is marked as torn.
+    begun,     ///< It has: the claim is torn.
     complete,  ///< All of it, proven by the end of a step: the claim holds.
   };
 
@@ -38,13 +38,18 @@ struct OwnClaim {
   Token token;
   Work work;
 
-  backend::ClaimRow row() const { return {consumer, business_key, {}, {}, &token}; }
+  std::optional<std::string_view> result = {};  ///< To be written at the commit.
+
+  backend::ClosingClaim closing() const { return {consumer, business_key, &token, work == Work::complete, result}; }
 };
 
 /// `Error` transaction_lost, with what is to be done.
 Error transaction_lost(bool torn);
 
-/// Whether the error is that one.
+/// Whether a database refuses so what a handler does once it has ended the transaction, or tries to.
+bool is_refusal(const std::exception_ptr&) noexcept;
+
+/// Whether the error is `transaction_lost`.
 bool is_transaction_lost(const std::exception_ptr&) noexcept;
 
 /// A transaction that proves that it is still itself before it commits.
@@ -81,15 +86,25 @@ class GuardedTransaction {
   /// Forgets the latest claim: its step was undone.
   void drop_last_claim() noexcept { claims_.pop_back(); }
 
-  /// Notes how much of a claim's work is in the transaction. Claims count from 0, in the order in which
-  /// they were inserted.
-  void set_work(std::size_t claim, Work work) noexcept { claims_[claim].work = work; }
+  /// Notes that the handler of a claim begins. Claims count from 0, in the order in which they were inserted.
+  void handler_begins(std::size_t claim) noexcept { claims_[claim].work = Work::begun; }
+
+  /// Notes what `commit` writes with a claim. It must outlive the commit.
+  void set_result(std::size_t claim, std::string_view result) noexcept { claims_[claim].result = result; }
+
+  /// Ends the step that made the latest claim, which is complete then; or one that made none.
+  /// Errors: `Error` transaction_lost.
+  void end_step(bool has_claim);
 
   /// Errors: `Error` transaction_lost, after the rollback; a database error as it was.
-  void commit(std::span<const backend::StoredResult> results);
+  void commit();
 
   /// Does nothing when the transaction has ended.
   void roll_back() noexcept;
+
+  /// After the rollback: what a delivery ends with that ended with `error`. transaction_lost where the database
+  /// has refused a statement only because the handler had ended the transaction, or tried to.
+  std::exception_ptr explain(const std::exception_ptr& error) const noexcept;
 
   /// Whether COMMIT was sent without a clear answer: it may have taken effect.
   bool commit_in_doubt() const noexcept { return state_ == State::in_doubt; }
@@ -109,11 +124,14 @@ class GuardedTransaction {
   backend::ClaimRow row_of(std::string_view consumer, const Candidate&) const noexcept;
   void note_claim(std::string_view consumer, const Candidate&, Work);
   bool take_over(const backend::ClaimRow&);
+  bool is_own_claim(const backend::ClaimRow&, const backend::ExistingRow&);
+  std::span<const backend::ClosingClaim> confirm_most(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
   Token token_ = Token::random();
   State state_ = State::not_begun;
   bool session_usable_ = true;
+  bool lost_ = false;  ///< The handler had ended it.
   backend::ExistingRow existing_;
   std::vector<OwnClaim> claims_;
   std::vector<OwnClaim> unproven_;

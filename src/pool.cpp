@@ -31,7 +31,11 @@ Pool::~Pool() = default;
 Connection Pool::acquire(std::stop_token stop) {
   auto slot = state_->acquire(stop);
   slot->clean = false;  // what its user does is not ours to know
-  return detail::PoolAccess::lend(state_, std::move(slot));
+  slot->factory.allow_connecting(true);
+  backend::Session& session = *slot->backend;
+  Connection lent = detail::PoolAccess::lend(state_, std::move(slot));
+  session.lend();
+  return lent;
 }
 
 const PoolOptions& Pool::options() const noexcept { return state_->options(); }

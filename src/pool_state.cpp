@@ -55,6 +55,8 @@ void check(const PoolOptions& options) {
 
 }  // namespace
 
+Slot::Slot(const backend::Database& database) : factory(database.factory()) {}
+
 Slot::~Slot() {
   if (session) locals.clear(*session);
   backend.reset();
@@ -74,8 +76,8 @@ PoolState::PoolState(const std::string& text, PoolOptions options) : options_(st
 PoolState::~PoolState() = default;
 
 std::unique_ptr<Slot> PoolState::connect() const {
-  auto slot = std::make_unique<Slot>();
-  slot->session = database_->open(connection_string_);
+  auto slot = std::make_unique<Slot>(*database_);
+  slot->session = database_->open(slot->factory, connection_string_);
   slot->locals = ConnectionLocals(*slot->session);
   slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
   slot->backend->configure(options_);

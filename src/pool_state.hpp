@@ -12,12 +12,16 @@
 
 #include "backend/backend.hpp"
 #include "connection_locals.hpp"
+#include "pool_session_factory.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// One connection with everything that is cached for it. A reconnect is a new slot, so nothing cached
 /// can outlive the connection that it belongs to.
 struct Slot {
+  explicit Slot(const backend::Database&);
+
+  PoolSessionFactory factory;
   std::unique_ptr<soci::session> session;
   std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
   ConnectionLocals locals;                    ///< The handlers'; end before the session as well.

@@ -25,14 +25,24 @@ void RecentMemory::remember(std::string_view business_key, std::string_view cont
   const std::lock_guard lock(mutex_);
   forget_before(losses);
   if (losses_before < losses_) return;
-  if (const auto at = by_key_.find(business_key); at != by_key_.end()) {
-    const auto entry = at->second;
-    by_key_.erase(at);
-    entries_.erase(entry);
-  }
+  remove(business_key);
   if (entries_.size() == options_.capacity) forget_oldest();
   entries_.push_back({std::string(business_key), std::string(content_hash), Clock::now()});
   by_key_.emplace(entries_.back().business_key, std::prev(entries_.end()));
+}
+
+void RecentMemory::forget(std::string_view business_key) {
+  if (!enabled()) return;
+  const std::lock_guard lock(mutex_);
+  remove(business_key);
+}
+
+void RecentMemory::remove(std::string_view business_key) {
+  const auto at = by_key_.find(business_key);
+  if (at == by_key_.end()) return;
+  const auto entry = at->second;
+  by_key_.erase(at);
+  entries_.erase(entry);
 }
 
 void RecentMemory::forget_before(std::uint64_t losses) {

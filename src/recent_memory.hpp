@@ -30,6 +30,9 @@ class RecentMemory {
   void remember(std::string_view business_key, std::string_view content_hash, std::uint64_t losses_before,
                 std::uint64_t losses);
 
+  /// For a key whose row has turned out not to be consumed.
+  void forget(std::string_view business_key);
+
  private:
   using Clock = std::chrono::steady_clock;
   struct Entry {
@@ -39,6 +42,7 @@ class RecentMemory {
   };
   using Entries = std::list<Entry>;
 
+  void remove(std::string_view business_key);
   void forget_before(std::uint64_t losses);
   void forget_oldest();
 

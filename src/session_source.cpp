@@ -26,6 +26,7 @@ BorrowedSession::BorrowedSession(soci::session& sql, backend::Session& backend)
 BorrowedSession::BorrowedSession(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept
     : sql_(slot->session.get()), backend_(slot->backend.get()), pool_(std::move(pool)), slot_(std::move(slot)) {
   slot_->clean = false;
+  slot_->factory.allow_connecting(false);
 }
 
 BorrowedSession::BorrowedSession(BorrowedSession&& other) noexcept

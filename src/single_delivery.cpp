@@ -1,6 +1,5 @@
 #include "single_delivery.hpp"
 
-#include <array>
 #include <exception>
 #include <utility>
 
@@ -92,21 +91,18 @@ Result SingleDelivery::run() {
     if (attempt_.begun() && session.backend().seems_intact()) {
       session.backend().execute(attempt_.end_sql(session.backend()));
     }
-    if (stored_) {
-      transaction.commit(std::array{backend::StoredResult{context_.consumer, message_.business_key, *stored_}});
-    } else {
-      transaction.commit({});
-      remember(hash_.bytes());
-    }
+    if (stored_) transaction.set_result(0, *stored_);
+    transaction.commit();
+    if (!stored_) remember(hash_.bytes());
     session.is_clean();
     if (attempt_.begun()) attempt_.ended();
     taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
-    aftermath_.clean_up(transaction, session, std::current_exception());
+    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
     note_torn();
-    if (torn_ && is_transaction_lost(std::current_exception())) throw transaction_lost(true);
-    throw;
+    if (torn_ && is_transaction_lost(error)) throw transaction_lost(true);
+    std::rethrow_exception(error);
   }
 }
 
@@ -152,7 +148,7 @@ bool SingleDelivery::is_held(BorrowedSession& session) {
 
 Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& session) {
   // The handler's own COMMIT was still on its way when the claim was looked for.
-  if (aftermath_.is_unproven(message_.business_key, row)) {
+  if (aftermath_.is_unconfirmed(message_.business_key, row)) {
     aftermath_.settle(session.backend());
     note_torn();
     if (torn_) return {.outcome = Outcome::parked};
@@ -162,6 +158,12 @@ Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& sessio
   // A commit of this very call whose reply was lost.
   if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
   return result;
+}
+
+void SingleDelivery::note_torn() {
+  if (aftermath_.take_torn().empty()) return;
+  torn_ = true;
+  context_.recent.forget(message_.business_key);
 }
 
 /// Once the session was given back: the observer may want one.

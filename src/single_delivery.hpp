@@ -31,7 +31,7 @@ class SingleDelivery {
   bool is_held(BorrowedSession&);
   Result run();
   Result answer(backend::ExistingRow&, BorrowedSession&);
-  void note_torn() noexcept { torn_ = torn_ || !aftermath_.take_torn().empty(); }
+  void note_torn();
   void tell(Event) const noexcept;
   void tell_if_torn() noexcept;
 

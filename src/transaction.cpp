@@ -47,31 +47,43 @@ class Transaction::Impl {
   ~Impl() { roll_back(); }
 
   Claim claim(std::string_view consumer, const Message& message) {
-    detail::check_consumer(consumer);
-    detail::check_message(message);
-    const detail::ContentHash hash(message.content);
-    const backend::ExistingRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
-    return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
+    try {
+      detail::check_consumer(consumer);
+      detail::check_message(message);
+      const detail::ContentHash hash(message.content);
+      const backend::ExistingRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
+      return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
+    } catch (...) {
+      claim_threw_ = true;
+      throw;
+    }
   }
 
   void commit() {
+    if (claim_threw_) {
+      roll_back();
+      throw Error(ErrorCode::transaction_lost,
+                  "a claim of this transaction threw, so that its message is not claimed; all was rolled back: let "
+                  "such errors through, and deliver the message again");
+    }
     try {
-      guarded_.commit({});
+      guarded_.commit();
     } catch (...) {
-      const bool torn = mark_unproven();
-      if (torn && detail::is_transaction_lost(std::current_exception())) throw detail::transaction_lost(torn);
-      throw;
+      const std::exception_ptr error = guarded_.explain(std::current_exception());
+      const bool torn = settle();
+      if (torn && detail::is_transaction_lost(error)) throw detail::transaction_lost(torn);
+      std::rethrow_exception(error);
     }
   }
 
   void roll_back() noexcept {
     guarded_.roll_back();
-    mark_unproven();
+    settle();
   }
 
  private:
   /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
-  bool mark_unproven() noexcept {
+  bool settle() noexcept {
     if (!guarded_.session_usable()) return false;
     try {
       detail::Aftermath aftermath;
@@ -85,6 +97,7 @@ class Transaction::Impl {
 
   std::unique_ptr<backend::Session> session_;
   detail::GuardedTransaction guarded_;
+  bool claim_threw_ = false;
 };
 
 Transaction::Transaction(soci::session& session) : impl_(std::make_unique<Impl>(session)) {}

@@ -18,7 +18,7 @@ enum class EventType {
   in_progress,       ///< Another worker holds a lease.
   parked,            ///< The message is parked, by this delivery's failure or by an earlier one, or torn.
   retry,             ///< A transient error; the transaction runs again after `backoff`.
-  torn,              ///< The handler committed our transaction itself; the claim was marked, so that no
+  torn,              ///< The handler committed our transaction itself; its claim is torn, so that no
                      ///< later delivery takes it for consumed.
   failed,            ///< `consume` throws `error`; in a batch, it is the message's result.
   discarded,         ///< An operator has discarded the message; the handler did not run.

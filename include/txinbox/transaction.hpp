@@ -29,10 +29,10 @@ std::string_view to_string(Claim) noexcept;
 /// A guarded transaction can tell whether it is still the one that was opened: a savepoint with an
 /// unguessable name is set when it begins, and released just before COMMIT. A handler that committed,
 /// rolled back, began again, swallowed a deadlock or ran DDL that commits has destroyed that
-/// savepoint, and the commit is refused.
+/// savepoint, and the commit is refused. On PostgreSQL the server refuses every other commit of the claim as well.
+/// On the others a claim is `torn` until `commit` confirms it.
 ///
-/// It is used once: after `commit` or `rollback` only the destructor is of use. On a session whose
-/// connection was lost it cannot mark a claim that the handler committed.
+/// It is used once: after `commit` or `rollback` only the destructor is of use.
 ///
 /// Threads: for the session's thread only.
 class Transaction {
@@ -46,7 +46,7 @@ class Transaction {
   ///           transaction is left open, and no setting is left changed.
   explicit Transaction(soci::session& session);
 
-  /// Rolls back unless committed, then marks claims that the handler committed itself.
+  /// Rolls back unless committed.
   ~Transaction();
 
   Transaction(const Transaction&) = delete;
@@ -58,19 +58,20 @@ class Transaction {
   ///
   /// Blocking: waits for another transaction that holds the same key, up to the session's lock
   ///           time-out.
-  /// Errors:   `Error` invalid_key before a statement is sent; unknown_state; a database error as it
-  ///           was, after which only `rollback` is of use.
+  /// Errors:   `Error` invalid_key before a statement is sent; unknown_state; transaction_lost when this
+  ///           transaction has ended; a database error as it was. After any of them `commit` refuses: what
+  ///           would be committed has no claim.
   Claim claim(std::string_view consumer, const Message& message);
 
   /// Proves that the transaction is still ours, then commits it.
   ///
-  /// Errors: `Error` transaction_lost when it is not: what could be undone was rolled back, and a claim
-  ///         that was committed meanwhile was marked as torn, so that later deliveries get `parked`.
+  /// Errors: `Error` transaction_lost when it is not, or when a claim threw: what could be undone was
+  ///         rolled back, and a claim that was committed meanwhile is torn: later deliveries get `parked`.
   ///         A database error as it was; after a lost connection the commit may have taken effect, and
   ///         running the whole transaction again tells.
   void commit();
 
-  /// Rolls back and marks claims that the handler committed itself. Does nothing when ended already.
+  /// Rolls back. Does nothing when ended already.
   void rollback() noexcept;
 
  private:

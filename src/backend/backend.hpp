@@ -27,6 +27,7 @@
 namespace soci {
 class session;
 class soci_error;
+class backend_factory;
 }  // namespace soci
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -46,10 +47,13 @@ enum class ErrorClass {
   statement_timeout,
   connection_lost,  ///< The session is of no more use.
   read_only,        ///< The server became a replica: the session is of no more use, another may be.
+  commit_refused,   ///< The guard has refused a handler's own commit.
   other,
 };
 
-constexpr bool is_transient(ErrorClass c) noexcept { return c != ErrorClass::duplicate_key && c != ErrorClass::other; }
+constexpr bool is_transient(ErrorClass c) noexcept {
+  return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::other;
+}
 
 /// Whether a session that saw this error must be closed.
 constexpr bool is_fatal_to_session(ErrorClass c) noexcept {
@@ -88,11 +92,13 @@ struct ClaimReply {
   bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
 };
 
-/// What is written into a claimed row at the end.
-struct StoredResult {
+/// A claim of the open transaction, as the end of the transaction needs it. What it points to must outlive it.
+struct ClosingClaim {
   std::string_view consumer;
   std::string_view business_key;
-  std::string_view result;
+  const Token* token;
+  bool confirmed = false;                       ///< By the end of its step, without a result.
+  std::optional<std::string_view> result = {};  ///< What the handler stored.
 };
 
 enum class CommitStatus {
@@ -114,6 +120,15 @@ struct Problem {
 
 /// Who owns the session: it decides what may be left changed, and what may be relied on.
 enum class Ownership { pool, caller };
+
+/// How a claim is kept from counting as consumed when the handler commits the transaction itself.
+///
+/// - The database refuses that commit: SQLite in a pool by its hook, PostgreSQL by a deferred constraint trigger.
+///   The claim is inserted as `consumed`.
+/// - It cannot be refused: the claim is inserted as `torn`, and becomes `consumed` just before our own COMMIT.
+enum class Birth { consumed, torn };
+
+std::string_view to_string(Birth) noexcept;
 
 /// One connection, as the inbox uses it. Every call may throw the `soci::soci_error` kind of its
 /// database unless it says otherwise; own texts hold no bound values.
@@ -138,6 +153,9 @@ class Session {
   /// caller's session it runs before each transaction.
   virtual std::vector<Problem> unsafe_settings() = 0;
 
+  /// Makes it fit for statements of the user's outside a guarded transaction. Pool only; `clean` undoes it.
+  virtual void lend() {}
+
   /// Rolls back and restores the remembered settings. False: close the connection.
   virtual bool clean() noexcept = 0;
 
@@ -156,7 +174,7 @@ class Session {
 
   /// Makes a claim, in the open transaction, of a row whose lease has run out. False: it is not, or no more,
   /// such a row.
-  virtual bool take_over(const ClaimRow& row) { return execute(take_over_sql(row, "consumed")) == 1; }
+  virtual bool take_over(const ClaimRow& row) { return execute(take_over_sql(row)) == 1; }
 
   /// Both, in one round trip where the protocol allows. When the row exists the transaction may have
   /// ended: there is nothing in it.
@@ -185,12 +203,13 @@ class Session {
   /// What is known without a round trip: false when the transaction is not ours any more, or aborted.
   virtual bool seems_intact() noexcept = 0;
 
-  /// Writes a result into a row that was claimed in the open transaction.
-  virtual void store(const StoredResult&) = 0;
+  /// Writes into claimed rows that their work is complete, with its results. The guard must have been proven
+  /// after the last statement of a handler. False: a row has vanished.
+  virtual bool confirm(std::span<const ClosingClaim>) = 0;
 
-  /// Proves the guard, writes the results, commits. Leaves a pool's session clean when it succeeds.
-  /// When it throws, `may_have_committed` says what is known.
-  virtual CommitStatus commit(std::span<const StoredResult> results) = 0;
+  /// Proves the guard, confirms these claims, commits. The transaction's other claims have been confirmed.
+  /// Leaves a pool's session clean when it succeeds. When it throws, `may_have_committed` says what is known.
+  virtual CommitStatus commit(std::span<const ClosingClaim> claims) = 0;
 
   /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
@@ -198,16 +217,16 @@ class Session {
   /// Ends whatever transaction is open, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;
 
-  /// Proves the guard, and keeps it. `commit` proves it in the same round trip; should that one's answer be
-  /// lost, what is in the table does not tell our commit from a handler's own.
+  /// Proves the guard, and keeps it.
   virtual bool prove() = 0;
 
   // --- A step of it: one message of a batch, which can be undone alone
 
   virtual void begin_step() = 0;
 
-  /// Proves that the step is still there, and keeps what it did. False: not, or it is aborted.
-  virtual bool end_step() = 0;
+  /// Proves that the step is still there, keeps what it did, and confirms its claim; null where it has none.
+  /// False: the step is gone or aborted, or the claim has vanished.
+  virtual bool end_step(const ClosingClaim* claim) = 0;
 
   /// Undoes the step. False: the transaction is not ours any more.
   virtual bool undo_step() noexcept = 0;
@@ -219,11 +238,8 @@ class Session {
   /// commit of one's own after the read does it as well.
   virtual bool make_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
 
-  /// Marks a claim of this token as torn. False: there is none.
-  virtual bool mark_torn(const ClaimRow&) = 0;
-
-  /// Removes a claim of this token, whose handler never ran. False: there is none.
-  virtual bool withdraw(const ClaimRow&) = 0;
+  /// Waits until what the other nodes of a cluster have committed is seen on this one.
+  virtual void catch_up() {}
 
   // --- Statements that are the same for every database, spelled by its dialect
 
@@ -244,14 +260,14 @@ class Session {
   virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
  protected:
-  Session() = default;
+  explicit Session(Birth birth) : birth_(birth) {}
 
   /// The committed row of this key, read outside any transaction. None, too, where such a read would
   /// not be free of consequences.
   virtual std::optional<ExistingRow> look_for(const ClaimRow&) = 0;
 
   /// The fence grows, so that whoever held the lease can neither complete nor extend it.
-  std::string take_over_sql(const ClaimRow&, std::string_view state) const;
+  std::string take_over_sql(const ClaimRow&) const;
 
   /// `begin` and `claim`.
   virtual ClaimReply open_and_claim(const ClaimRow& row) {
@@ -263,6 +279,8 @@ class Session {
   /// the savepoint itself ends with its transaction.
   const std::string guard_ = "txinbox_" + Token::random().hex();
   const std::string step_ = guard_ + "_step";
+
+  const Birth birth_;
 
   std::unique_ptr<Dialect> dialect_;
 
@@ -323,8 +341,13 @@ class Database {
   /// for a password that its own files hold.
   virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
 
-  /// Opens a session; the string is SOCI's, as above or as the user gave it behind `soci:`.
-  virtual std::unique_ptr<soci::session> open(const std::string& connection_string) const = 0;
+  /// SOCI's own, which opens this database's connections.
+  virtual const soci::backend_factory& factory() const noexcept = 0;
+
+  /// Opens a session by `factory`, which must outlive it; the string is SOCI's, as above or as the user gave it behind
+  /// `soci:`.
+  virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
+                                              const std::string& connection_string) const;
 
   /// None for an error of another database.
   virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;

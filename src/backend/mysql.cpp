@@ -66,9 +66,7 @@ class MysqlDatabase final : public Database {
     return string;
   }
 
-  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
-    return std::make_unique<soci::session>(soci::mysql, connection_string);
-  }
+  const soci::backend_factory& factory() const noexcept override { return soci::mysql; }
 
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);

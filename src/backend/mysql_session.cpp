@@ -49,7 +49,7 @@ void keep_alive(int socket) {
 }  // namespace
 
 MysqlSession::MysqlSession(soci::session& sql, Ownership ownership)
-    : sql_(sql), pooled_(ownership == Ownership::pool), is_mariadb_(is_mariadb(connection())) {}
+    : Session(Birth::torn), sql_(sql), pooled_(ownership == Ownership::pool), is_mariadb_(is_mariadb(connection())) {}
 
 MYSQL* MysqlSession::connection() {
   MYSQL* connection = mysql_native(sql_);

@@ -35,19 +35,18 @@ class MysqlSession final : public Session {
   ClaimReply claim(const ClaimRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
   bool seems_intact() noexcept override;
-  void store(const StoredResult&) override;
-  CommitStatus commit(std::span<const StoredResult>) override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
   RollbackStatus roll_back() noexcept override;
 
   bool prove() override;
   void begin_step() override;
-  bool end_step() override;
+  bool end_step(const ClosingClaim*) override;
   bool undo_step() noexcept override;
 
   bool make_durable(std::string_view consumer, std::string_view business_key) override;
-  bool mark_torn(const ClaimRow&) override;
-  bool withdraw(const ClaimRow&) override;
+  void catch_up() override;
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
@@ -59,24 +58,31 @@ class MysqlSession final : public Session {
   ClaimReply open_and_claim(const ClaimRow&) override;
 
  private:
+  /// A statement that must change so many rows.
+  struct Confirmation {
+    std::string sql;
+    std::size_t rows;
+  };
+
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
   bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
   bool opens_with_rows() const noexcept { return in_one_statement() && !is_galera_; }
   void prepare_statements();
-  std::string closing_sql(const std::string& before_commit) const;
+  std::string closing_sql(const std::string& confirmation) const;
   std::string existing_sql(const std::string& condition) const;
   std::string claim_sql(const ClaimRow&) const;
-  std::string store_sql(const StoredResult&) const;
+  std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
+  std::string confirmation_sql(std::span<const ClosingClaim>) const;
+  unsigned run_closing(const ClosingClaim&) noexcept;
   void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
   bool runs_on_savepoint(const std::string& sql);
-  CommitStatus commit_in_one_statement(MYSQL*, std::span<const StoredResult>);
+  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);
   bool skips_locked(MYSQL*) const;
-  bool change_own_claim(const std::string& statement, const ClaimRow&);
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;
   bool restore_after_compound(MYSQL*) noexcept;

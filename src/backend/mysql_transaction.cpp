@@ -43,7 +43,7 @@ std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC "
 std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
 
 std::string values_of(const ClaimRow& row) {
-  return fmt::format("({}, {}, {}, {}, 'consumed', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
+  return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
                      hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
                      hex_literal(row.token->bytes()));
 }
@@ -52,6 +52,12 @@ std::string_view or_null(std::string_view bytes) { return bytes.empty() ? std::s
 
 std::string key_condition(std::string_view consumer, std::string_view business_key) {
   return fmt::format("consumer = {} AND business_key = {}", hex_literal(consumer), hex_literal(business_key));
+}
+
+/// A further statement of a compound one, which must change so many rows: else it fails as a missing savepoint does.
+std::string changing(std::size_t rows, const std::string& statement) {
+  return fmt::format("; {}; IF ROW_COUNT() <> {} THEN SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {}; END IF", statement,
+                     rows, ER_SP_DOES_NOT_EXIST);
 }
 
 }  // namespace
@@ -91,9 +97,11 @@ void MysqlSession::prepare_statements() {
   // Of a duplicate it returns the row, and leaves no transaction open.
   opening_.prepare(db, compound(fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
                                             "SET autocommit = 0; SAVEPOINT {}; "
-                                            "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'consumed', ?, UTC_TIMESTAMP(6))",
+                                            "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6))",
                                             ER_DUP_ENTRY, existing, guard_, table_, claim_columns)));
-  closing_.prepare(db, closing_sql(""));
+  closing_.prepare(db, closing_sql(changing(1, fmt::format("UPDATE {} SET state = 'consumed', result = ? WHERE "
+                                                           "consumer = ? AND business_key = ? AND attempt_token = ?",
+                                                           table_))));
 }
 
 ClaimReply MysqlSession::open_and_claim(const ClaimRow& row) {
@@ -194,25 +202,60 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
 }
 
-std::string MysqlSession::store_sql(const StoredResult& each) const {
-  return fmt::format("UPDATE {} SET result = {} WHERE {}", table_, hex_literal(each.result),
-                     key_condition(each.consumer, each.business_key));
+/// One statement for all claims of a consumer that have no result, and one for each that has. By the primary
+/// key, whatever the optimizer thinks of a small table: a scan would wait for the rows of others.
+std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClosingClaim> claims) const {
+  const auto update = [&](const ClosingClaim& claim, const std::string& keys) {
+    return fmt::format(
+        "UPDATE {} FORCE INDEX (PRIMARY) SET state = 'consumed', result = {} WHERE consumer = {} AND business_key IN "
+        "({}) AND attempt_token = {}",
+        table_, claim.result ? hex_literal(*claim.result) : "NULL", hex_literal(claim.consumer), keys,
+        hex_literal(claim.token->bytes()));
+  };
+  std::vector<Confirmation> all;
+  for (auto claim = claims.begin(); claim != claims.end();) {
+    const ClosingClaim& first = *claim;
+    std::string keys;
+    std::size_t rows = 0;
+    for (; claim != claims.end() && claim->consumer == first.consumer; ++claim) {
+      if (claim->result) {
+        all.push_back({update(*claim, hex_literal(claim->business_key)), 1});
+      } else if (!claim->confirmed) {
+        keys += (rows++ == 0 ? "" : ", ") + hex_literal(claim->business_key);
+      }
+    }
+    if (rows > 0) all.push_back({update({first.consumer, {}, first.token}, keys), rows});
+  }
+  return all;
 }
 
-void MysqlSession::store(const StoredResult& each) { exec(connection(), store_sql(each)); }
-
-std::string MysqlSession::closing_sql(const std::string& before_commit) const {
-  return compound("RELEASE SAVEPOINT " + guard_ + before_commit + "; COMMIT; " + end_guard_);
+std::string MysqlSession::confirmation_sql(std::span<const ClosingClaim> claims) const {
+  std::string sql;
+  for (const Confirmation& each : confirmations(claims)) sql += changing(each.rows, each.sql);
+  return sql;
 }
 
-CommitStatus MysqlSession::commit(std::span<const StoredResult> results) {
+bool MysqlSession::confirm(std::span<const ClosingClaim> claims) {
+  MYSQL* db = connection();
+  for (const Confirmation& each : confirmations(claims)) {
+    exec(db, each.sql);
+    if (mysql_affected_rows(db) != each.rows) return false;
+  }
+  return true;
+}
+
+std::string MysqlSession::closing_sql(const std::string& confirmation) const {
+  return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT; {}", guard_, confirmation, end_guard_));
+}
+
+CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims) {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   commit_sent_ = false;
-  if (in_one_statement()) return commit_in_one_statement(db, results);
+  if (in_one_statement()) return commit_in_one_statement(db, claims);
 
   if (!runs_on_savepoint("RELEASE SAVEPOINT " + guard_)) return CommitStatus::not_ours;
-  for (const StoredResult& each : results) exec(db, store_sql(each));
+  if (!confirm(claims)) return CommitStatus::not_ours;
   commit_sent_ = true;
   exec(db, "COMMIT");
   if (pooled_) {
@@ -223,18 +266,22 @@ CommitStatus MysqlSession::commit(std::span<const StoredResult> results) {
   return CommitStatus::committed;
 }
 
-CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const StoredResult> results) {
+CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClosingClaim> claims) {
   if (drain(db) != 0) throw_mysql_error(db);
-  std::string stores;
-  for (const StoredResult& each : results) stores += "; " + store_sql(each);
   commit_sent_ = true;
-  const bool prepared = stores.empty();
-  const unsigned error = prepared ? closing_.try_run() : try_exec(db, closing_sql(stores));
+  const bool prepared = claims.size() == 1 && !claims[0].confirmed;
+  const unsigned error = prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(confirmation_sql(claims)));
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
   if (error != 0 && prepared) closing_.throw_error();
   if (error != 0) throw_mysql_error(db);
   if (!restore_after_compound(db)) thread_id_ = 0;
   return CommitStatus::committed;
+}
+
+/// Of the usual transaction, which has one claim.
+unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
+  return closing_.try_run(
+      std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
 }
 
 RollbackStatus MysqlSession::roll_back() noexcept {
@@ -250,6 +297,7 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   }
   const bool ours = try_exec(db, to_guard) == 0;
   if (try_exec(db, "ROLLBACK") != 0) return RollbackStatus::failed;
+  if (!ours && try_exec(db, "UNLOCK TABLES") != 0) return RollbackStatus::failed;  // LOCK TABLES has committed
   const bool restored = pooled_ ? restore(db) : !autocommit_ || try_exec(db, "SET autocommit = 1") == 0;
   if (!restored) return RollbackStatus::failed;
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
@@ -267,14 +315,20 @@ bool MysqlSession::runs_on_savepoint(const std::string& sql) {
 }
 
 bool MysqlSession::prove() {
-  // Otherwise the closing does, before it sends COMMIT.
-  return !in_one_statement() ||
-         runs_on_savepoint(compound(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_)));
+  const std::string release = "RELEASE SAVEPOINT " + guard_;
+  const std::string set_again = "SAVEPOINT " + guard_;
+  if (in_one_statement()) return runs_on_savepoint(compound(release + "; " + set_again));
+  return runs_on_savepoint(release) && runs_on_savepoint(set_again);
 }
 
 void MysqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool MysqlSession::end_step() { return runs_on_savepoint("RELEASE SAVEPOINT " + step_); }
+bool MysqlSession::end_step(const ClosingClaim* claim) {
+  const std::string release = "RELEASE SAVEPOINT " + step_;
+  if (claim == nullptr) return runs_on_savepoint(release);
+  if (in_one_statement()) return runs_on_savepoint(compound(release + confirmation_sql({claim, 1})));
+  return runs_on_savepoint(release) && confirm({claim, 1});
+}
 
 bool MysqlSession::undo_step() noexcept {
   MYSQL* db = mysql_native(sql_);
@@ -294,10 +348,6 @@ bool MysqlSession::make_durable(std::string_view consumer, std::string_view busi
   const bool changed = mysql_affected_rows(db) == 1;
   if (!pooled_ && !autocommit_) exec(db, "COMMIT");
   return changed;
-}
-
-bool MysqlSession::mark_torn(const ClaimRow& row) {
-  return change_own_claim("UPDATE " + table_ + " SET state = 'torn'", row);
 }
 
 std::size_t MysqlSession::execute(const std::string& sql) {
@@ -325,24 +375,8 @@ std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t columns)
   return rows;
 }
 
-bool MysqlSession::withdraw(const ClaimRow& row) { return change_own_claim("DELETE FROM " + table_, row); }
-
-/// False: it is not there, or not ours.
-bool MysqlSession::change_own_claim(const std::string& statement, const ClaimRow& row) {
-  MYSQL* db = connection();
-  // This may be another node than the one that committed the claim, and not have applied it yet.
-  if (is_galera_) exec(db, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
-  exec(db, "START TRANSACTION");
-  try {
-    exec(db, fmt::format("{} WHERE {} AND attempt_token = {} AND state = 'consumed'", statement,
-                         key_condition(row.consumer, row.business_key), hex_literal(row.token->bytes())));
-    const bool changed = mysql_affected_rows(db) == 1;
-    exec(db, "COMMIT");
-    return changed;
-  } catch (...) {
-    try_exec(db, "ROLLBACK");
-    throw;
-  }
+void MysqlSession::catch_up() {
+  if (is_galera_) exec(connection(), "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

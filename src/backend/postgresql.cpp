@@ -32,6 +32,7 @@ constexpr std::array meanings = {
     Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
     Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
     Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
+    Meaning{"TXI01", ErrorClass::commit_refused},   // raised by the trigger of V5__guard.sql
 };
 
 class PostgresqlDatabase final : public Database {
@@ -74,9 +75,12 @@ class PostgresqlDatabase final : public Database {
     return conninfo;
   }
 
-  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
+  const soci::backend_factory& factory() const noexcept override { return soci::postgresql; }
+
+  std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
+                                      const std::string& connection_string) const override {
     try {
-      return std::make_unique<soci::session>(soci::postgresql, connection_string);
+      return Database::open(factory, connection_string);
     } catch (const soci::postgresql_soci_error&) {
       throw;
     } catch (const soci::soci_error& e) {  // libpq tells no code when it cannot connect

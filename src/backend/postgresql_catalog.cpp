@@ -4,7 +4,6 @@
 
 #include "backend/postgresql_native.hpp"
 #include "backend/query.hpp"
-#include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
@@ -53,7 +52,8 @@ class PostgresqlCatalog final : public Catalog {
     }
   }
 
-  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+  // Not through SOCI, to which a colon is a placeholder.
+  void apply(const Migration& migration) override { exec(postgresql_native(sql_), migration.sql); }
 
   void end_migrations() override { sql_.commit(); }
 

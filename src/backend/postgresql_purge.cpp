@@ -37,7 +37,7 @@ std::string postgresql_purge_sql(const Dialect& dialect, const PurgeBatch& batch
 
 PurgeReply PostgresqlSession::purge_some(const PurgeBatch& batch) {
   PGconn* pg = connection();
-  const auto result = exec(pg, postgresql_purge_sql(dialect(), batch, PQserverVersion(pg)));
+  const auto result = change_with(postgresql_purge_sql(dialect(), batch, PQserverVersion(pg)));
   const auto number = [&](int column) { return static_cast<std::size_t>(number_in(field(result, 0, column))); };
   PurgeReply reply{.removed = number(0), .chosen = number(1), .reached = {}};
   const std::size_t looked = number(2);

@@ -71,9 +71,10 @@ void check_triggers(soci::session& sql, Report& report) {
       sql,
       fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
                   "WHERE tgrelid = "
-                  "pg_catalog.to_regclass('{0}') AND NOT tgisinternal UNION ALL SELECT CAST(rulename AS text) FROM "
+                  "pg_catalog.to_regclass('{0}') AND NOT tgisinternal AND tgname <> '{1}' UNION ALL SELECT "
+                  "CAST(rulename AS text) FROM "
                   "pg_catalog.pg_rewrite WHERE ev_class = pg_catalog.to_regclass('{0}')) AS found",
-                  consumed_message_table));
+                  consumed_message_table, guard_trigger));
   if (triggers.empty()) return;
   report.warn(std::string(consumed_message_table),
               "it has triggers or rules: " + triggers + "; they run with every claim",

@@ -3,6 +3,8 @@
 #include <poll.h>
 
 #include <array>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,8 @@ struct Setting {
   const char* name;
   bool reported;  ///< The server tells each change of it unasked, so that it can be compared for free.
 };
+
+constexpr std::string_view read_only = "default_transaction_read_only";
 
 /// What a handler can leave behind on a session and the next one would meet.
 constexpr std::array settings = {Setting{"session_authorization", true},  // before role, which it resets
@@ -36,7 +40,7 @@ constexpr std::array settings = {Setting{"session_authorization", true},  // bef
 }  // namespace
 
 PostgresqlSession::PostgresqlSession(soci::session& sql, Ownership ownership)
-    : sql_(sql), pooled_(ownership == Ownership::pool) {
+    : Session(Birth::consumed), sql_(sql), pooled_(ownership == Ownership::pool) {
   name_statements();
 }
 
@@ -53,17 +57,20 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);
   // The server's own keepalive finds a client whose host has vanished while the server waits for it.
-  exec(pg, fmt::format("SELECT set_config('default_transaction_isolation', 'read committed', false),"
-                       " set_config('default_transaction_read_only', 'off', false),"
-                       " set_config('client_encoding', 'UTF8', false),"
-                       " set_config('lock_timeout', '{}ms', false),"
-                       " set_config('statement_timeout', '{}ms', false),"
-                       " set_config('idle_in_transaction_session_timeout', '{}ms', false),"
-                       " set_config('tcp_keepalives_idle', '60', false),"
-                       " set_config('tcp_keepalives_interval', '10', false),"
-                       " set_config('tcp_keepalives_count', '6', false)",
-                       options.lock_timeout.count(), options.statement_timeout.count(),
-                       options.idle_transaction_timeout.count()));
+  const auto configured = exec(
+      pg, fmt::format("SELECT pg_backend_pid(), set_config('default_transaction_isolation', 'read committed', false),"
+                      " set_config('default_transaction_read_only', 'off', false),"
+                      " set_config('client_encoding', 'UTF8', false),"
+                      " set_config('lock_timeout', '{}ms', false),"
+                      " set_config('statement_timeout', '{}ms', false),"
+                      " set_config('idle_in_transaction_session_timeout', '{}ms', false),"
+                      " set_config('tcp_keepalives_idle', '60', false),"
+                      " set_config('tcp_keepalives_interval', '10', false),"
+                      " set_config('tcp_keepalives_count', '6', false)",
+                      options.lock_timeout.count(), options.statement_timeout.count(),
+                      options.idle_transaction_timeout.count()));
+  // A pooler tells a number of its own.
+  is_direct_ = field(configured, 0, 0) == std::to_string(process_id_);
 }
 
 void PostgresqlSession::remember_settings() {
@@ -80,9 +87,19 @@ void PostgresqlSession::remember_settings() {
   remembered_.clear();
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
+    if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
     restore_ += fmt::format("{} set_config('{}', {}, false)", restore_.empty() ? "SELECT" : ",", each.name,
                             quote_literal(pg, remembered_.back()));
   }
+  // What a handler writes after it has ended the transaction is refused. Not behind a pooler, which gives the
+  // server's session to others.
+  refuses_writes_ = is_direct_;
+  if (refuses_writes_) exec(pg, restore_);
+  name_statements();
+}
+
+void PostgresqlSession::lend() {
+  if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only, lends_read_only_));
 }
 
 /// `asked`: the row of those that are not reported.

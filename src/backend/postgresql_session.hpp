@@ -14,8 +14,11 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 /// The statement of `purge_some`.
 std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_version);
 
-/// The inbox on one PostgreSQL connection. The guard is a savepoint; what one round trip can carry goes
-/// through one pipeline. A pool's connection keeps the statements of the usual path prepared.
+/// The inbox on one PostgreSQL connection.
+///
+/// The guard is a deferred constraint trigger on the claim: it refuses every commit that does not come from
+/// `commit`. A savepoint is a second guard, for a database whose trigger was dropped. What one round trip can carry
+/// goes through one pipeline. A pool's connection keeps the statements of the usual path prepared.
 ///
 /// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction,
 /// postgresql_purge.cpp the removal of old rows.
@@ -27,26 +30,25 @@ class PostgresqlSession final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
+  void lend() override;
   bool clean() noexcept override;
   bool intact() noexcept override;
 
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRow&) override;
+  bool take_over(const ClaimRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
   bool seems_intact() noexcept override;
-  void store(const StoredResult&) override;
-  CommitStatus commit(std::span<const StoredResult>) override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
   RollbackStatus roll_back() noexcept override;
 
   bool prove() override;
   void begin_step() override;
-  bool end_step() override;
+  bool end_step(const ClosingClaim*) override;
   bool undo_step() noexcept override;
-
-  bool mark_torn(const ClaimRow&) override;
-  bool withdraw(const ClaimRow&) override;
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
@@ -68,7 +70,10 @@ class PostgresqlSession final : public Session {
   void name_statements();
   void prepare_statements();
   void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
-  std::string store_sql(const StoredResult&) const;
+  std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
+  void require_begun(const std::vector<PostgresqlResult>&) const;
+  PostgresqlResult change_with(const std::string& sql);
+  std::string store_sql(const ClosingClaim&) const;
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   bool runs_on_savepoint(const std::string& sql);
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
@@ -83,11 +88,14 @@ class PostgresqlSession final : public Session {
   std::string table_ = "txinbox_consumed_message";
   std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
   std::vector<std::string> remembered_;  ///< Pool: their values.
+  bool is_direct_ = false;               ///< Pool: no pooler stands before the server.
+  bool refuses_writes_ = false;          ///< Pool: the session does, outside transactions that we begin.
+  std::string lends_read_only_;          ///< Pool: what a user's own transactions have instead: on, or off.
   bool prepared_ = false;                ///< Pool: the statements are, on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
-  Statement begin_, savepoint_, claim_, existing_, release_, commit_, settings_;
+  Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -184,6 +184,38 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
   return found;
 }
 
+/// The trigger that refuses a handler's own commit. The `tgtype` of one AFTER INSERT OR UPDATE FOR EACH ROW is 21.
+std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) {
+  const std::string name(guard_trigger);
+  const auto rows =
+      query(sql,
+            fmt::format("SELECT g.tgenabled, g.tgdeferrable AND g.tginitdeferred AND g.tgtype = 21 AND "
+                        "p.proname = 'txinbox_refuse_commit' FROM pg_catalog.pg_trigger g "
+                        "JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid "
+                        "JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid "
+                        "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                        "WHERE n.nspname = {} AND t.relname = '{}' AND g.tgname = '{}'",
+                        quote_literal(postgresql_native(sql), schema), consumed_message_table, guard_trigger),
+            2);
+  constexpr auto consequence = "so that a message's SQL could commit its claim without the rest";
+  if (rows.empty()) {
+    return {
+        {ErrorCode::schema_missing,
+         {Severity::error, name, fmt::format("the trigger on {} is missing, {}", consumed_message_table, consequence),
+          "run `txinbox migrate`, or apply migrations/postgresql/V5__guard.sql"}}};
+  }
+  if (rows[0][1] != "t") {
+    return {mismatch(name,
+                     fmt::format("the trigger on {} is not the migration's, {}", consumed_message_table, consequence),
+                     fmt::format("DROP TRIGGER {} ON {}, then run `txinbox migrate`", name, consumed_message_table))};
+  }
+  if (rows[0][0] != "O" && rows[0][0] != "A") {
+    return {mismatch(name, fmt::format("the trigger on {} is disabled, {}", consumed_message_table, consequence),
+                     fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", consumed_message_table, name))};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema) {
@@ -214,6 +246,8 @@ std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::stri
                                   fmt::format("ALTER TABLE {} DISABLE ROW LEVEL SECURITY, or grant BYPASSRLS", name)));
     }
     std::ranges::move(compare(dialect, expected, table.table), std::back_inserter(problems));
+    if (expected.name == consumed_message_table)
+      std::ranges::move(check_guard(sql, schema), std::back_inserter(problems));
   }
   return problems;
 }

@@ -44,8 +44,9 @@ ExistingRow existing_row(const PostgresqlResult& result, int row) {
 
 PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
 
-std::array<PostgresqlValue, 5> claim_values(const ClaimRow& row) {
-  return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), row.token->bytes()};
+/// `token`: in hexadecimal digits.
+std::array<PostgresqlValue, 5> claim_values(const ClaimRow& row, const std::string& token) {
+  return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
 }
 
 bool lost_statements(const std::vector<PostgresqlResult>& results) {
@@ -63,17 +64,18 @@ void require(PGconn* pg, const std::vector<PostgresqlResult>& results, std::size
   if (results.size() < sent) throw_postgresql_error(pg, nullptr);
 }
 
-/// These bytes, whatever client_encoding the handler has set.
-std::string key_condition(std::string_view consumer, std::string_view business_key) {
-  return fmt::format(
-      "consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND business_key = convert_from(decode('{}', 'hex'), "
-      "'UTF8')",
-      detail::to_hex(consumer), detail::to_hex(business_key));
+/// A token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
+std::string uuid_of(const Token& token) {
+  std::string text = token.hex();
+  for (const std::size_t hyphen : {8U, 13U, 18U, 23U}) text.insert(hyphen, 1, '-');
+  return text;
 }
 
-std::string own_claim_condition(const ClaimRow& row) {
-  return fmt::format("{} AND attempt_token = '{}' AND state = 'consumed'",
-                     key_condition(row.consumer, row.business_key), row.token->hex());
+/// In an expression for the token's column: tells the trigger that this row is a claim, which only the transaction's
+/// own end may commit. Rows that are written without it are not subject to the trigger: those of leases, of older
+/// libraries, of a restored dump.
+std::string guarded_token(std::string_view token) {
+  return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
 }
 
 }  // namespace
@@ -84,7 +86,7 @@ std::string own_claim_condition(const ClaimRow& row) {
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   const std::string suffix = std::to_string(++statement_generation_);
-  begin_ = {guard_ + "_begin_" + suffix, "BEGIN"};
+  begin_ = {guard_ + "_begin_" + suffix, begin_sql()};
   savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
   release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
   commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
@@ -92,8 +94,10 @@ void PostgresqlSession::name_statements() {
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
                         "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
-                        "$4, 'consumed', $5) ON CONFLICT (consumer, business_key) DO NOTHING",
-                        table_)};
+                        "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
+                        table_, guarded_token("$5"))};
+  allow_commit_ = {guard_ + "_allow_commit_" + suffix,
+                   "SELECT pg_catalog.set_config('txinbox.commit_token', $1, true)"};
   existing_ = {guard_ + "_existing_" + suffix,
                fmt::format("SELECT {} FROM {} WHERE consumer = convert_from($1, 'UTF8') "
                            "AND business_key = convert_from($2, 'UTF8')",
@@ -103,8 +107,8 @@ void PostgresqlSession::name_statements() {
 
 void PostgresqlSession::prepare_statements() {
   PGconn* pg = connection();
-  const std::array<const Statement*, 7> statements = {&begin_,   &savepoint_, &claim_,   &existing_,
-                                                      &release_, &commit_,    &settings_};
+  const std::array<const Statement*, 8> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
+                                                      &release_, &allow_commit_, &commit_, &settings_};
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
   });
@@ -134,7 +138,26 @@ bool PostgresqlSession::seems_intact() noexcept {
 }
 
 // A caller's own isolation level stays; a pool's sessions are READ COMMITTED by configuration.
-void PostgresqlSession::begin() { exec(connection(), "BEGIN; SAVEPOINT " + guard_); }
+/// A standby refuses to begin a transaction that may write with feature_not_supported.
+void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& results) const {
+  if (!refuses_writes_ || results.empty() || sqlstate(results[0].get()) != "0A000") return;
+  throw soci::postgresql_soci_error("txinbox: the server is read-only: it is a standby", "25006");
+}
+
+void PostgresqlSession::begin() {
+  PGconn* pg = connection();
+  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    pipeline.add(begin_.sql.c_str());
+    pipeline.add(savepoint_.sql.c_str());
+  });
+  require_begun(results);
+  require(pg, results, 2);
+}
+
+bool PostgresqlSession::take_over(const ClaimRow& row) {
+  execute(fmt::format("SELECT {}", guarded_token(fmt::format("'{}'", uuid_of(*row.token)))));
+  return Session::take_over(row);
+}
 
 /// Runs a pipeline. Statements that turn out to be lost are not asked for again under these names.
 std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
@@ -159,13 +182,16 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
     }
+    require_begun(results);
     require(pg, results, 3);
     return std::move(results.back());
   }
 }
 
 ClaimReply PostgresqlSession::open_and_claim(const ClaimRow& row) {
-  const auto claimed = open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row)); });
+  const std::string token = uuid_of(*row.token);
+  const auto claimed =
+      open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); });
   if (changed_one(claimed)) return {ClaimStatus::inserted};
   auto existing = existing_in(ask_existing(row, true), 2);
   if (!existing) return {ClaimStatus::vanished, {}, true};
@@ -174,8 +200,9 @@ ClaimReply PostgresqlSession::open_and_claim(const ClaimRow& row) {
 
 ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
   PGconn* pg = connection();
-  const auto results =
-      run_pipeline(pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row)); });
+  const std::string token = uuid_of(*row.token);
+  const auto results = run_pipeline(
+      pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row, token)); });
   require(pg, results, 1);
   if (changed_one(results[0])) return {ClaimStatus::inserted};
   auto existing = existing_in(ask_existing(row, false), 1);
@@ -220,12 +247,12 @@ std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const C
   const std::string_view consumer = rows[0].consumer;
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-      "SELECT $1::text, k, i, h, 'consumed', $2::uuid FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
+      "SELECT $1::text, k, i, h, 'consumed', {} FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
       "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
-      table_);
+      table_, guarded_token("$2"));
+  const std::string token = uuid_of(*rows[0].token);
   const auto claimed = open_with([&](PostgresqlPipeline& pipeline) {
-    pipeline.add(insert.c_str(),
-                 std::array<PostgresqlValue, 5>{consumer, rows[0].token->bytes(), key_array, id_array, hash_array});
+    pipeline.add(insert.c_str(), std::array<PostgresqlValue, 5>{consumer, token, key_array, id_array, hash_array});
   });
 
   const int inserted = PQntuples(claimed.get());
@@ -254,29 +281,46 @@ std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const C
   return replies;
 }
 
-std::string PostgresqlSession::store_sql(const StoredResult& each) const {
-  return fmt::format("UPDATE {} SET result = decode('{}', 'hex') WHERE {}", table_, detail::to_hex(each.result),
-                     key_condition(each.consumer, each.business_key));
+/// The trigger keeps a claim from being committed before this, so that only its result is left to write. Texts go as
+/// hexadecimal digits: whatever client_encoding the handler has set, the bytes are the same.
+std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
+  return fmt::format(
+      "UPDATE {} SET result = decode('{}', 'hex') WHERE consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND "
+      "business_key = convert_from(decode('{}', 'hex'), 'UTF8')",
+      table_, detail::to_hex(*claim.result), detail::to_hex(claim.consumer), detail::to_hex(claim.business_key));
 }
 
-void PostgresqlSession::store(const StoredResult& each) { exec(connection(), store_sql(each)); }
+bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
+  for (const ClosingClaim& each : claims) {
+    if (each.result && !changed_one(exec(connection(), store_sql(each)))) return false;
+  }
+  return true;
+}
 
-CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
+CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
   PGconn* pg = postgresql_native(sql_);
   // An aborted transaction would turn COMMIT into ROLLBACK without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
+  const std::string token = claims.empty() ? std::string() : uuid_of(*claims.front().token);
+  std::size_t sent = 0;
   may_have_committed_ = true;
   const auto replies = run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, release_);
-    for (const StoredResult& each : results) pipeline.add(store_sql(each).c_str());
+    for (const ClosingClaim& each : claims) {
+      if (!each.result) continue;
+      pipeline.add(store_sql(each).c_str());
+      ++sent;
+    }
+    add(pipeline, allow_commit_, std::array<PostgresqlValue, 1>{token});
     add(pipeline, commit_);
+    sent += 3;
     if (pooled_) add(pipeline, settings_);
   });
   // Answered with an error, the release has kept the rest from running.
   may_have_committed_ = replies.empty() || sqlstate(replies[0].get()).empty();
 
-  const std::size_t commit_index = 1 + results.size();
+  const std::size_t commit_index = sent - 1;
   const bool committed = replies.size() > commit_index && succeeded(replies[commit_index].get()) &&
                          std::string_view(PQcmdStatus(replies[commit_index].get())) == "COMMIT";
   if (committed) {
@@ -285,7 +329,7 @@ CommitStatus PostgresqlSession::commit(std::span<const StoredResult> results) {
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
   if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection does without
-  require(pg, replies, commit_index + 1);
+  require(pg, replies, sent);
   return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
 }
 
@@ -328,7 +372,9 @@ bool PostgresqlSession::prove() {
 
 void PostgresqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool PostgresqlSession::end_step() { return runs_on_savepoint("RELEASE SAVEPOINT " + step_); }
+bool PostgresqlSession::end_step(const ClosingClaim* /*born consumed*/) {
+  return runs_on_savepoint("RELEASE SAVEPOINT " + step_);
+}
 
 bool PostgresqlSession::undo_step() noexcept {
   PGconn* pg = postgresql_native(sql_);
@@ -336,20 +382,32 @@ bool PostgresqlSession::undo_step() noexcept {
   return succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {0}; RELEASE SAVEPOINT {0}", step_)).get());
 }
 
-bool PostgresqlSession::mark_torn(const ClaimRow& row) {
-  return changed_one(
-      exec(connection(), fmt::format("UPDATE {} SET state = 'torn' WHERE {}", table_, own_claim_condition(row))));
-}
-
-bool PostgresqlSession::withdraw(const ClaimRow& row) {
-  return changed_one(exec(connection(), fmt::format("DELETE FROM {} WHERE {}", table_, own_claim_condition(row))));
-}
-
 std::size_t PostgresqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(exec(connection(), sql).get())));
 }
 
-std::size_t PostgresqlSession::change(const std::string& sql) { return execute(sql); }
+std::size_t PostgresqlSession::change(const std::string& sql) {
+  return static_cast<std::size_t>(number_in(PQcmdTuples(change_with(sql).get())));
+}
+
+/// Runs one statement in a transaction of its own, which may write. Returns its result.
+PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
+  PGconn* pg = connection();
+  if (!refuses_writes_) return exec(pg, sql);
+  auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    pipeline.add(begin_.sql.c_str());
+    pipeline.add(sql.c_str());
+    pipeline.add("COMMIT");
+  });
+  try {
+    require_begun(results);
+    require(pg, results, 3);
+  } catch (...) {
+    if (PQtransactionStatus(pg) != PQTRANS_IDLE) try_exec(pg, "ROLLBACK");
+    throw;
+  }
+  return std::move(results[1]);
+}
 
 std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t columns) {
   return query(sql_, sql, columns);

@@ -67,6 +67,11 @@ std::string code_of(const soci::soci_error& error) {
   return "database";
 }
 
+std::unique_ptr<soci::session> Database::open(const soci::backend_factory& factory,
+                                              const std::string& connection_string) const {
+  return std::make_unique<soci::session>(factory, connection_string);
+}
+
 std::string_view to_string(ErrorClass error_class) noexcept {
   switch (error_class) {
     case ErrorClass::duplicate_key:
@@ -83,6 +88,8 @@ std::string_view to_string(ErrorClass error_class) noexcept {
       return "connection_lost";
     case ErrorClass::read_only:
       return "read_only";
+    case ErrorClass::commit_refused:
+      return "commit_refused";
     case ErrorClass::other:
       break;
   }

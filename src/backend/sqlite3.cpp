@@ -57,9 +57,7 @@ class Sqlite3Database final : public Database {
     return string;
   }
 
-  std::unique_ptr<soci::session> open(const std::string& connection_string) const override {
-    return std::make_unique<soci::session>(soci::sqlite3, connection_string);
-  }
+  const soci::backend_factory& factory() const noexcept override { return soci::sqlite3; }
 
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);

@@ -6,7 +6,9 @@
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
-    : sql_(sql), pooled_(ownership == Ownership::pool) {}
+    : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn),
+      sql_(sql),
+      pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
   if (configured_ != nullptr && intact()) {
@@ -50,7 +52,7 @@ Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char
 }
 
 void Sqlite3Session::release_statements() noexcept {
-  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &store_, &confirm_, &commit_, &roll_back_}) {
+  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &confirm_, &commit_, &roll_back_}) {
     each->finalize();
   }
 }

@@ -39,19 +39,15 @@ class Sqlite3Session final : public Session {
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRow&) override;
-  bool take_over(const ClaimRow&) override;
   bool seems_intact() noexcept override;
-  void store(const StoredResult&) override;
-  CommitStatus commit(std::span<const StoredResult>) override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
   RollbackStatus roll_back() noexcept override;
 
   bool prove() override;
   void begin_step() override;
-  bool end_step() override;
+  bool end_step(const ClosingClaim*) override;
   bool undo_step() noexcept override;
-
-  bool mark_torn(const ClaimRow&) override;
-  bool withdraw(const ClaimRow&) override;
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
@@ -69,11 +65,6 @@ class Sqlite3Session final : public Session {
     bool lost = false;        ///< Something else ended the transaction.
   };
 
-  struct Unconfirmed {
-    std::string consumer;
-    std::string business_key;
-    Token token;
-  };
   /// Gives the place in the queue up.
   struct EndTurn {
     std::optional<WriterTurn>& turn;
@@ -111,10 +102,8 @@ class Sqlite3Session final : public Session {
   bool guard_is_there(::sqlite3*) noexcept;
   std::optional<ExistingRow> read_existing(const ClaimRow&);
   bool try_roll_back() noexcept;
-  bool confirm(::sqlite3*);
   std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);
-  bool change_own_claim(const std::string& sql, const ClaimRow&);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
   soci::session& sql_;
@@ -126,9 +115,8 @@ class Sqlite3Session final : public Session {
   std::string restore_;           ///< What else `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
-  bool left_open_ = false;                ///< Our transaction: the rollback failed.
-  std::vector<Unconfirmed> unconfirmed_;  ///< Claims of this transaction, on a session of the caller's.
-  Sqlite3Statement begin_, insert_, select_, store_, confirm_, commit_, roll_back_;
+  bool left_open_ = false;  ///< Our transaction: the rollback failed.
+  Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

@@ -36,11 +36,13 @@ void Sqlite3Statement::bind_text(int position, std::string_view text) {
 
 void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
   if (text.empty()) {
-    check_bound(sqlite3_bind_null(statement_, position));
+    bind_null(position);
   } else {
     bind_text(position, text);
   }
 }
+
+void Sqlite3Statement::bind_null(int position) { check_bound(sqlite3_bind_null(statement_, position)); }
 
 void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
   if (bytes.empty()) {
@@ -52,7 +54,7 @@ void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
 
 void Sqlite3Statement::bind_blob_or_null(int position, std::string_view bytes) {
   if (bytes.empty()) {
-    check_bound(sqlite3_bind_null(statement_, position));
+    bind_null(position);
   } else {
     bind_blob(position, bytes);
   }

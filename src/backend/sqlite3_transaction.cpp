@@ -17,11 +17,9 @@ constexpr auto select_sql =
     "CAST((julianday(lease_expires_at) - julianday('now')) * 86400000 AS INTEGER), "
     "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
-constexpr auto store_sql =
-    "UPDATE main.txinbox_consumed_message SET result = ?3 WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
-    "UPDATE main.txinbox_consumed_message SET state = 'consumed' "
-    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state = 'torn'";
+    "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
@@ -60,7 +58,6 @@ void Sqlite3Session::enter_queue(::sqlite3* connection) {
 void Sqlite3Session::begin() {
   ::sqlite3* db = connection();
   enter_queue(db);
-  unconfirmed_.clear();
   try {
     open_guarded(db);
   } catch (...) {
@@ -107,23 +104,12 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   insert->bind_text_or_null(3, row.message_id);
   insert->bind_blob(4, row.token->bytes());
   insert->bind_blob_or_null(5, row.content_hash);
-  insert->bind_text(6, pooled_ ? "consumed" : "torn");
+  insert->bind_text(6, to_string(birth_));
   insert->run();
-  if (sqlite3_changes(db) == 1) {
-    if (!pooled_) unconfirmed_.push_back({std::string(row.consumer), std::string(row.business_key), *row.token});
-    return {ClaimStatus::inserted};
-  }
+  if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
   auto existing = read_existing(row);
   if (!existing) return {ClaimStatus::vanished};
-  // Claimed twice in this transaction.
-  if (existing->token == row.token->bytes() && seems_intact()) existing->state = "consumed";
   return {ClaimStatus::exists, std::move(*existing)};
-}
-
-bool Sqlite3Session::take_over(const ClaimRow& row) {
-  if (execute(take_over_sql(row, pooled_ ? "consumed" : "torn")) != 1) return false;
-  if (!pooled_) unconfirmed_.push_back({std::string(row.consumer), std::string(row.business_key), *row.token});
-  return true;
 }
 
 // A caller's session would have to prepare the statement anew. A statement that a handler left unread
@@ -162,22 +148,32 @@ bool Sqlite3Session::seems_intact() noexcept {
   return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
-void Sqlite3Session::store(const StoredResult& each) {
-  const auto update = statement(store_, store_sql);
-  update->bind_text(1, each.consumer);
-  update->bind_text(2, each.business_key);
-  update->bind_blob(3, each.result);
-  update->run();
+/// A claim that was born `consumed` only needs its result.
+bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
+  for (const ClosingClaim& claim : claims) {
+    if (!claim.result && (birth_ == Birth::consumed || claim.confirmed)) continue;
+    const auto update = statement(confirm_, confirm_sql);
+    update->bind_text(1, claim.consumer);
+    update->bind_text(2, claim.business_key);
+    update->bind_blob(3, claim.token->bytes());
+    if (claim.result) {
+      update->bind_blob(4, *claim.result);
+    } else {
+      update->bind_null(4);
+    }
+    update->run();
+    if (sqlite3_changes(connection()) != 1) return false;
+  }
+  return true;
 }
 
-CommitStatus Sqlite3Session::commit(std::span<const StoredResult> results) {
+CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims) {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
   try {
-    if (!confirm(db)) return CommitStatus::not_ours;
-    for (const StoredResult& each : results) store(each);
+    if (!confirm(claims)) return CommitStatus::not_ours;
     hooks_->committing = true;
     const int result = statement(commit_, commit_sql)->try_run();
     hooks_->committing = false;
@@ -225,50 +221,16 @@ bool Sqlite3Session::prove() {
 
 void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
 
-bool Sqlite3Session::end_step() {
+bool Sqlite3Session::end_step(const ClosingClaim* claim) {
   ::sqlite3* db = connection();
-  return (!pooled_ || guard_is_there(db)) && try_sqlite3_exec(db, "RELEASE " + step_) && confirm(db);
-}
-
-/// Once the guard, or the step, has been proven: the transaction is ours. False: a claim has vanished.
-bool Sqlite3Session::confirm(::sqlite3* db) {
-  const std::vector<Unconfirmed> claims = std::exchange(unconfirmed_, {});
-  if (claims.empty()) return true;
-  const auto update = statement(confirm_, confirm_sql);
-  for (const Unconfirmed& each : claims) {
-    update->bind_text(1, each.consumer);
-    update->bind_text(2, each.business_key);
-    update->bind_blob(3, each.token.bytes());
-    update->run();
-    if (sqlite3_changes(db) != 1) return false;
-  }
-  return true;
+  if ((pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
+  return claim == nullptr || confirm({claim, 1});
 }
 
 bool Sqlite3Session::undo_step() noexcept {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
-  unconfirmed_.clear();  // those of earlier steps have been
   return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);
-}
-
-bool Sqlite3Session::mark_torn(const ClaimRow& row) {
-  return change_own_claim("UPDATE main.txinbox_consumed_message SET state = 'torn'", row);
-}
-
-bool Sqlite3Session::withdraw(const ClaimRow& row) {
-  return change_own_claim("DELETE FROM main.txinbox_consumed_message", row);
-}
-
-bool Sqlite3Session::change_own_claim(const std::string& sql, const ClaimRow& row) {
-  ::sqlite3* db = connection();
-  Sqlite3Statement change(
-      db, sql + " WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3 AND state IN ('consumed', 'torn')");
-  change.bind_text(1, row.consumer);
-  change.bind_text(2, row.business_key);
-  change.bind_blob(3, row.token->bytes());
-  change.run();
-  return sqlite3_changes(db) > 0;
 }
 
 std::size_t Sqlite3Session::execute(const std::string& sql) {

@@ -100,10 +100,11 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
 
 }  // namespace
 
-int version_of(std::string_view table) noexcept {
-  if (table == failed_message_table) return 2;
-  if (table == conflicting_message_table) return 3;
-  if (table == consumer_table) return 4;
+int version_of(std::string_view name) noexcept {
+  if (name == failed_message_table) return 2;
+  if (name == conflicting_message_table) return 3;
+  if (name == consumer_table) return 4;
+  if (name == guard_trigger) return 5;
   return 1;
 }
 

@@ -18,8 +18,11 @@ inline constexpr std::string_view failed_message_table = "txinbox_failed_message
 inline constexpr std::string_view conflicting_message_table = "txinbox_conflicting_message";
 inline constexpr std::string_view consumer_table = "txinbox_consumer";
 
-/// The version of the schema that made the table.
-int version_of(std::string_view table) noexcept;
+/// PostgreSQL: on the consumed-message table.
+inline constexpr std::string_view guard_trigger = "txinbox_guard";
+
+/// The version of the schema that made the table, or the trigger.
+int version_of(std::string_view name) noexcept;
 
 struct ExpectedColumn {
   std::string_view name;

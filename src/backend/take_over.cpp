@@ -5,14 +5,16 @@
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
-std::string Session::take_over_sql(const ClaimRow& row, std::string_view state) const {
+std::string_view to_string(Birth birth) noexcept { return birth == Birth::consumed ? "consumed" : "torn"; }
+
+std::string Session::take_over_sql(const ClaimRow& row) const {
   const Dialect& sql = dialect();
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "
       "lease_fence = {}, lease_expires_at = NULL, attempts = NULL, result = NULL, consumed_at = {} "
       "WHERE {} AND state = 'consuming' AND "
       "lease_expires_at <= {}",
-      sql.table(consumed_message_table), state, sql.token(*row.token), sql.text_or_null(row.message_id),
+      sql.table(consumed_message_table), to_string(birth_), sql.token(*row.token), sql.text_or_null(row.message_id),
       sql.bytes_or_null(row.content_hash), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
       sql.now(), sql.is_key(row.consumer, row.business_key), sql.now());
 }

@@ -44,13 +44,14 @@ TEST_CASE("a lost reply to the settling of a torn batch ends in no loop and lose
         add_effect(sql, d);
         if (!tear || d.message().business_key != "m1") return;
         tear = false;
+        if (on_postgresql()) proxy.lose_reply(spared);  // which refuses the commit
         sql << "commit";
         proxy.lose_reply(spared);
       });
       check_acknowledged(db, messages, results);
       const auto again = consumer.consume_batch(messages, add_effect, OnFailure::skip);
       check_acknowledged(db, messages, again);
-      CHECK_FALSE(acknowledged(again[0]));  // torn: parked
+      if (on_mysql()) CHECK_FALSE(acknowledged(again[0]));  // torn: parked
     }
   }
 }
@@ -74,7 +75,7 @@ TEST_CASE("a lost reply to the commit hides no handler that had ended the transa
     if (runs == 3) proxy.lose_reply();
   });
   CHECK(proxy.lost() == 1);
-  CHECK_FALSE(acknowledged(results[1]));
+  if (on_mysql()) CHECK_FALSE(acknowledged(results[1]));
   check_acknowledged(db, messages, results);
   check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
 }

@@ -170,7 +170,7 @@ TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs ag
 }
 
 TEST_CASE("a handler that committed and then lost its connection leaves no claim that is taken for consumed") {
-  if (on_sqlite3()) return;
+  if (!on_mysql()) return;  // the pools of the others refuse the COMMIT
   EffectDatabase db;
   Pool pool = db.pool(2);
   for (const bool retries : {true, false}) {

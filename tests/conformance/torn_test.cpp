@@ -1,19 +1,19 @@
-// Claims that the handler committed itself, where something else goes wrong as well: they are marked
-// as torn sooner or later, an honest claim never is, and no session is left in a transaction.
-
-#include <sys/socket.h>
+// Handlers that commit, where something else goes wrong as well: their claims are torn or undone, an honest claim
+// never is, and no session is left in a transaction.
 
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <doctest/doctest.h>
 #include <soci/mysql/soci-mysql.h>
-#include <soci/postgresql/soci-postgresql.h>
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/late_commit.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -24,18 +24,18 @@ using std::chrono::milliseconds;
 const Message order{.business_key = "order123"};
 const Message kanji{.business_key = "鍵"};
 
-/// Locks every claim, so that none can be marked until the session rolls back.
+/// Locks every claim, so that none can be looked for until the session rolls back.
 void lock_claims(soci::session& sql) {
   sql.begin();
   int rows = 0;
   sql << "select count(*) from (select 1 from txinbox_consumed_message for update) x", soci::into(rows);
 }
 
-TEST_CASE("a mark that times out leaves no transaction open on a caller's session") {
-  if (on_sqlite3()) return;
+TEST_CASE("a look for a torn claim that times out leaves no transaction open on a caller's session") {
+  if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();
-  *sql << (on_mysql() ? "set innodb_lock_wait_timeout = 1" : "set lock_timeout = '200ms'");
+  *sql << "set innodb_lock_wait_timeout = 1";
   const auto other = db.session();
   TxConsumer consumer(*sql, "svc", {.retry = {.max_attempts = 1}});
   CHECK(thrown_by([&] {
@@ -51,7 +51,7 @@ TEST_CASE("a mark that times out leaves no transaction open on a caller's sessio
   CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a mark that times out leaves nothing open on a pool's connection, and is made by the next run") {
+TEST_CASE("a look that times out leaves nothing open on a pool's connection, and is taken again by the next run") {
   if (!on_mysql()) return;
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
@@ -74,29 +74,117 @@ TEST_CASE("a mark that times out leaves nothing open on a pool's connection, and
 }
 
 TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not taken for a duplicate") {
-  if (!on_postgresql()) return;
+  if (on_sqlite3()) return;
   EffectDatabase db;
-  db.run(
-      "create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.7); return null; end $$");
-  db.run(
-      "create constraint trigger slow after insert on effect deferrable initially deferred for each row execute "
-      "function slow()");
+  prepare_late_commit(db);
   Pool pool = db.pool(2);
-  TxConsumer consumer(pool, "svc");
+  int torn_events = 0;
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) { torn_events += e.type == EventType::torn; }});
+  bool commits = true;
   const Result result = consumer.consume(order, [&](soci::session& s, Delivery& d) {
     add_effect(s, d);
-    auto* pg = static_cast<soci::postgresql_session_backend*>(s.get_backend())->conn_;
-    PQsendQuery(pg, "COMMIT");
-    PQflush(pg);
-    std::this_thread::sleep_for(milliseconds(100));
-    shutdown(PQsocket(pg), SHUT_RDWR);
+    if (!std::exchange(commits, false)) return;
+    commit_late(s);
     add_effect(s, d);
   });
+  CHECK(db.effects() == 1);
+  if (on_postgresql()) {
+    CHECK(result.outcome == Outcome::consumed);  // by a second run: the COMMIT was refused
+    return;
+  }
   CHECK(result.outcome == Outcome::parked);
+  CHECK(torn_events == 1);
   CHECK(db.text("select state from txinbox_consumed_message") == "torn");
 }
 
-TEST_CASE("a handler that changes the client's encoding loses neither its result nor its mark") {
+TEST_CASE("a redelivery while a handler goes on after its own COMMIT is not acknowledged") {
+  if (on_sqlite3()) return;  // its pools refuse the COMMIT, and have one writer at a time
+  EffectDatabase db;
+  Pool pool = db.pool(2);
+  const TxConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
+  TxConsumer consumer(pool, "svc", once);
+  Result meanwhile{};
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {
+            quietly([&] { s.commit(); });
+            TxConsumer elsewhere(pool, "svc", once);
+            std::jthread([&] { meanwhile = elsewhere.consume(order, add_effect); }).join();
+            quietly([&] { add_effect(s, d); });
+          });
+        }) == "transaction_lost");
+  const Result later = consumer.consume(order, add_effect);
+  if (on_postgresql()) {
+    CHECK(meanwhile.outcome == Outcome::consumed);
+    CHECK(later.outcome == Outcome::already_consumed);
+    CHECK(db.effects() == 1);
+  } else {
+    CHECK(meanwhile.outcome == Outcome::parked);
+    CHECK(later.outcome == Outcome::parked);
+    CHECK(db.effects() == 0);
+  }
+}
+
+TEST_CASE("PostgreSQL names what it refuses, whichever statement of the handler's it is") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  for (const char* statement : {"commit", "set constraints all immediate", "commit and chain"}) {
+    CAPTURE(statement);
+    std::string text;
+    try {
+      (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {
+        add_effect(s, d);
+        s << statement;
+      });
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::transaction_lost);
+      text = e.what();
+    }
+    CHECK(text.find("SET CONSTRAINTS ALL IMMEDIATE") != std::string::npos);
+    CHECK(db.claims() == 0);
+    CHECK(db.effects() == 0);
+  }
+}
+
+TEST_CASE("what a handler in a PostgreSQL pool writes after the end of its transaction is no replica's refusal") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  int runs = 0;
+  TxConsumer consumer(pool, "svc");
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](soci::session& s, Delivery& d) {
+            ++runs;
+            s.rollback();
+            add_effect(s, d);
+          });
+        }) == "transaction_lost");
+  CHECK(runs == 1);  // and is not run again, as a replica's would be
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("a session of a PostgreSQL pool is writable for its user, and goes back as it was") {
+  if (!on_postgresql()) return;
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1});
+  TxConsumer consumer(pool, "svc");
+  for (int i = 0; i < 2; ++i) {
+    {
+      const Connection connection = pool.acquire();
+      connection.session() << "insert into effect values ('the user''s own')";
+    }
+    CHECK(thrown_by([&] {
+            (void)consumer.consume(order, [](soci::session& s, Delivery& d) {
+              s.rollback();
+              add_effect(s, d);
+            });
+          }) == "transaction_lost");
+  }
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a handler that changes the client's encoding loses neither its result nor its claim") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -116,7 +204,49 @@ TEST_CASE("a handler that changes the client's encoding loses neither its result
           });
         }) == "transaction_lost");
   *sql << "set client_encoding to 'UTF8'";
-  CHECK(own.consume(kanji, add_effect).outcome == Outcome::parked);
+  CHECK(own.consume(kanji, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a Transaction one of whose claims threw commits nothing, whatever its caller does") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  {
+    Transaction transaction(*sql);
+    CHECK(thrown_by([&] { transaction.claim("svc", {.business_key = ""}); }) == "invalid_key");
+    CHECK(transaction.claim("svc", {.business_key = "another"}) == Claim::claimed);
+    *sql << "insert into effect values ('unclaimed')";
+    CHECK(thrown_by([&] { transaction.commit(); }) == "transaction_lost");
+  }
+  CHECK(db.effects() == 0);
+  CHECK(db.claims() == 0);
+  if (on_sqlite3()) return;  // the second writer waits for the first
+  *sql << (on_mysql() ? "set innodb_lock_wait_timeout = 1" : "set lock_timeout = '200ms'");
+  const auto other = db.session();
+  Transaction first(*other);
+  CHECK(first.claim("svc", order) == Claim::claimed);
+  Transaction second(*sql);
+  CHECK_THROWS_AS(second.claim("svc", order), soci::soci_error);
+  quietly([&] { *sql << "insert into effect values ('unclaimed')"; });
+  CHECK(thrown_by([&] { second.commit(); }) == "transaction_lost");
+  CHECK(db.effects() == 0);
+  first.rollback();
+}
+
+TEST_CASE("a key that a Transaction claims twice is a duplicate, unless its first claim was committed meanwhile") {
+  EffectDatabase db;
+  const auto sql = db.session();
+  {
+    Transaction transaction(*sql);
+    CHECK(transaction.claim("svc", order) == Claim::claimed);
+    CHECK(transaction.claim("svc", order) == Claim::already_consumed);
+    transaction.commit();
+  }
+  CHECK(db.text("select state from txinbox_consumed_message") == "consumed");
+  if (!on_mysql()) return;
+  Transaction transaction(*sql);
+  CHECK(transaction.claim("svc", kanji) == Claim::claimed);
+  *sql << "commit";
+  CHECK(thrown_by([&] { transaction.claim("svc", kanji); }) == "transaction_lost");
 }
 
 TEST_CASE("a Transaction that has ended takes no further claim, and an honest claim stays consumed") {
@@ -149,7 +279,7 @@ TEST_CASE("the text of transaction_lost says what stays and what to do") {
     }
     return std::string();
   };
-  CHECK(text_of("commit").find("txinbox forget") != std::string::npos);
+  CHECK(text_of("commit").find(on_postgresql() ? "refused" : "txinbox forget") != std::string::npos);
   CHECK(text_of("rollback").find("runs again") != std::string::npos);
 }
 

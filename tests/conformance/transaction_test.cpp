@@ -131,15 +131,15 @@ TEST_CASE("a transaction on a pool's connection works and leaves it clean") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a claim with a key outside the limits is refused, and the transaction goes on") {
+TEST_CASE("a claim with a key outside the limits is refused, and so is the commit of what was written for it") {
   EffectDatabase db;
   const auto sql = db.session();
   Transaction transaction(*sql);
   CHECK_THROWS_AS(transaction.claim("svc", {.business_key = ""}), Error);
   CHECK_THROWS_AS(transaction.claim("", order), Error);
   CHECK(transaction.claim("svc", order) == Claim::claimed);
-  transaction.commit();
-  CHECK(db.claims() == 1);
+  CHECK_THROWS_AS(transaction.commit(), Error);
+  CHECK(db.claims() == 0);
 }
 
 }  // namespace

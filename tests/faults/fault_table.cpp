@@ -13,7 +13,7 @@ namespace {
 
 struct Cell {
   int cases = 0;
-  int holes = 0;
+  int lost = 0;
   int doubled = 0;
 };
 
@@ -37,7 +37,7 @@ class Table {
     const std::lock_guard lock(mutex_);
     Cell& cell = rows_[kind][subject];
     ++cell.cases;
-    if (mark == Mark::hole) ++cell.holes;
+    if (mark == Mark::lost) ++cell.lost;
     if (mark == Mark::doubled) ++cell.doubled;
   }
 
@@ -52,7 +52,7 @@ class Table {
       }
       const Cell& cell = found->second;
       fmt::print(" {}", cell.cases);
-      if (cell.holes != 0) fmt::print(" ({} in a hole)", cell.holes);
+      if (cell.lost != 0) fmt::print(" ({} lost)", cell.lost);
       if (cell.doubled != 0) fmt::print(" ({} doubled)", cell.doubled);
       fmt::print(" |");
     }

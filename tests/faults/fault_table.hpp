@@ -7,7 +7,7 @@ namespace txinbox::test {
 /// How a case can end besides as it should.
 enum class Mark {
   none,
-  hole,    ///< In one of the holes that docs/guard.md names.
+  lost,    ///< An acknowledged message's effect is gone, which only settings that are not durable may cause.
   doubled  ///< The handler took effect more than once, which is promised of a transaction alone.
 };
 

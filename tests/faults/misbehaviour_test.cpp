@@ -43,7 +43,7 @@ class Trial {
       Service service(subject_, db_.url());
       broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
     }
-    finish("handler misbehaves", misconduct, broker, false);
+    finish("handler misbehaves", misconduct, broker);
   }
 
   void with_fault(const std::string& kind, const Misconduct& misconduct, FaultPoint point, Fault fault) {
@@ -55,12 +55,10 @@ class Trial {
       proxy_.arm(point, fault, [&] { return db_.end_session(proxy_.newest_port()); });
       broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
       CHECK(proxy_.reached());
-      // The same process sees to what it could not mark, when it has a connection again.
+      // The same process goes on when it has a connection again.
       if (subject_.pooled) broker.deliver(service, write_two_rows);
     }
-    // A single message's own commit and its handler's cannot be told apart when the reply is lost, where
-    // both travel in one round trip. A caller's session is gone before the claim is marked.
-    finish(kind, misconduct, broker, !subject_.pooled || !subject_.batch);
+    finish(kind, misconduct, broker);
   }
 
   void with_kill(const Misconduct& misconduct, FaultPoint point) {
@@ -75,7 +73,7 @@ class Trial {
       (void)service.deliver(broker.messages(), misconduct.handler(db_, broker.messages(), [] {}));
     });
     CHECK(end.signal == SIGKILL);
-    finish("handler misbehaves, then the process is killed", misconduct, broker, true);
+    finish("handler misbehaves, then the process is killed", misconduct, broker);
   }
 
  private:
@@ -84,11 +82,11 @@ class Trial {
     return messages_for(subject_, ++number);
   }
 
-  void finish(const std::string& kind, const Misconduct& misconduct, Broker& broker, bool hole_is_documented) {
+  void finish(const std::string& kind, const Misconduct& misconduct, Broker& broker) {
     broker.deliver_until_settled(replica_);
     (void)replica_.deliver(broker.messages(), write_two_rows);
-    const bool hole = misconduct.check(subject_, db_, broker, hole_is_documented);
-    count_case(kind, subject_.name, hole ? Mark::hole : Mark::none);
+    misconduct.check(subject_, db_, broker);
+    count_case(kind, subject_.name);
   }
 
   FaultDatabase& db_;

@@ -195,7 +195,7 @@ int lost_in_all_cuts(const FaultDatabase& db, const Setup& setup, const std::vec
       image.restore();
       const auto [undone, doubled] = run_case(db, setup, at, kept);
       lost += undone;
-      const Mark mark = undone > 0 ? Mark::hole : doubled ? Mark::doubled : Mark::none;
+      const Mark mark = undone > 0 ? Mark::lost : doubled ? Mark::doubled : Mark::none;
       count_case(kind + (moment.at_risk == 0 ? "there are none" : way), setup.subject.name, mark);
     }
   }

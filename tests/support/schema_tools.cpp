@@ -30,7 +30,7 @@ std::optional<Refusal> refusal_of(const F& call) {
 }  // namespace
 
 std::string migrations_folder() {
-  return (std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() / "migrations" / database())
+  return (std::filesystem::path(TXINBOX_SOURCE_DIR) / "migrations" / database())
       .string();
 }
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <soci/soci-backend.h>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// Opens the connections of one session of a pool. While a consumer has the session it opens none: a handler's
+/// `session.reconnect()` throws `Error` transaction_lost, and nothing of the handler's can run without the claim.
+class PoolSessionFactory final : public soci::backend_factory {
+ public:
+  explicit PoolSessionFactory(const soci::backend_factory& database) noexcept : database_(database) {}
+
+  void allow_connecting(bool allowed) noexcept { may_connect_ = allowed; }
+
+  soci::details::session_backend* make_session(const soci::connection_parameters&) const override;
+
+ private:
+  const soci::backend_factory& database_;
+  bool may_connect_ = true;
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
