@@ -57,19 +57,22 @@ std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<s
 }
 
 /// For MySQL, which reads a small table through for the same keys in an IN, whatever the hint says: it looks up
-/// one key after the other.
-std::string delete_by_key(const PurgeTarget& target, const std::string& table,
+/// one key after the other. The table keeps its bare name, which the condition knows it by.
+std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
                           const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
+  const PurgeTarget& target = batch.target;
   std::string rows;
   for (const auto& key : keys) {
     rows += fmt::format("{}ROW{}", rows.empty() ? "" : ", ", key_literals(dialect, target, key));
   }
   std::string is_wanted;
   for (std::size_t i = 0; i < target.key.size(); ++i) {
-    is_wanted += fmt::format("{}purged.{} = wanted.column_{}", i == 0 ? "" : " AND ", target.key[i].column, i);
+    is_wanted +=
+        fmt::format("{}{}.{} = wanted.column_{}", i == 0 ? "" : " AND ", target.table, target.key[i].column, i);
   }
-  return fmt::format("DELETE /*+ {} NO_BNL() */ purged FROM (VALUES {}) AS wanted STRAIGHT_JOIN {} AS purged {} ON {}",
-                     shortest_wait_on_mysql, rows, table, by_key, is_wanted);
+  return fmt::format("DELETE /*+ {} NO_BNL() */ {} FROM (VALUES {}) AS wanted STRAIGHT_JOIN {} AS {} {} ON {} WHERE {}",
+                     shortest_wait_on_mysql, target.table, rows, table, target.table, by_key, is_wanted,
+                     removal_condition(dialect, batch));
 }
 
 }  // namespace
@@ -117,7 +120,8 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   }
 }
 
-/// Removes rows whose locks are held. In a small table the optimizer may look at all of its rows for that,
+/// Removes rows whose locks are held. It asks for their age and state again: the locks save waits and retries, and
+/// are not what keeps a row that was claimed anew. In a small table the optimizer may look at all of its rows for that,
 /// whatever the hint says; and an entry of the other index can be locked by a reader that found there all that
 /// it asked for. So it must not wait here either, and goes from row to row when it would have to. MySQL waits for
 /// a second at least, in which two purges could deadlock.
@@ -128,9 +132,10 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
                                           : fmt::format("DELETE /*+ {} */", shortest_wait_on_mysql);
   const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
   // In the form for several tables, which takes the hint.
-  const std::string all = is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {}", no_wait, table, table, by_key,
-                                                    is_one_of(batch.target, keys, dialect()))
-                                      : delete_by_key(batch.target, table, keys, dialect());
+  const std::string all =
+      is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {} AND {}", no_wait, table, table, by_key,
+                                is_one_of(batch.target, keys, dialect()), removal_condition(dialect(), batch))
+                  : delete_by_key(batch, table, keys, dialect());
   unsigned error = try_exec(db, all);
   if (error == 0) return static_cast<std::size_t>(mysql_affected_rows(db));
   if (!is_locked(error)) throw_mysql_error(db);

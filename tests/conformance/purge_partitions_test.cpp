@@ -1,0 +1,89 @@
+// A purge of tables that an operator has partitioned.
+
+#include <chrono>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/old_rows.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Makes a migrated table, which is empty, one of two partitions: `partition_0` and `partition_1`.
+void partition(const TestDatabase& db, const std::string& table) {
+  db.run("alter table " + table + " rename to as_migrated");
+  db.run("create table " + table + " (like as_migrated including all) partition by hash (business_key)");
+  db.run("drop table as_migrated");
+  for (const std::string remainder : {"0", "1"}) {
+    db.run("create table partition_" + remainder + " partition of " + table +
+           " for values with (modulus 2, remainder " + remainder + ")");
+  }
+}
+
+/// Makes the rows of `partition_0` old. They are inserted anew, so that their places are again those of the
+/// young rows in `partition_1`.
+void age_one_partition(const TestDatabase& db, const std::string& table, const std::string& time) {
+  db.run("create table old as select * from partition_0");
+  db.run("update old set " + time + " = " + OldRows::ago(25h));
+  db.run("truncate partition_0");
+  db.run("insert into " + table + " select * from old");
+  db.run("drop table old");
+  REQUIRE(db.number("select count(*) from partition_0 old join partition_1 young on old.ctid = young.ctid") > 5);
+}
+
+TEST_CASE("old rows of one partition go, and young rows of the same places in another stay" *
+          doctest::skip(!on_postgresql())) {
+  const OldRows db;
+  partition(db, "txinbox_consumed_message");
+  constexpr int keys = 40;
+  db.add("svc", keys, 1h);
+  age_one_partition(db, "txinbox_consumed_message", "consumed_at");
+  const auto old = static_cast<std::size_t>(db.number("select count(*) from partition_0"));
+  CHECK(purge(*db.session(), 24h, {.batch_size = 4, .duty = 1}) == old);
+  CHECK(db.number("select count(*) from partition_0") == 0);
+  CHECK(db.claims() == keys - static_cast<long long>(old));
+
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  for (int i = 0; i < keys; ++i) (void)consumer.consume({.business_key = "k" + std::to_string(i)}, add_effect);
+  CHECK(db.effects() == static_cast<long long>(old));
+}
+
+TEST_CASE("rows of two partitions that are of the same time and the same places all go" *
+          doctest::skip(!on_postgresql())) {
+  const OldRows db;
+  partition(db, "txinbox_consumed_message");
+  db.add_at_once("svc", 300, 25h);
+  db.add_at_once("other", 300, 25h);
+  CHECK(purge(*db.session(), 24h, {.consumer = "svc", .batch_size = 7, .duty = 1}) == 300);
+  CHECK(db.claims_of("other") == 300);
+}
+
+TEST_CASE("young failures and conflicts stay when old ones of the same places in another partition go" *
+          doctest::skip(!on_postgresql())) {
+  const OldRows db;
+  constexpr int rows = 40;
+  partition(db, "txinbox_failed_message");
+  db.add_failed("svc", rows, 1h);
+  age_one_partition(db, "txinbox_failed_message", "last_failed_at");
+  const auto failed = static_cast<std::size_t>(db.number("select count(*) from partition_0"));
+  CHECK(purge_failed(*db.session(), 24h) == failed);
+  CHECK(db.number("select count(*) from txinbox_failed_message") == rows - static_cast<long long>(failed));
+
+  const OldRows other;
+  partition(other, "txinbox_conflicting_message");
+  other.add_conflicts("svc", rows, 1h);
+  age_one_partition(other, "txinbox_conflicting_message", "last_at");
+  const auto conflicts = static_cast<std::size_t>(other.number("select count(*) from partition_0"));
+  CHECK(purge_conflicts(*other.session(), 24h) == conflicts);
+  CHECK(other.number("select count(*) from txinbox_conflicting_message") == rows - static_cast<long long>(conflicts));
+}
+
+}  // namespace
+}  // namespace txinbox::test
