@@ -57,7 +57,8 @@ bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
       return session.change(fmt::format("DELETE FROM {} {}", table, where)) > 0;
     } catch (const soci::soci_error& error) {
       // Who may not DELETE parks it.
-      if (backend::is_transient(backend::classify(error))) throw;
+      const backend::ErrorClass found = backend::classify(error);
+      if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
     }
   }
   if (session.change(fmt::format("UPDATE {} SET state = 'torn' {}", table, where)) == 0) return false;

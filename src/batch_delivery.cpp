@@ -5,6 +5,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "environment_error.hpp"
 #include "key.hpp"
 #include "nesting_check.hpp"
 
@@ -161,9 +162,11 @@ void BatchDelivery::after_success() {
   schedule_.start_over();
   by_steps_ = false;
   part_size_ = std::min(part_size_ * 2, items_.size());
-  if (on_failure_ == OnFailure::skip) return;
   for (std::size_t i = begin_; i < end_; ++i) {
-    if (items_[i].result && holds_up(*items_[i].result)) end_ = i;
+    const auto& result = items_[i].result;
+    if (result && ((on_failure_ == OnFailure::stop && holds_up(*result)) || is_environment_error(result->error))) {
+      end_ = i;
+    }
   }
 }
 
@@ -176,7 +179,7 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     after_transient(part, error);
   } else if (!sent_) {
     std::rethrow_exception(error);
-  } else if (part.size() == 1) {
+  } else if (part.size() == 1 || (by_steps_ && is_environment_error(error))) {
     fail(*part.front(), error);
   } else if (!by_steps_) {
     by_steps_ = true;
@@ -222,11 +225,11 @@ void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& 
   over_ = part.size() > 1 || !contention || !schedule_.has_time() || is_over();
 }
 
-/// Gives the message its result.
+/// Gives the message its result. When the environment failed it, those behind it are not begun.
 void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
+  if (on_failure_ == OnFailure::stop || is_environment_error(error)) end_ = std::min(end_, item.index);
   item.result = {.outcome = Outcome::failed, .error = std::move(error)};
   progress_ = true;
-  if (on_failure_ == OnFailure::stop) end_ = std::min(end_, item.index);
 }
 
 /// Of a message whose handler has run, the failure is its own.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "conflict_record.hpp"
+#include "environment_error.hpp"
 #include "row_state.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -88,7 +89,8 @@ void BatchRun::run_by_steps(OnFailure on_failure) {
     } else {
       run_step(item, key);
     }
-    if (on_failure == OnFailure::stop && holds_up(staged_.back().result)) break;
+    const Result& result = staged_.back().result;
+    if ((on_failure == OnFailure::stop && holds_up(result)) || is_environment_error(result.error)) break;
   }
   commit();
 }

@@ -9,6 +9,7 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "content_hash.hpp"
+#include "environment_error.hpp"
 #include "has_code.hpp"
 #include "utf8.hpp"
 
@@ -49,7 +50,8 @@ std::string payload_of(const Message& message) {
 }  // namespace
 
 bool is_failure(const std::exception_ptr& error) noexcept {
-  return !is_transient(error) && !has_code(error, ErrorCode::stopped) && action_for(error) != Action::stop;
+  return !is_transient(error) && !is_environment_error(error) && !has_code(error, ErrorCode::stopped) &&
+         action_for(error) != Action::stop;
 }
 
 bool is_rejected(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::rejected); }

@@ -12,7 +12,8 @@
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 /// Whether this error says that the handler cannot do with the message, rather than that something around
-/// it is out of order: neither a transient error, nor a stop, nor a set-up that must be mended.
+/// it is out of order: neither a transient error, nor one of the environment, nor a stop, nor a set-up that must
+/// be mended.
 bool is_failure(const std::exception_ptr& error) noexcept;
 
 /// Whether the handler has asked for its message to be parked at once.

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "batch_run.hpp"
+#include "environment_error.hpp"
 #include "single_delivery.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -27,7 +28,7 @@ std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const
     }
     const Result& last = results.back();
     over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && holds_up(last)) ||
-           (last.outcome == Outcome::failed && is_transient(last.error));
+           (last.outcome == Outcome::failed && (is_transient(last.error) || is_environment_error(last.error)));
   }
   return results;
 }

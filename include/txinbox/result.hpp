@@ -51,13 +51,15 @@ Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
 /// `stop` for what must be mended first (the schema codes, unsupported_database, unsafe_connection,
-/// invalid_argument, nested_consume), else `redeliver`. A null pointer gives `redeliver`.
+/// invalid_argument, nested_consume), else `redeliver`: after a pause where the database is away or out of
+/// resources. A null pointer gives `redeliver`.
 Action action_for(const std::exception_ptr&) noexcept;
 
 /// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock
 /// or statement time-out, a serialization failure, SQLITE_BUSY, a lost connection, a server that is
 /// read-only or shutting down, no free connection in the pool. Told by the database's code, never by
-/// its text. An exception of another kind is not transient, nor is a null pointer.
+/// its text. A full disk, no memory and the like are not transient: somebody has to mend them. An exception of
+/// another kind is not transient, nor is a null pointer.
 bool is_transient(const std::exception_ptr&) noexcept;
 
 /// A short name for an error that holds no value of the message: for metrics, logs and the table of failed

@@ -47,7 +47,8 @@ struct TxConsumerOptions {
 
   /// After how many failed deliveries a message is parked: later ones get `parked`, and its handler does
   /// not run again until an operator says so (`retry_failed`). Each delivery whose handler throws is counted
-  /// in `txinbox_failed_message`, except for transient errors and while `stop` is set; `transaction_lost`
+  /// in `txinbox_failed_message`, except for transient errors, errors of the environment (a full disk, no
+  /// memory, a table that is gone: docs/failed-messages.md) and while `stop` is set; `transaction_lost`
   /// counts, and so does what the handler's SQL makes the commit fail with. A handler that throws `Error`
   /// `rejected` parks its message at once. 0: never park, since a bad deployment would discard all messages.
   int max_attempts = 0;
@@ -119,7 +120,8 @@ class TxConsumer {
   /// message, so that only the one to blame fails. A message whose key came earlier in the batch is a
   /// duplicate of that one if that one was consumed, and else, with `skip`, runs in its stead. A
   /// transient error runs the batch again, in ever smaller parts if it persists; a part that has
-  /// committed stays so.
+  /// committed stays so. An error of the environment ends the batch at its message, also with `skip`: those
+  /// behind it are `not_run`.
   ///
   /// The session's settings are restored after the batch, not between its messages: what a handler sets
   /// (a search path, a time zone) the next one meets.

@@ -48,11 +48,14 @@ enum class ErrorClass {
   connection_lost,  ///< The session is of no more use.
   read_only,        ///< The server became a replica: the session is of no more use, another may be.
   commit_refused,   ///< The guard has refused a handler's own commit.
+  environment,      ///< A full disk, no memory, an I/O error, a limit, a table that is gone: no message's fault.
   other,
 };
 
+/// Whether the same run can soon succeed without anybody's help.
 constexpr bool is_transient(ErrorClass c) noexcept {
-  return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::other;
+  return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::environment &&
+         c != ErrorClass::other;
 }
 
 /// Whether a session that saw this error must be closed.
@@ -387,7 +390,7 @@ ErrorClass classify(const soci::soci_error&) noexcept;
 /// "mysql 1146"; "database" for an error without a code.
 std::string code_of(const soci::soci_error&);
 
-/// "deadlock" and so on; empty for `other`.
+/// "deadlock" and so on; empty for `other` and `environment`, of which the code says more.
 std::string_view to_string(ErrorClass) noexcept;
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

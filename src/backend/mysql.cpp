@@ -27,6 +27,8 @@ constexpr unsigned er_query_timeout_mysql = 3024;
 constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
 constexpr unsigned er_read_only_mode = 1836;
 constexpr unsigned er_group_replication_rollback = 3101;  // MySQL: certification failed at COMMIT
+constexpr unsigned er_lock_nowait = 3572;                 // MySQL; MariaDB says 1205
+constexpr unsigned er_table_not_in_engine = 1932;
 
 /// The password that the [client] group of the client library's option files holds for this account.
 /// The library reads them only while it connects, and SOCI does not ask it to, so a connection of its
@@ -77,9 +79,12 @@ class MysqlDatabase final : public Database {
       case ER_LOCK_DEADLOCK:
         return ErrorClass::deadlock;
       case ER_LOCK_WAIT_TIMEOUT:
+      case ER_LOCK_ABORTED:  // somebody wants the table for himself
+      case er_lock_nowait:
         return ErrorClass::lock_timeout;
       case er_record_changed:
       case er_group_replication_rollback:
+      case ER_NEED_REPREPARE:  // a prepared statement is out of date: a new run prepares anew
         return ErrorClass::serialization_failure;
       case ER_QUERY_INTERRUPTED:
       case er_statement_timeout_mariadb:
@@ -101,7 +106,27 @@ class MysqlDatabase final : public Database {
       case er_client_interaction_timeout:
       case er_wsrep_not_ready:
       case er_error_during_commit:
+      case ER_CANT_CREATE_THREAD:  // for a new connection
+      case ER_NET_READ_ERROR:
+      case ER_NET_READ_INTERRUPTED:
+      case ER_NET_ERROR_ON_WRITE:
+      case ER_NET_WRITE_INTERRUPTED:
         return ErrorClass::connection_lost;
+      case ER_DISK_FULL:
+      case ER_RECORD_FILE_FULL:  // "the table is full"
+      case ER_FILSORT_ABORT:
+      case ER_GET_ERRNO:  // what the engine got from the system
+      case ER_OUTOFMEMORY:
+      case ER_OUT_OF_SORTMEMORY:
+      case ER_OUT_OF_RESOURCES:
+      case CR_OUT_OF_MEMORY:
+      case ER_LOCK_TABLE_FULL:
+      case ER_USER_LIMIT_REACHED:
+      case ER_NO_SUCH_TABLE:
+      case er_table_not_in_engine:
+      case ER_BAD_DB_ERROR:
+      case ER_NO_DB_ERROR:  // the session's default database is gone
+        return ErrorClass::environment;
       default:
         return ErrorClass::other;
     }

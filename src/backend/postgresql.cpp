@@ -33,6 +33,11 @@ constexpr std::array meanings = {
     Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
     Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
     Meaning{"TXI01", ErrorClass::commit_refused},   // raised by the trigger of V5__guard.sql
+    Meaning{"57P04", ErrorClass::connection_lost},  // database_dropped
+    Meaning{"53", ErrorClass::environment},         // insufficient_resources: disk_full, out_of_memory, …
+    Meaning{"58", ErrorClass::environment},         // system_error: io_error, …
+    Meaning{"XX", ErrorClass::environment},         // internal_error: data_corrupted, index_corrupted, …
+    Meaning{"42P01", ErrorClass::environment},      // undefined_table
 };
 
 class PostgresqlDatabase final : public Database {

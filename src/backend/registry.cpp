@@ -90,6 +90,7 @@ std::string_view to_string(ErrorClass error_class) noexcept {
       return "read_only";
     case ErrorClass::commit_refused:
       return "commit_refused";
+    case ErrorClass::environment:
     case ErrorClass::other:
       break;
   }

@@ -75,6 +75,12 @@ class Sqlite3Database final : public Database {
         return ErrorClass::statement_timeout;
       case SQLITE_CANTOPEN:
         return ErrorClass::connection_lost;
+      case SQLITE_FULL:
+      case SQLITE_IOERR:
+      case SQLITE_NOMEM:
+      case SQLITE_CORRUPT:
+      case SQLITE_NOTADB:
+        return ErrorClass::environment;
       default:
         return ErrorClass::other;
     }

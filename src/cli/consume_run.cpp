@@ -10,6 +10,7 @@
 #include <txinbox/error.hpp>
 
 #include "describe_error.hpp"
+#include "environment_error.hpp"
 #include "exit_status.hpp"
 #include "has_code.hpp"
 
@@ -144,9 +145,11 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
       tell_failed(line, key, detail::has_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
-  // The claim's own error: no other message can fare better.
+  // The claim's own error, or the environment's: no other message can fare better.
   const bool inbox_failed = !run.begun && is_database_error(result.error);
-  if (inbox_failed || transient || action_for(result) == Action::stop) return Next::stop_database;
+  if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
+    return Next::stop_database;
+  }
   return next;
 }
 

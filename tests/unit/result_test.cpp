@@ -1,10 +1,14 @@
+#include <new>
 #include <stdexcept>
 
 #include <doctest/doctest.h>
 #include <soci/mysql/soci-mysql.h>
 #include <soci/postgresql/soci-postgresql.h>
+#include <soci/sqlite3/soci-sqlite3.h>
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
+
+#include "environment_error.hpp"
 
 namespace txinbox {
 namespace {
@@ -51,22 +55,47 @@ TEST_CASE("each error has its action, and what is unknown is delivered again") {
   CHECK(action_for(std::exception_ptr()) == Action::redeliver);
 }
 
+TEST_CASE("errors of the environment are told by their code: delivered again, and not run again before") {
+  const auto is_environment = [](const std::exception_ptr& error) {
+    return detail::is_environment_error(error) && !is_transient(error) && action_for(error) == Action::redeliver;
+  };
+  for (const int number : {1021, 1028, 1030, 1037, 1038, 1041, 1046, 1049, 1114, 1146, 1206, 1226, 1932, 2008}) {
+    CAPTURE(number);
+    CHECK(is_environment(mysql(number)));
+  }
+  for (const char* state : {"53000", "53100", "53200", "53400", "58000", "58030", "58P01", "XX000", "XX001", "42P01"}) {
+    CAPTURE(state);
+    CHECK(is_environment(postgresql(state)));
+  }
+  // Full, I/O, an I/O error's extended code, no memory, a corrupt file, no database.
+  for (const int code : {13, 10, 266, 7, 11, 26}) {
+    CAPTURE(code);
+    CHECK(is_environment(thrown(soci::sqlite3_soci_error("locked", code))));
+  }
+  CHECK(is_environment(thrown(std::bad_alloc())));
+  for (const auto& error : {mysql(1062), mysql(1213), mysql(1064), postgresql("23505"), postgresql("42601"),
+                            postgresql("53300"), thrown(soci::sqlite3_soci_error("disk full", 1)),
+                            thrown(std::runtime_error("disk full")), std::exception_ptr()}) {
+    CHECK(!detail::is_environment_error(error));
+  }
+}
+
 TEST_CASE("transient errors are told by their code, whatever the text says") {
-  for (const int number : {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969,
-                           3024, 2002, 2005, 3101, 2003, 1290, 1836, 1792, 1047, 1040}) {
+  for (const int number : {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2005, 3101,
+                           2003, 1290, 1836, 1792, 1047, 1040, 1135, 1158, 1159, 1160, 1161, 1615, 1689, 3572}) {
     CAPTURE(number);
     CHECK(is_transient(mysql(number)));
   }
-  for (const int number : {1062, 1048, 4025, 3819, 1452, 1146, 1406, 1064, 1045}) {
+  for (const int number : {1062, 1048, 4025, 3819, 1452, 1406, 1064, 1045}) {
     CAPTURE(number);
     CHECK(!is_transient(mysql(number)));
   }
   for (const char* state : {"40P01", "55P03", "40001", "08000", "08001", "08006", "57P01", "57P02", "57P03", "57014",
-                            "25006", "25P03", "25P04", "53300"}) {
+                            "25006", "25P03", "25P04", "53300", "57P04"}) {
     CAPTURE(state);
     CHECK(is_transient(postgresql(state)));
   }
-  for (const char* state : {"23505", "23502", "23514", "23503", "42P01", "22001", "54000", "42601", "25P02"}) {
+  for (const char* state : {"23505", "23502", "23514", "23503", "22001", "54000", "42601", "25P02"}) {
     CAPTURE(state);
     CHECK(!is_transient(postgresql(state)));
   }

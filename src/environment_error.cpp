@@ -1,0 +1,24 @@
+#include "environment_error.hpp"
+
+#include <new>
+
+#include <soci/error.h>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+bool is_environment_error(const std::exception_ptr& error) noexcept {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    return backend::classify(e) == backend::ErrorClass::environment;
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
