@@ -31,7 +31,7 @@ std::exception_ptr Aftermath::clean_up(GuardedTransaction& transaction, Borrowed
       session.discard();
     } else {
       settle(session.backend());
-      session.is_clean();
+      if (!session.backend().may_be_reason()) session.is_clean();
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
   }

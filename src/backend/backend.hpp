@@ -217,6 +217,10 @@ class Session {
   /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
 
+  /// Whether a run can have failed for what an earlier handler left on the connection, and `roll_back` does not
+  /// see: let `clean` look.
+  virtual bool may_be_reason() const noexcept { return false; }
+
   /// Ends whatever transaction is open, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;
 

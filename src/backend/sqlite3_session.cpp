@@ -5,6 +5,39 @@
 #include "backend/sqlite3_dialect.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
+namespace {
+
+bool has_file(::sqlite3* connection) noexcept {
+  const char* file = sqlite3_db_filename(connection, "main");
+  return file != nullptr && *file != '\0';
+}
+
+/// 0 where it cannot be told.
+int value_of(::sqlite3* connection, const std::string& pragma) noexcept {
+  int value = 0;
+  const auto note = [](void* to, int, char** columns, char**) {
+    if (columns[0] != nullptr) *static_cast<int*>(to) = static_cast<int>(number_in(columns[0]));
+    return 0;
+  };
+  sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr);
+  return value;
+}
+
+/// Whether the connection has a temporary trigger on a table of ours, or cannot say.
+bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
+  bool found = false;
+  const auto note = [](void* there, int, char**, char**) {
+    *static_cast<bool*>(there) = true;
+    return 0;
+  };
+  const int result = sqlite3_exec(
+      connection, "SELECT 1 FROM temp.sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'txinbox!_%' ESCAPE '!'",
+      note, &found, nullptr);
+  return found || result != SQLITE_OK;
+}
+
+}  // namespace
+
 Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
     : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn),
       sql_(sql),
@@ -86,14 +119,12 @@ void Sqlite3Session::remember_settings() {
   int enabled = 0;
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &enabled);
   foreign_keys_ = enabled != 0;
-  const auto value = [&](const char* pragma) {
-    Sqlite3Statement query(configured_, pragma);
-    return query.fetch() ? query.integer(0) : 0;
-  };
-  reads_committed_ = value("PRAGMA read_uncommitted") == 0;
-  lock_timeout_ = std::chrono::milliseconds(value("PRAGMA busy_timeout"));
-  restore_ = "PRAGMA synchronous = " + std::to_string(value("PRAGMA synchronous")) +
-             "; PRAGMA query_only = " + std::to_string(value("PRAGMA query_only"));
+  reads_committed_ = value_of(configured_, "PRAGMA read_uncommitted") == 0;
+  lock_timeout_ = std::chrono::milliseconds(value_of(configured_, "PRAGMA busy_timeout"));
+  remembered_.clear();
+  for (const char* pragma : {"PRAGMA synchronous", "PRAGMA query_only"}) {
+    remembered_.emplace_back(pragma, value_of(configured_, pragma));
+  }
 }
 
 void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ = make_sqlite3_dialect(); }
@@ -101,8 +132,20 @@ void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ =
 bool Sqlite3Session::clean() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
+  // A write statement of a handler's that was not run to its end keeps every later transaction from its commit.
+  for (sqlite3_stmt* each = nullptr; (each = sqlite3_next_stmt(configured_, each)) != nullptr;) {
+    if (sqlite3_stmt_busy(each) != 0) sqlite3_reset(each);
+  }
   restore();
-  return try_sqlite3_exec(configured_, restore_);
+  // An in-memory database would go with its connection.
+  const bool may_close = has_file(configured_);
+  if (may_close && (broken_ || has_trigger_of_its_own(configured_))) return false;
+  for (const auto& [pragma, value] : remembered_) {
+    // Set only if need be: that would make all statements be prepared anew.
+    const auto now = value_of(configured_, pragma);
+    if (now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
+  }
+  return true;
 }
 
 /// Ends the guard, and undoes what a handler may have changed. None of it does I/O.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -42,6 +43,7 @@ class Sqlite3Session final : public Session {
   bool seems_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>) override;
+  bool may_be_reason() const noexcept override { return true; }
   RollbackStatus roll_back() noexcept override;
 
   bool prove() override;
@@ -99,6 +101,8 @@ class Sqlite3Session final : public Session {
   void begin_immediate(::sqlite3*);
   void open_guarded(::sqlite3*);
   void restore() noexcept;
+  void note_broken(int result) noexcept;
+  ClaimReply insert_claim(const ClaimRow&);
   bool guard_is_there(::sqlite3*) noexcept;
   std::optional<ExistingRow> read_existing(const ClaimRow&);
   bool try_roll_back() noexcept;
@@ -111,10 +115,11 @@ class Sqlite3Session final : public Session {
   ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
-  bool reads_committed_ = false;  ///< Not so only with a shared cache and read_uncommitted.
-  std::string restore_;           ///< What else `clean` restores.
+  bool reads_committed_ = false;                         ///< Not so only with a shared cache and read_uncommitted.
+  std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `clean` restores.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
+  bool broken_ = false;     ///< An error that may come from the connection: `clean` refuses it.
   bool left_open_ = false;  ///< Our transaction: the rollback failed.
   Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
 };

@@ -61,8 +61,27 @@ void Sqlite3Session::begin() {
   try {
     open_guarded(db);
   } catch (...) {
+    note_broken(sqlite3_errcode(db));
     turn_->end();
     throw;
+  }
+}
+
+/// An error before a handler has begun can be what an earlier one left on the connection (an authorizer, a limit),
+/// unless it is known to come from elsewhere.
+void Sqlite3Session::note_broken(int result) noexcept {
+  switch (result & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+    case SQLITE_INTERRUPT:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_CANTOPEN:
+      return;
+    default:
+      broken_ = true;
   }
 }
 
@@ -97,6 +116,15 @@ void Sqlite3Session::open_guarded(::sqlite3* db) {
 }
 
 ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
+  try {
+    return insert_claim(row);
+  } catch (...) {
+    note_broken(sqlite3_errcode(connection()));
+    throw;
+  }
+}
+
+ClaimReply Sqlite3Session::insert_claim(const ClaimRow& row) {
   ::sqlite3* db = connection();
   const auto insert = statement(insert_, insert_sql);
   insert->bind_text(1, row.consumer);
@@ -138,9 +166,12 @@ std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
   return existing;
 }
 
-/// The hooks have seen no end of the transaction, and are the ones that would have.
+/// The hooks have seen no end of the transaction, and are the ones that would have. Whoever replaced one may have
+/// ended it unseen: the guard then stays lost, although this look has put the hooks back.
 bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
-  return intact() && hooks_in_place(db) && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
+  if (!intact()) return false;
+  if (!hooks_in_place(db)) hooks_->lost = true;
+  return !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
 bool Sqlite3Session::seems_intact() noexcept {

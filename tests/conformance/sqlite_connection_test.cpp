@@ -1,0 +1,116 @@
+// What a handler can leave on a pool's connection to SQLite: it harms one delivery at most, and never for long.
+
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "backend/sqlite3_native.hpp"
+#include "support/effects.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message order{.business_key = "order123"};
+
+int pass(void*) { return 0; }
+void ignore(void*) {}
+
+TEST_CASE("a handler that takes the hooks, commits and begins anew is found, and its message is parked" *
+          doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+            add_effect(sql, delivery);
+            sqlite3_commit_hook(backend::sqlite3_native(sql), pass, nullptr);
+            sql << "commit";
+            sql << "begin";
+            add_effect(sql, delivery);
+          });
+        }) == "transaction_lost");
+  CHECK(db.text("select state from txinbox_consumed_message") == "torn");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::parked);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a handler that takes the hook for rollbacks, rolls back and begins anew leaves nothing" *
+          doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+            sqlite3_rollback_hook(backend::sqlite3_native(sql), ignore, nullptr);
+            sql << "rollback";
+            sql << "begin";
+            add_effect(sql, delivery);
+          });
+        }) == "transaction_lost");
+  CHECK(db.claims() == 0);
+  CHECK(db.effects() == 0);
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+/// Consumes a message whose handler is right in all but what it leaves, then others. One of them may meet that;
+/// it is not blamed, and the ones after it are consumed.
+template <class Leave>
+void leaves(
+    const Leave& leave, const std::function<void()>& end = [] {}) {
+  const EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = std::chrono::milliseconds(50)});
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 2}, .max_attempts = 1});
+  thrown_by([&] {
+    (void)consumer.consume(order, [&](soci::session& sql, Delivery& delivery) {
+      add_effect(sql, delivery);
+      leave(sql);
+    });
+  });
+  thrown_by([&] { (void)consumer.consume({.business_key = "next"}, add_effect); });
+  CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "next"}, add_effect); }) == "nothing");
+  CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "third"}, add_effect); }) == "nothing");
+  CHECK(db.effects_of("next") == 1);
+  CHECK(db.effects_of("third") == 1);
+  CHECK(db.number("select count(*) from txinbox_failed_message where business_key <> 'order123'") == 0);
+  end();
+}
+
+TEST_CASE("a connection that a handler made read-only is mended" * doctest::skip(!on_sqlite3())) {
+  leaves([](soci::session& sql) { sql << "pragma query_only = 1"; });
+}
+
+TEST_CASE("a write statement that a handler did not end keeps no later message from its commit" *
+          doctest::skip(!on_sqlite3())) {
+  sqlite3_stmt* unfinished = nullptr;
+  leaves(
+      [&](soci::session& sql) {
+        sqlite3_finalize(unfinished);
+        sqlite3_prepare_v2(backend::sqlite3_native(sql), "insert into effect values ('x'), ('y') returning id", -1,
+                           &unfinished, nullptr);
+        REQUIRE(sqlite3_step(unfinished) == SQLITE_ROW);
+      },
+      [&] { sqlite3_finalize(unfinished); });
+}
+
+TEST_CASE("a temporary trigger of a handler's on the inbox goes with its connection" * doctest::skip(!on_sqlite3())) {
+  leaves([](soci::session& sql) {
+    sql << "create temp trigger in_the_way before insert on main.txinbox_consumed_message "
+           "begin select raise(ignore); end";
+  });
+}
+
+int deny_inserts(void*, int action, const char*, const char*, const char*, const char*) {
+  return action == SQLITE_INSERT ? SQLITE_DENY : SQLITE_OK;
+}
+
+TEST_CASE("an authorizer of a handler's that refuses our statements goes with its connection" *
+          doctest::skip(!on_sqlite3())) {
+  leaves([](soci::session& sql) { sqlite3_set_authorizer(backend::sqlite3_native(sql), deny_inserts, nullptr); });
+}
+
+}  // namespace
+}  // namespace txinbox::test
