@@ -51,6 +51,11 @@ void keep_alive(int socket) {
 MysqlSession::MysqlSession(soci::session& sql, Ownership ownership)
     : Session(Birth::torn), sql_(sql), pooled_(ownership == Ownership::pool), is_mariadb_(is_mariadb(connection())) {}
 
+MysqlSession::~MysqlSession() {
+  MYSQL* db = mysql_native(sql_);
+  if (tracker_.active() && db != nullptr) tracker_.end(db);
+}
+
 MYSQL* MysqlSession::connection() {
   MYSQL* connection = mysql_native(sql_);
   if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
@@ -62,6 +67,7 @@ void MysqlSession::configure(const PoolOptions& options) {
   using std::chrono::seconds;
   MYSQL* db = connection();
   thread_id_ = mysql_thread_id(db);
+  tracker_.begin(db);
   keep_alive(static_cast<int>(mysql_get_socket(db)));
   const auto lock = ceil<seconds>(options.lock_timeout).count();
   const auto idle = ceil<seconds>(options.idle_transaction_timeout).count();
@@ -108,10 +114,15 @@ void MysqlSession::remember_settings() {
   }
   restore_ += ", sql_mode = " + quoted(row[column++].value());
   all += ", @@sql_mode)";
-  // Rarely is anything changed, and then the compound statement tells so by a warning, which is counted
-  // in its reply: it cannot restore sql_mode itself.
-  end_guard_ = fmt::format("SET autocommit = 1; IF {} <> {} THEN SIGNAL SQLSTATE '01000'; END IF", all,
-                           quoted(query_row(db, "SELECT " + all).value()[0].value()));
+  settings.insert(settings.end(), {isolation, "sql_mode"});
+  tracker_.remember(settings);
+  // Rarely is anything changed. Without a tracker the compound statement tells so by a warning, which is counted
+  // in its reply as long as max_error_count lets it: it cannot restore sql_mode itself.
+  end_guard_ = tracker_.active() ? "SET autocommit = 1"
+                                 : fmt::format(
+                                       "SET autocommit = 1, timestamp = DEFAULT, max_error_count = 64; "
+                                       "IF {} <> {} THEN SIGNAL SQLSTATE '01000'; END IF",
+                                       all, quoted(query_row(db, "SELECT " + all).value()[0].value()));
   database_ = row[column++].value_or("");
   const std::string role = row[column++].value_or("NONE");
   const bool has_roles = row[column].value() != "0";
@@ -170,10 +181,40 @@ bool MysqlSession::restore_rest(MYSQL* db) noexcept {
 }
 
 bool MysqlSession::restore_after_compound(MYSQL* db) noexcept {
-  return mysql_warning_count(db) == 0 ? restore_rest(db) : restore(db);
+  if (!tracker_.active()) return mysql_warning_count(db) == 0 ? restore_rest(db) : restore(db);
+  const bool changed = tracker_.has_changed_variables() || tracker_.has_other_changes() || !tracker_.is_heard();
+  if (changed) return restore(db);
+  const bool restored = restore_rest(db);
+  tracker_.forget_changes();
+  return restored;
 }
 
-bool MysqlSession::restore(MYSQL* db) noexcept { return try_exec(db, restore_) == 0 && restore_rest(db); }
+/// False: close the connection.
+bool MysqlSession::restore(MYSQL* db) noexcept {
+  if (!tracker_.active()) return try_exec(db, restore_) == 0 && restore_rest(db);
+  if (tracker_.is_lost()) return false;
+  const bool others = tracker_.has_other_changes();
+  tracker_.begin_undo();
+  bool restored = false;
+  try {
+    restored = try_exec(db, restore_ + tracker_.assignments()) == 0;
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
+  }
+  restored = tracker_.end_undo() && restored && !(others && is_shadowed(db)) && restore_rest(db);
+  tracker_.forget_changes();
+  return restored;
+}
+
+/// Whether a temporary table of this connection's stands where a statement names ours, or that cannot be told.
+bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
+  if (!dialect_) return false;  // nothing of ours has run on it yet, and it is looked at again
+  try {
+    const auto row = query_row(db, "SHOW CREATE TABLE " + table_);
+    return !row || row->at(1)->starts_with("CREATE TEMPORARY");
+  } catch (...) {
+    return true;
+  }
+}
 
 bool MysqlSession::clean() noexcept {
   if (!intact()) return false;

@@ -6,6 +6,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/mysql_native.hpp"
+#include "backend/mysql_session_tracker.hpp"
 #include "backend/mysql_statement.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
@@ -22,6 +23,7 @@ namespace txinbox::inline TXINBOX_ABI::backend {
 class MysqlSession final : public Session {
  public:
   MysqlSession(soci::session&, Ownership);
+  ~MysqlSession() override;
 
   void configure(const PoolOptions&) override;
   void remember_settings() override;
@@ -86,8 +88,10 @@ class MysqlSession final : public Session {
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;
   bool restore_after_compound(MYSQL*) noexcept;
+  bool is_shadowed(MYSQL*) noexcept;
 
   soci::session& sql_;
+  MysqlSessionTracker tracker_;  ///< Pool.
   const bool pooled_;
   const bool is_mariadb_;
   bool is_galera_ = false;       ///< Pool on MariaDB: the server is a node of a cluster.

@@ -34,6 +34,7 @@ constexpr std::array settings = {Setting{"session_authorization", true},  // bef
                                  Setting{"synchronous_commit", false},
                                  Setting{"standard_conforming_strings", true},
                                  Setting{"row_security", false},
+                                 Setting{"session_replication_role", false},  // switches triggers and keys off
                                  Setting{"TimeZone", true},
                                  Setting{"DateStyle", true}};
 
@@ -88,8 +89,9 @@ void PostgresqlSession::remember_settings() {
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
-    restore_ += fmt::format("{} set_config('{}', {}, false)", restore_.empty() ? "SELECT" : ",", each.name,
-                            quote_literal(pg, remembered_.back()));
+    // Set only if it differs: few users may set all of them, and whoever could change one may put it back.
+    restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
+                            restore_.empty() ? "SELECT" : ",", each.name, quote_literal(pg, remembered_.back()));
   }
   // What a handler writes after it has ended the transaction is refused. Not behind a pooler, which gives the
   // server's session to others.

@@ -1,0 +1,182 @@
+// What a handler sets on a pool's connection reaches no later message: neither its claim nor its handler.
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using Statements = std::vector<std::string>;
+
+/// What a handler on MariaDB or MySQL meets of the settings that others like to change.
+std::string settings_met(soci::session& sql, bool mariadb) {
+  std::string query =
+      "select concat_ws('|', @@completion_type, @@default_storage_engine, @@sql_safe_updates, @@group_concat_max_len, "
+      "@@max_error_count, @@sql_mode, @@time_zone, @@insert_id, @@foreign_key_checks, @@wait_timeout, @@autocommit, "
+      "unix_timestamp() > 1700000000, ";
+  query += mariadb ? "@@check_constraint_checks, @@tx_isolation)" : "@@transaction_isolation)";
+  std::string met;
+  sql << query, soci::into(met);
+  return met;
+}
+
+/// All of it changed. With max_error_count at 0 no warning says so.
+Statements all_changed(bool mariadb) {
+  const std::string isolation = mariadb ? "tx_isolation" : "transaction_isolation";
+  Statements changes = {"set max_error_count = 0",
+                        "set sql_mode = ''",
+                        "set session " + isolation + " = 'READ-UNCOMMITTED'",
+                        "set time_zone = '+05:00'",
+                        "set timestamp = 1000000000",
+                        "set completion_type = 1",
+                        "set default_storage_engine = 'MEMORY'",
+                        "set sql_safe_updates = 1",
+                        "set group_concat_max_len = 4444",
+                        "set insert_id = 77",
+                        "set foreign_key_checks = 0",
+                        "set wait_timeout = 4321"};
+  if (mariadb) changes.push_back("set check_constraint_checks = 0");
+  return changes;
+}
+
+/// What the next user meets on the connection of a handler that ran these statements, and what it meets otherwise.
+struct Met {
+  std::string before;
+  std::string after;
+};
+Met met_after(const Statements& statements, const PoolOptions& options, bool fails = false) {
+  const EffectDatabase db;
+  Pool pool = db.pool(options);
+  TxConsumer consumer(pool, "svc");
+  Met met;
+  const auto look = [&](std::string& what) {
+    return [&](soci::session& sql, Delivery&) { what = settings_met(sql, db.is_mariadb()); };
+  };
+  (void)consumer.consume({.business_key = "before"}, look(met.before));
+  try {
+    (void)consumer.consume({.business_key = "changing"}, [&](soci::session& sql, Delivery&) {
+      for (const std::string& each : statements) sql << each;
+      if (fails) throw std::runtime_error("after all");
+    });
+  } catch (const std::runtime_error&) {
+    CHECK(fails);
+  }
+  (void)consumer.consume({.business_key = "after"}, look(met.after));
+  CHECK(db.number("select count(*) from txinbox_consumed_message where consumed_at < "
+                  "utc_timestamp() - interval 1 hour") == 0);
+  return met;
+}
+
+TEST_CASE("what a handler sets, no later handler meets" * doctest::skip(!on_mysql())) {
+  const bool mariadb = EffectDatabase().is_mariadb();
+  const auto on_connect = [](soci::session& sql) { sql << "set group_concat_max_len = 5555, sql_safe_updates = 0"; };
+  for (const bool fails : {false, true}) {
+    CAPTURE(fails);
+    for (const std::string& each : all_changed(mariadb)) {
+      CAPTURE(each);
+      const Met met = met_after({each}, {.connections = 1, .on_connect = on_connect}, fails);
+      CHECK(met.before == met.after);
+      CHECK(met.before.find("|5555|") != std::string::npos);
+    }
+    const Met met = met_after(all_changed(mariadb), {.connections = 1, .on_connect = on_connect}, fails);
+    CHECK(met.before == met.after);
+  }
+}
+
+TEST_CASE("what a handler sets after it ended the tracking of changes, no later handler meets" *
+          doctest::skip(!on_mysql())) {
+  for (const Statements& ends :
+       {Statements{"set session_track_system_variables = ''"}, Statements{"set session_track_state_change = 0"},
+        Statements{"set session_track_state_change = 0, session_track_system_variables = ''"},
+        Statements{"set session_track_system_variables = 'autocommit'"},
+        Statements{"set session_track_system_variables = ''", "set session_track_system_variables = '*'"}}) {
+    CAPTURE(ends.front());
+    Statements statements = ends;
+    statements.insert(statements.begin() + 1, "set sql_safe_updates = 1");
+    const Met met = met_after(statements, {.connections = 1});
+    CHECK(met.before == met.after);
+  }
+}
+
+TEST_CASE("what a user of a lent connection sets, the next does not meet" * doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  const std::string before = settings_met(pool.acquire(), db.is_mariadb());
+  {
+    const auto connection = pool.acquire();
+    for (const std::string& each : all_changed(db.is_mariadb())) connection.session() << each;
+  }
+  CHECK(settings_met(pool.acquire(), db.is_mariadb()) == before);
+}
+
+TEST_CASE("a clock that a handler stops is not that of the claims behind it in the batch" *
+          doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(
+      messages_of({"a", "b", "c"}),
+      [](soci::session& sql, Delivery& delivery) {
+        if (delivery.message().business_key == "b") throw std::runtime_error("so each gets a step of its own");
+        sql << "set timestamp = 1000000000";
+      },
+      OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{consumed, failed, consumed});
+  CHECK(db.number("select count(*) from txinbox_consumed_message where consumed_at > "
+                  "utc_timestamp() - interval 1 hour") == 2);
+}
+
+TEST_CASE("a temporary table of the inbox's name takes no later claim" * doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "shadowing"}, [](soci::session& sql, Delivery&) {
+    sql << "create temporary table txinbox_consumed_message(consumer varbinary(64) not null, business_key "
+           "varbinary(255) not null, message_id varbinary(255), content_hash varbinary(32), state varchar(16) not "
+           "null, attempt_token varbinary(16) not null, lease_owner varbinary(64), lease_fence bigint, "
+           "lease_expires_at datetime(6), attempts int, result blob, consumed_at datetime(6) not null, "
+           "primary key(consumer, business_key))";
+  });
+  for (int delivery = 0; delivery < 2; ++delivery) {
+    for (const char* key : {"next", "third"}) {
+      (void)TxConsumer(pool, "svc").consume({.business_key = key}, add_effect);
+      Pool other = db.pool(1);
+      (void)TxConsumer(other, "svc").consume({.business_key = key}, add_effect);
+    }
+  }
+  CHECK(db.effects() == 2);
+  CHECK(db.claims() == 3);
+}
+
+TEST_CASE("triggers and foreign keys that a handler switches off are on again for the next" *
+          doctest::skip(!on_postgresql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  for (const std::string& key : {std::string("right"), std::string("wrong")}) {
+    CAPTURE(key);
+    try {
+      (void)consumer.consume({.business_key = key}, [&](soci::session& sql, Delivery&) {
+        sql << "set session_replication_role = replica";
+        if (key == "wrong") throw std::runtime_error("after all");
+      });
+    } catch (const std::runtime_error&) {  // NOLINT(bugprone-empty-catch)
+    }
+    std::string met;
+    (void)consumer.consume({.business_key = "after " + key}, [&](soci::session& sql, Delivery&) {
+      sql << "select current_setting('session_replication_role')", soci::into(met);
+    });
+    CHECK(met == "origin");
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test
