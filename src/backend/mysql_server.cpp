@@ -160,6 +160,40 @@ void check_triggers(soci::session& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
+/// The effect of a message in such a table stays when its claim is rolled back.
+void check_engines(soci::session& sql, Report& report) {
+  constexpr std::size_t most_names = 10;
+  constexpr auto without_transactions =
+      "NOT IN (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES')";
+  const auto tables =
+      query(sql,
+            fmt::format("SELECT TABLE_NAME, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "
+                        "AND TABLE_TYPE = 'BASE TABLE' AND TABLE_NAME NOT LIKE 'txinbox!_%' ESCAPE '!' "
+                        "AND ENGINE {} ORDER BY TABLE_NAME",
+                        without_transactions),
+            2);
+  if (!tables.empty()) {
+    std::string names;
+    for (std::size_t i = 0; i < std::min(tables.size(), most_names); ++i) {
+      names += fmt::format("{}{} ({})", i == 0 ? "" : ", ", tables[i][0].value_or(""), tables[i][1].value_or(""));
+    }
+    if (tables.size() > most_names) names += fmt::format(" and {} others", tables.size() - most_names);
+    report.warn(
+        "tables without transactions",
+        names + ": what a message's SQL writes there stays when the message fails, and its redelivery doubles it",
+        "ALTER TABLE … ENGINE = InnoDB for those that messages write to");
+  }
+  const auto standard = query(
+      sql,
+      fmt::format("SELECT @@default_storage_engine FROM DUAL WHERE @@default_storage_engine {}", without_transactions),
+      1);
+  if (!standard.empty()) {
+    report.note("default_storage_engine",
+                fmt::format("{}: new tables have no transactions", standard.front()[0].value_or("")),
+                "SET GLOBAL default_storage_engine = InnoDB, and the same in the server's option file");
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> check_mysql_server(soci::session& sql) {
@@ -175,6 +209,7 @@ std::vector<Finding> check_mysql_server(soci::session& sql) {
   check_replication(global, status, report);
   check_galera(global, session, status, report);
   check_triggers(sql, report);
+  check_engines(sql, report);
   return report.take();
 }
 

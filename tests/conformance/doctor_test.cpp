@@ -181,6 +181,25 @@ TEST_CASE("a binary log that would refuse our writes is an error" * doctest::ski
   CHECK(findings.front().severity == Severity::error);
 }
 
+TEST_CASE("tables without transactions, and an engine that would make more of them, are found" *
+          doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  const std::string subject = "tables without transactions";
+  CHECK(after(db, "", subject).empty());
+  CHECK(after(db, "", "default_storage_engine").empty());
+  for (const std::string engine : {"MyISAM", "MEMORY"})
+    db.run("create table t_" + engine + " (n integer) engine = " + engine);
+  const auto findings = after(db, "set session default_storage_engine = 'MyISAM'", subject);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings.front().severity == Severity::warning);
+  CHECK(findings.front().found.find("(MyISAM)") != std::string::npos);
+  CHECK(findings.front().found.find("(MEMORY)") != std::string::npos);
+  CHECK(findings.front().found.find("effect") == std::string::npos);
+  const auto engines = after(db, "set session default_storage_engine = 'MyISAM'", "default_storage_engine");
+  REQUIRE(engines.size() == 1);
+  CHECK(engines.front().severity == Severity::note);
+}
+
 TEST_CASE("triggers on the table are found") {
   const TestDatabase db;
   db.run("create table seen (n integer)");
