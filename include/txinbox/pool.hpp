@@ -47,10 +47,13 @@ struct PoolOptions {
   /// statements loses its transaction. MySQL (not MariaDB) closes idle connections after it as well.
   std::chrono::milliseconds idle_transaction_timeout{300'000};
 
-  /// Called on each new session, also after a reconnect, after the settings above were made. Of what it
-  /// sets, a connection comes back after each use to the schema, role, encoding, sql_mode, isolation,
-  /// time zone and time-outs; other settings stay as the last user left them. It must leave no
-  /// transaction open, and autocommit on.
+  /// Called on each new session, also after a reconnect, after the settings above were made. After each use a
+  /// connection comes back to what it set. On MariaDB and MySQL these are all session variables and the role; the
+  /// server tells which were changed (session tracking; a proxy must pass it on, and SOCI must use MariaDB's
+  /// client library: otherwise only sql_mode, encoding, isolation, time zone, time-outs and the clock come back). On
+  /// PostgreSQL and SQLite they are the schema, role, encoding, isolation, time zone, time-outs and
+  /// session_replication_role; other settings stay as the last user left them. It must leave no transaction open,
+  /// and autocommit on.
   std::function<void(soci::session&)> on_connect = {};
 };
 
@@ -62,11 +65,12 @@ class Connection {
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
 
-  /// Returns the connection clean: rolled back, and with the schema, role, encoding, sql_mode,
-  /// autocommit and isolation that it had. One that cannot be cleaned is closed, so that it holds no
-  /// locks. Temporary tables and session-level advisory locks are the user's to drop.
+  /// Returns the connection clean: rolled back, and with the settings that it had, as `PoolOptions::on_connect`
+  /// says. One that cannot be cleaned is closed, so that it holds no locks. Temporary tables and session-level
+  /// advisory locks are the user's to drop; a temporary table that has the name of the inbox's closes the
+  /// connection.
   ///
-  /// Blocking: up to four short round trips.
+  /// Blocking: up to five short round trips.
   ~Connection();
 
   soci::session& session() const noexcept;

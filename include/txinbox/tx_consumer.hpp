@@ -124,7 +124,8 @@ class TxConsumer {
   /// behind it are `not_run`.
   ///
   /// The session's settings are restored after the batch, not between its messages: what a handler sets
-  /// (a search path, a time zone) the next one meets.
+  /// (a search path, a time zone) the next one meets. A clock that a handler stops (`timestamp` on MariaDB and
+  /// MySQL) runs again for the next claim.
   ///
   /// Returns one result for each message, in the given order. With `stop` there is at most one
   /// `failed` or `in_progress`, and all behind it are `not_run`.

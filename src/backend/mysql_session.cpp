@@ -112,6 +112,7 @@ void MysqlSession::remember_settings() {
     restore_ += fmt::format(", {} = {}", name, bare ? value : quoted(value));
     all += fmt::format(", @@{}", name);
   }
+  if (!tracker_.active()) restore_ += ", timestamp = DEFAULT";  // the tracker tells when somebody stopped it
   restore_ += ", sql_mode = " + quoted(row[column++].value());
   all += ", @@sql_mode)";
   settings.insert(settings.end(), {isolation, "sql_mode"});

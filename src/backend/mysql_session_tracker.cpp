@@ -65,8 +65,9 @@ struct MysqlSessionTracker::Callback {
 
 void MysqlSessionTracker::begin(MYSQL* connection) {
   if (!Callback::set(connection, this)) return;
-  exec(connection, fmt::format("SET session_track_schema = 1, {} = 1, {} = '*'", is_state_tracked, what_is_tracked));
-  exec(connection, "SET autocommit = 1");
+  const unsigned refused = try_exec(
+      connection, fmt::format("SET session_track_schema = 1, {} = 1, {} = '*'", is_state_tracked, what_is_tracked));
+  if (refused == 0) exec(connection, "SET autocommit = 1");
   active_ = heard_;
   if (!active_) end(connection);
 }
