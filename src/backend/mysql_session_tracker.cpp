@@ -28,6 +28,10 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
 // The first version of MariaDB's client library that is known to call back.
 #if defined(MARIADB_PACKAGE_VERSION_ID) && MARIADB_PACKAGE_VERSION_ID >= 30305
 
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wvarargs"  // the type of `what` is the library's
+#endif
+
 struct MysqlSessionTracker::Callback {
   static void on_status(void* tracker, enum enum_mariadb_status_info what, ...) {
     if (what != SESSION_TRACK_TYPE) return;
