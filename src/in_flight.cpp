@@ -1,10 +1,7 @@
 #include "in_flight.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
+#include <atomic>
 #include <utility>
-#include <vector>
 
 #include <txinbox/error.hpp>
 
@@ -17,87 +14,71 @@ thread_local int places = 0;
 }  // namespace
 
 InFlight::Place::Place(Place&& other) noexcept
-    : flight_(std::exchange(other.flight_, nullptr)), attempt_(other.attempt_) {}
+    : flight_(std::exchange(other.flight_, nullptr)),
+      exclusive_(std::exchange(other.exclusive_, false)),
+      waited_(other.waited_) {}
 
 InFlight::Place& InFlight::Place::operator=(Place&& other) noexcept {
   leave();
   flight_ = std::exchange(other.flight_, nullptr);
-  attempt_ = other.attempt_;
+  exclusive_ = std::exchange(other.exclusive_, false);
+  waited_ = other.waited_;
   return *this;
 }
 
 void InFlight::Place::leave() noexcept {
-  if (flight_ != nullptr) std::exchange(flight_, nullptr)->leave(attempt_);
-}
-
-bool InFlight::Place::alone() const noexcept {
-  const std::lock_guard lock(flight_->mutex_);
-  return attempt_->alone;
-}
-
-void InFlight::Place::marked() noexcept {
-  const std::lock_guard lock(flight_->mutex_);
-  attempt_->marked = true;
-  flight_->changed_.notify_all();
+  const bool exclusive = std::exchange(exclusive_, false);
+  if (flight_ != nullptr) std::exchange(flight_, nullptr)->leave(exclusive);
 }
 
 InFlight& InFlight::of_process() {
-  static InFlight flight;
-  return flight;
-}
-
-const Token& InFlight::process() {
-  const std::lock_guard lock(mutex_);
-  if (const int now = ::getpid(); now != process_id_) {
-    process_id_ = now;
-    process_ = Token::random();
+  static std::atomic<InFlight*> current = new InFlight;
+  InFlight* flight = current;
+  while (!flight->owner_.is_this_one()) {
+    std::unique_ptr<InFlight> of_child(new InFlight(flight));
+    if (current.compare_exchange_strong(flight, of_child.get())) return *of_child.release();
   }
-  return process_;
+  return *flight;
 }
 
-bool InFlight::may_enter(bool exclusive) const {
-  if (places > 0) return true;
-  if (exclusive && !attempts_.empty()) return false;
-  const auto keeps_out = [](const Place::Attempt& each) { return each.exclusive || (each.alone && !each.marked); };
-  return joining_ == 0 && std::ranges::none_of(attempts_, keeps_out);
+bool InFlight::may_enter(std::uint64_t turn, bool exclusive) const noexcept {
+  return *waiting_.begin() == turn && !one_is_exclusive_ && (!exclusive || in_flight_ == 0);
 }
 
-InFlight::Place InFlight::enter(bool exclusive, std::function<void()> on_company, const std::stop_token& stop) {
-  std::vector<std::function<void()>> to_tell;
-  Place place;
-  {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [&] { return may_enter(exclusive); })) {
+InFlight::Place InFlight::enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const bool nested = places > 0;
+  bool waited = false;
+  if (nested) {
+    exclusive = false;
+  } else {
+    const std::uint64_t turn = next_turn_++;
+    const auto waiting = waiting_.insert(turn).first;
+    waited = !may_enter(turn, exclusive);
+    const bool entered =
+        !waited || changed_.wait_for(lock, stop, longest_wait, [&] { return may_enter(turn, exclusive); });
+    waiting_.erase(waiting);
+    changed_.notify_all();
+    if (!entered && stop.stop_requested()) {
       throw Error(ErrorCode::stopped, "stopped while waiting for messages that must not be in flight with this one");
     }
-    for (Place::Attempt& each : attempts_) {
-      if (std::exchange(each.alone, false)) to_tell.push_back(each.on_company);
+    if (!entered) {
+      throw Error(ErrorCode::acquire_timeout,
+                  "with count_starts, a message that was in flight when a process died must run alone in this process; "
+                  "within PoolOptions::acquire_timeout the attempts did not end that this one waits for");
     }
-    attempts_.push_back({std::move(on_company), attempts_.empty(), false, exclusive});
-    place.flight_ = this;
-    place.attempt_ = std::prev(attempts_.end());
-    ++places;
-    ++joining_;
+    one_is_exclusive_ = exclusive;
   }
-  const auto joined = [&] {
-    const std::lock_guard lock(mutex_);
-    --joining_;
-    changed_.notify_all();
-  };
-  try {
-    for (const auto& tell : to_tell) tell();
-  } catch (...) {
-    joined();
-    throw;
-  }
-  joined();
-  return place;
+  ++in_flight_;
+  ++places;
+  return {*this, exclusive, waited};
 }
 
-void InFlight::leave(Attempts::iterator attempt) noexcept {
+void InFlight::leave(bool exclusive) noexcept {
   const std::lock_guard lock(mutex_);
-  attempts_.erase(attempt);
+  --in_flight_;
   --places;
+  if (exclusive) one_is_exclusive_ = false;
   changed_.notify_all();
 }
 

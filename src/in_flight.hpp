@@ -1,22 +1,27 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
-#include <functional>
-#include <list>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 
 #include <txinbox/version.hpp>
 
+#include "own_process.hpp"
 #include "token.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
-/// The attempts of this process that are counted from their start. A process that dies in one of them
-/// leaves its mark in the database; whose fault it was is only known of an attempt that was alone.
+/// The attempts of this process that are counted from their start, on all of its pools. A process that dies
+/// leaves the marks of all of them in the database. Which one killed it is certain only for an exclusive attempt:
+/// no other is in flight from its beginning to its end. All of this is in memory: what an attempt waits for
+/// here is another's end, and never another's connection.
 class InFlight {
  public:
-  /// One attempt's place among them, left when it is destroyed.
+  /// One attempt's place among them, left when it is destroyed, on the thread that took it.
   class Place {
    public:
     Place() = default;
@@ -24,53 +29,54 @@ class InFlight {
     Place& operator=(Place&& other) noexcept;
     ~Place() { leave(); }
 
-    bool taken() const noexcept { return flight_ != nullptr; }
     void leave() noexcept;
 
-    /// Whether no other is in flight. Until `marked`, none can join.
-    bool alone() const noexcept;
+    /// Whether no other can be in flight.
+    bool exclusive() const noexcept { return exclusive_; }
 
-    /// The mark of this attempt is written.
-    void marked() noexcept;
+    /// Whether the place was not free at once.
+    bool waited() const noexcept { return waited_; }
 
    private:
     friend class InFlight;
-    struct Attempt {
-      std::function<void()> on_company;
-      bool alone = false;
-      bool marked = false;
-      bool exclusive = false;
-    };
+    Place(InFlight& flight, bool exclusive, bool waited) noexcept
+        : flight_(&flight), exclusive_(exclusive), waited_(waited) {}
+
     InFlight* flight_ = nullptr;
-    std::list<Attempt>::iterator attempt_;
+    bool exclusive_ = false;
+    bool waited_ = false;
   };
 
+  InFlight() = default;
+
+  /// A child of fork() has one of its own, in which nothing is in flight.
   static InFlight& of_process();
 
-  /// What this process's marks are known by; another one after a fork.
-  const Token& process();
+  /// What this process's marks are known by.
+  const Token& process() const noexcept { return process_; }
 
-  /// Takes a place. `on_company` writes into the mark of this attempt that it is no longer alone: it is
-  /// called, on the thread of the attempt that joins, before that one begins.
+  /// Takes a place; who asks first gets it first. `exclusive`: waits until no other is in flight, and keeps
+  /// others out. Inside another attempt on the same thread the place is free at once and never exclusive: it
+  /// would wait for its own thread.
   ///
-  /// `exclusive`: waits until no other is in flight, and keeps others out; not so inside another attempt on
-  /// the same thread, which would wait for itself.
-  ///
-  /// Errors: `Error` stopped; what another's `on_company` throws, and then no place is taken.
-  Place enter(bool exclusive, std::function<void()> on_company, const std::stop_token& stop);
+  /// Errors: `Error` acquire_timeout after `longest_wait`; stopped.
+  Place enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop);
 
  private:
-  using Attempts = std::list<Place::Attempt>;
+  explicit InFlight(InFlight* before_fork) : before_fork_(before_fork) {}
 
-  bool may_enter(bool exclusive) const;
-  void leave(Attempts::iterator) noexcept;
+  bool may_enter(std::uint64_t turn, bool exclusive) const noexcept;
+  void leave(bool exclusive) noexcept;
 
+  const OwnProcess owner_;
+  const Token process_ = Token::random();
+  InFlight* const before_fork_ = nullptr;  ///< Kept for places that the forking thread has taken.
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  Attempts attempts_;
-  int joining_ = 0;  ///< Those that are telling the others.
-  Token process_ = Token::random();
-  int process_id_ = 0;
+  std::set<std::uint64_t> waiting_;  ///< Their turns, the first one's first.
+  std::uint64_t next_turn_ = 0;
+  int in_flight_ = 0;
+  bool one_is_exclusive_ = false;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -129,22 +129,31 @@ Result LeaseDelivery::run(const Granted& granted) {
 /// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:
 /// that was once too often, and the message is parked.
 bool LeaseDelivery::start_attempt(HeldLease& held) {
-  using Trace = StartedAttempt::Trace;
-  const Trace trace = with_retries(context_.options.stop, [&](backend::Session& session) {
-    return attempt_.finds_mark(session) ? attempt_.judge(session) : Trace::none;
+  const bool died = with_retries(context_.options.stop, [&](backend::Session& session) {
+    return attempt_.finds_mark(session) && attempt_.counts_death(session, StartedAttempt::Order::mark_first);
   });
-  if (trace == Trace::died && context_.is_too_often(attempt_.attempts())) {
+  if (died && context_.is_too_often(attempt_.attempts())) {
     return !with_retries(context_.options.stop, [&](backend::Session& session) {
       return LeaseTable(session, context_.consumer, message_).park(holder_, held.fence());
     });
   }
-  attempt_.enter(trace == Trace::suspect);
+  enter(held);
   with_retries(context_.options.stop, [&](backend::Session& session) {
     attempt_.begin(session);
     return true;
   });
-  if (trace == Trace::suspect) held.renew();  // it may have waited long for the others
   return true;
+}
+
+void LeaseDelivery::enter(HeldLease& held) {
+  bool waited = false;
+  try {
+    waited = attempt_.enter();
+  } catch (...) {
+    give_back(held, std::current_exception());
+    throw;
+  }
+  if (waited) held.renew();
 }
 
 /// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
@@ -160,8 +169,8 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
   if (!completed) throw lease_lost();
 }
 
-/// Counts what failed, then lets the redelivery run at once, or parks the message. If that does not succeed,
-/// the lease runs out.
+/// Counts what failed and removes the mark of the attempt, then lets the redelivery run at once, or parks the message.
+/// If that does not succeed, the lease runs out.
 void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
   const bool counts = is_failure(error) && !is_lease_lost(error) && !context_.options.stop.stop_requested();
   try {
@@ -172,6 +181,7 @@ void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& e
           counts ? FailureRecord(session.backend(), context_.consumer).count(message_, error, options_.keep_error_text)
                  : 0;
       if (counts && attempt_.begun()) attempt_.ended();
+      if (attempt_.begun()) attempt_.strike_out(session.backend());
       parked_ = counts && (is_rejected(error) || context_.is_too_often(attempts)) && table.park(holder_, held.fence());
     } catch (...) {
       if (is_fatal_to_session(std::current_exception())) throw;

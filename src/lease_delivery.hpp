@@ -48,6 +48,7 @@ class LeaseDelivery {
   Result answer(backend::Session&, backend::ExistingRow&);
   Result run(const Granted&);
   bool start_attempt(HeldLease&);
+  void enter(HeldLease&);
   void complete(const HeldLease&, const std::optional<std::string>& result);
   void give_back(const HeldLease&, const std::exception_ptr& error) noexcept;
 

@@ -44,6 +44,7 @@ Result SingleDelivery::consume_with_retries() {
     tell_if_torn();
     const auto backoff = schedule_.next_backoff();
     if (is_transient(error) && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
+      if (attempt_.begun()) attempt_.strike_out();  // the run's own session was of no more use
       tell({.type = EventType::retry, .error = error, .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
@@ -100,6 +101,7 @@ Result SingleDelivery::run() {
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
     const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
+    if (transaction.session_usable() && !is_fatal_to_session(error)) strike_out(session);
     note_torn();
     if (torn_ && is_transaction_lost(error)) throw transaction_lost(true);
     std::rethrow_exception(error);
@@ -110,7 +112,6 @@ Result SingleDelivery::run() {
 /// too often is parked. One of which that is not certain runs alone.
 std::optional<Result> SingleDelivery::start_attempt() {
   const NestingCheck not_nested(context_.source.identity());
-  bool suspect = false;
   {
     BorrowedSession session = context_.source.borrow(context_.options.stop);
     const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
@@ -118,17 +119,26 @@ std::optional<Result> SingleDelivery::start_attempt() {
     if (row && row->state != "consuming") return std::nullopt;  // the claim says what it is
     if (attempt_.finds_mark(session.backend())) {
       if (is_held(session)) return std::nullopt;
-      const auto trace = attempt_.judge(session.backend());
-      suspect = trace == StartedAttempt::Trace::suspect;
-      if (trace == StartedAttempt::Trace::died &&
+      if (attempt_.counts_death(session.backend(), StartedAttempt::Order::key_first) &&
           context_.park_if_too_often(session.backend(), message_, attempt_.attempts())) {
         return Result{.outcome = Outcome::parked};
       }
     }
   }
-  attempt_.enter(suspect);
+  attempt_.enter();
   on_session(context_.source, context_.options.stop, [&](backend::Session& session) { attempt_.begin(session); });
   return std::nullopt;
+}
+
+/// Once the key is free, and on the session at hand: a wait for another one would leave the mark of an attempt
+/// that has ended.
+void SingleDelivery::strike_out(BorrowedSession& session) noexcept {
+  if (!attempt_.begun()) return;
+  try {
+    attempt_.strike_out(session.backend());
+  } catch (...) {  // tried again on another session
+    session.discard();
+  }
 }
 
 /// Whether the key is consumed, or another delivery of it runs: waits for one that does.

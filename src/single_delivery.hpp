@@ -28,6 +28,7 @@ class SingleDelivery {
  private:
   Result consume_with_retries();
   std::optional<Result> start_attempt();
+  void strike_out(BorrowedSession&) noexcept;
   bool is_held(BorrowedSession&);
   Result run();
   Result answer(backend::ExistingRow&, BorrowedSession&);

@@ -1,7 +1,6 @@
 #include "started_attempt.hpp"
 
 #include <chrono>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -9,38 +8,23 @@
 #include "backend/upsert.hpp"
 #include "hex.hpp"
 #include "on_session.hpp"
+#include "pool_state.hpp"
+#include "stoppable_sleep.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
-namespace {
 
-void note_company(const std::shared_ptr<PoolState>& pool, std::string_view consumer, std::string_view business_key) {
-  SessionSource source(pool);
-  on_session(source, {}, [&](backend::Session& session) {
-    const backend::Dialect& sql = session.dialect();
-    session.change(fmt::format("UPDATE {} SET running_alone = 0 WHERE {} AND running_token = {}",
-                               sql.table(backend::failed_message_table), sql.is_key(consumer, business_key),
-                               sql.token(InFlight::of_process().process())));
-  });
-}
-
-}  // namespace
-
-/// An attempt that ended without being counted: by a transient error, or a stop.
 StartedAttempt::~StartedAttempt() {
-  if (!begun_) return;
-  try {
-    on_session(context_.source, {}, [&](backend::Session& session) { session.change(end_sql(session)); });
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the mark stays; the next attempt of this process replaces it
-  }
+  if (begun_) strike_out();
 }
 
 std::optional<StartedAttempt::Mark> StartedAttempt::read(backend::Session& session) {
   const backend::Dialect& sql = session.dialect();
   const auto rows = session.read(
-      fmt::format("SELECT attempts, {}, running_alone FROM {} WHERE {}", sql.hex_token("running_token"),
+      fmt::format("SELECT attempts, {}, running_alone, deaths FROM {} WHERE {}", sql.hex_token("running_token"),
                   sql.table(backend::failed_message_table), sql.is_key(context_.consumer, message_.business_key)),
-      3);
+      4);
   attempts_ = rows.empty() ? 0 : static_cast<int>(backend::number_in(rows[0][0].value_or("")));
+  if (!rows.empty() && rows[0][3] != "0") suspect_ = true;
   if (rows.empty() || !rows[0][1] || rows[0][1]->empty()) return std::nullopt;
   return Mark{from_hex(*rows[0][1]), rows[0][2] == "1"};
 }
@@ -53,36 +37,39 @@ bool StartedAttempt::finds_mark(backend::Session& session) {
   return true;
 }
 
-/// A live process lets go of the key by its rollback, and removes its mark right after that: it is given the
-/// time, which only costs where a process has died.
-StartedAttempt::Trace StartedAttempt::judge(backend::Session& session) {
-  constexpr int looks = 6;
+/// Whether the mark of an exclusive attempt stays there. A live process that lets go of the key first removes its
+/// mark with the next statement on the same connection: it is given the time for that.
+bool StartedAttempt::stays(backend::Session& session, Order order) {
   constexpr std::chrono::milliseconds between{100};
-  std::optional<Mark> mark;
+  const int looks = order == Order::mark_first ? 1 : 11;
   for (int i = 0; i < looks; ++i) {
-    if (i > 0) std::this_thread::sleep_for(between);
-    mark = read(session);
-    if (!mark || mark->process != found_) return Trace::none;
+    if (i > 0 && !sleep_for(between, context_.options.stop)) return false;
+    const auto mark = read(session);
+    if (!mark || mark->process != found_) return false;
+    suspect_ = true;
+    if (!mark->exclusive) return false;
   }
-  if (!mark->alone) return Trace::suspect;
-  attempts_ = FailureRecord(session, context_.consumer).count_death(message_);
-  return Trace::died;
+  return true;
 }
 
-void StartedAttempt::enter(bool exclusive) {
+bool StartedAttempt::counts_death(backend::Session& session, Order order) {
+  if (!stays(session, order)) return false;
+  attempts_ = FailureRecord(session, context_.consumer).count_death(message_);
+  return true;
+}
+
+bool StartedAttempt::enter() {
   place_.leave();
-  // By value: another thread may call it when this attempt, or its consumer, is gone.
-  const auto on_company = [pool = context_.source.pool(), consumer = context_.consumer, key = message_.business_key] {
-    note_company(pool, consumer, key);
-  };
-  place_ = InFlight::of_process().enter(exclusive, on_company, context_.options.stop);
+  const auto longest_wait = context_.source.pool()->options().acquire_timeout;
+  place_ = InFlight::of_process().enter(suspect_, longest_wait, context_.options.stop);
+  return place_.waited();
 }
 
 void StartedAttempt::begin(backend::Session& session) {
   const backend::Dialect& sql = session.dialect();
   const std::string table = sql.table(backend::failed_message_table);
   const std::string process = sql.token(InFlight::of_process().process());
-  const int alone = place_.alone() ? 1 : 0;
+  const int alone = place_.exclusive() ? 1 : 0;
   begun_ = true;
   backend::change_or_insert(
       session,
@@ -92,23 +79,42 @@ void StartedAttempt::begin(backend::Session& session) {
                   "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
                   table, sql.text(context_.consumer), sql.text(message_.business_key),
                   sql.text_or_null(message_.message_id), process, sql.now(), alone));
-  place_.marked();
+}
+
+std::string StartedAttempt::is_our_mark(backend::Session& session) const {
+  const backend::Dialect& sql = session.dialect();
+  return fmt::format("{} AND running_token = {}", sql.is_key(context_.consumer, message_.business_key),
+                     sql.token(InFlight::of_process().process()));
 }
 
 /// A row that counts failures stays.
 std::string StartedAttempt::end_sql(backend::Session& session) const {
-  const backend::Dialect& sql = session.dialect();
-  const std::string where =
-      fmt::format(" WHERE {} AND running_token = {}", sql.is_key(context_.consumer, message_.business_key),
-                  sql.token(InFlight::of_process().process()));
-  const std::string table = sql.table(backend::failed_message_table);
-  if (attempts_ == 0) return fmt::format("DELETE FROM {}{} AND attempts = 0", table, where);
-  return fmt::format("UPDATE {} SET running_token = NULL, running_since = NULL, running_alone = NULL{}", table, where);
+  if (attempts_ != 0) return clear_sql(session);
+  return fmt::format("DELETE FROM {} WHERE {} AND attempts = 0", session.dialect().table(backend::failed_message_table),
+                     is_our_mark(session));
+}
+
+std::string StartedAttempt::clear_sql(backend::Session& session) const {
+  return fmt::format("UPDATE {} SET running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
+                     session.dialect().table(backend::failed_message_table), is_our_mark(session));
 }
 
 void StartedAttempt::ended() noexcept {
   begun_ = false;
   place_.leave();
+}
+
+void StartedAttempt::strike_out(backend::Session& session) {
+  // Another process may have counted a failure since the row was read.
+  if (session.change(end_sql(session)) == 0) session.change(clear_sql(session));
+  ended();
+}
+
+void StartedAttempt::strike_out() noexcept {
+  try {
+    on_session(context_.source, {}, [&](backend::Session& session) { strike_out(session); });
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the mark stays; the next attempt of this process replaces it
+  }
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -49,7 +49,8 @@ struct LeaseOptions {
   /// As in `TxConsumerOptions`, but not from the heartbeat's thread.
   std::function<void(const Event&)> observer = {};
 
-  /// As in `TxConsumerOptions`: costs a read and two writes for each message.
+  /// As in `TxConsumerOptions`: costs a read and two writes for each message. What waits for others holds its
+  /// lease meanwhile, and renews it before its handler runs.
   bool count_starts = false;
 
   /// As in `TxConsumerOptions`.

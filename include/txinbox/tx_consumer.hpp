@@ -54,9 +54,10 @@ struct TxConsumerOptions {
   int max_attempts = 0;
 
   /// Counts the start of an attempt too, so that a message which kills the process is parked in the end.
-  /// Costs a read and a second commit for each message, and makes a batch run message by message. A process
-  /// that dies counts against a message that was in flight alone; one that was not runs alone the next
-  /// time. Only with a pool.
+  /// Costs a read and a second commit for each message, and makes a batch run message by message. A process's
+  /// death makes each message that was in flight a suspect, which runs alone in its process from then on: others
+  /// with `count_starts` wait, at most their pool's `acquire_timeout`. A death while it runs alone counts. So a
+  /// message that kills each time is parked after `max_attempts` + 1 deaths. Only with a pool.
   bool count_starts = false;
 
   /// Keeps the last error's text in `txinbox_failed_message`, up to 4096 bytes. A database's text, and often

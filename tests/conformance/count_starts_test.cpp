@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
+#include "support/guard_cases.hpp"
 #include "support/in_process.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
@@ -34,13 +36,24 @@ long long marks(const TestDatabase& db) {
   return db.number("select count(*) from txinbox_failed_message where running_token is not null");
 }
 
+long long marks_of_exclusive(const TestDatabase& db) {
+  return db.number("select count(*) from txinbox_failed_message where running_alone = 1");
+}
+
+/// A mark as another process leaves it that dies in an exclusive attempt.
+void leave_mark_of_exclusive(const TestDatabase& db) {
+  db.run("update txinbox_failed_message set running_alone = 1, running_token = " +
+         here<std::string>("x'00112233445566778899aabbccddeeff'", "x'00112233445566778899aabbccddeeff'",
+                           "'00112233-4455-6677-8899-aabbccddeeff'"));
+}
+
 FailedMessage only_failed(const TestDatabase& db) {
   const auto all = list_failed(*db.session());
   REQUIRE(all.size() == 1);
   return all.front();
 }
 
-TEST_CASE("a message that kills its process is counted by the next delivery, and parked after max_attempts") {
+TEST_CASE("a message that kills its process is counted from its second death on, and parked after max_attempts") {
   const EffectDatabase db;
   const auto killed = [&] {
     return in_process([&] {
@@ -50,7 +63,12 @@ TEST_CASE("a message that kills its process is counted by the next delivery, and
   };
   CHECK(killed() == died);
   CHECK(marks(db) == 1);
-  CHECK(killed() == died);  // counts the first, and dies as well
+  CHECK(marks_of_exclusive(db) == 0);
+  CHECK(killed() == died);  // runs alone from now on
+  CHECK(marks_of_exclusive(db) == 1);
+  CHECK(list_failed(*db.session()).empty());
+  CHECK(killed() == died);  // counts the second death
+  CHECK(marks_of_exclusive(db) == 1);
   CHECK(only_failed(db).attempts == 1);
   CHECK(only_failed(db).deaths == 1);
   CHECK(only_failed(db).last_error == "process died");
@@ -149,15 +167,166 @@ TEST_CASE("of messages that were in flight together none is counted, and each th
   CHECK(marks(db) == 0);
 }
 
+/// A handler that has a transient error at first.
+struct Stumbles {
+  int runs = 0;
+  void operator()(soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (++runs == 1) throw Error(ErrorCode::acquire_timeout, "");
+  }
+};
+
+TEST_CASE("a process that lives keeps no mark through its backoff, and a suspect stays one") {
+  const EffectDatabase db;
+  for (const bool suspect : {false, true}) {
+    CAPTURE(suspect);
+    const Message message{.business_key = suspect ? "suspect" : "other"};
+    if (suspect) {
+      CHECK(in_process([&] {
+              Pool pool = db.pool(1);
+              (void)TxConsumer(pool, "svc", counting).consume(message, die);
+            }) == died);
+    }
+    Pool pool = db.pool(1);
+    long long marks_in_backoff = -1;
+    const auto observer = [&](const Event& event) {
+      if (event.type == EventType::retry) marks_in_backoff = marks(db);
+    };
+    TxConsumer consumer(
+        pool, "svc",
+        {.retry = {.initial_backoff = 1ms}, .observer = observer, .max_attempts = 2, .count_starts = true});
+    Stumbles stumbles;
+    long long exclusive = 0;
+    const auto handler = [&](soci::session& sql, Delivery& delivery) {
+      exclusive += marks_of_exclusive(db);
+      stumbles(sql, delivery);
+    };
+    CHECK(consumer.consume(message, handler).outcome == consumed);
+    CHECK(stumbles.runs == 2);
+    CHECK(exclusive == (suspect ? 2 : 0));
+    CHECK(marks_in_backoff == 0);
+    CHECK(marks(db) == 0);
+  }
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a lost connection's mark is struck out before the backoff, too" * doctest::skip(on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  long long marks_in_backoff = -1;
+  const auto observer = [&](const Event& event) {
+    if (event.type == EventType::retry) marks_in_backoff = marks(db);
+  };
+  TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = 1ms}, .observer = observer, .count_starts = true});
+  int runs = 0;
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    if (++runs == 1) kill_connection(sql, db);
+    add_effect(sql, delivery);
+  };
+  CHECK(consumer.consume(order, handler).outcome == consumed);
+  CHECK(marks_in_backoff == 0);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a lease is not released while the mark of its attempt is there") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  long long marks_at_the_end = -1;
+  const auto observer = [&](const Event& event) {
+    if (event.type == EventType::failed) marks_at_the_end = marks(db);
+  };
+  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .observer = observer, .count_starts = true});
+  CHECK_THROWS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, ""); }));
+  CHECK(marks_at_the_end == 0);
+}
+
+TEST_CASE("an attempt waits for no connection of another pool, and no database of another") {
+  const EffectDatabase busy_db;
+  const EffectDatabase db;
+  Pool busy = busy_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
+  const TxConsumerOptions once{.retry = {.max_attempts = 1}, .max_attempts = 1, .count_starts = true};
+  TxConsumer first(busy, "first", once);
+  TxConsumer second(pool, "second", once);
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    // While this handler has the only connection of its pool.
+    std::thread([&] { CHECK(second.consume(order, add_effect).outcome == consumed); }).join();
+    CHECK(second.consume({.business_key = "nested"}, add_effect).outcome == consumed);
+    add_effect(sql, delivery);
+  };
+  CHECK(first.consume(order, handler).outcome == consumed);
+  CHECK(db.effects() == 2);
+  CHECK(busy_db.effects() == 1);
+}
+
+TEST_CASE("with pools that can tell each other nothing, the innocent is not parked, and the guilty is") {
+  const EffectDatabase innocent_db;
+  const EffectDatabase guilty_db;
+  const TxConsumerOptions strict{.max_attempts = 1, .count_starts = true};
+  CHECK(in_process([&] {
+          Pool first = innocent_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
+          Pool second = guilty_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
+          TxConsumer innocent(first, "svc", strict);
+          TxConsumer guilty(second, "svc", strict);
+          (void)innocent.consume(
+              order, [&](soci::session&, Delivery&) { std::thread([&] { (void)guilty.consume(order, die); }).join(); });
+        }) == died);
+  Pool innocent_pool = innocent_db.pool(1);
+  CHECK(TxConsumer(innocent_pool, "svc", strict).consume(order, add_effect).outcome == consumed);
+  CHECK(in_process([&] {
+          Pool pool = guilty_db.pool(1);
+          (void)TxConsumer(pool, "svc", strict).consume(order, die);
+        }) == died);
+  Pool guilty_pool = guilty_db.pool(1);
+  CHECK(TxConsumer(guilty_pool, "svc", strict).consume(order, add_effect).outcome == parked);
+  CHECK(innocent_db.effects() == 1);
+  CHECK(guilty_db.effects() == 0);
+}
+
+TEST_CASE("while a suspect runs, others of the process wait, as long as acquire_timeout") {
+  const EffectDatabase db;
+  const EffectDatabase other_db;
+  CHECK(in_process([&] {
+          Pool pool = db.pool(1);
+          (void)TxConsumer(pool, "svc", counting).consume(order, die);
+        }) == died);
+  Pool pool = db.pool(1);
+  Pool other = other_db.pool(PoolOptions{.connections = 2, .acquire_timeout = 20ms});
+  TxConsumer consumer(other, "svc", {.retry = {.max_attempts = 1}, .count_starts = true});
+  LeaseConsumer leases(other, "leases", {.retry = {.max_attempts = 1}, .count_starts = true});
+  const auto code_of_another = [&](const auto& consume) {
+    std::optional<ErrorCode> code;
+    std::thread([&] {
+      try {
+        consume();
+      } catch (...) {
+        code = code_of(std::current_exception());
+      }
+    }).join();
+    return code;
+  };
+  const auto consume = [&] { (void)consumer.consume(order, add_effect); };
+  const auto consume_leased = [&] { (void)leases.consume(order, [](Lease&) {}); };
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    CHECK(code_of_another(consume) == ErrorCode::acquire_timeout);
+    CHECK(code_of_another(consume_leased) == ErrorCode::acquire_timeout);
+    CHECK(consumer.consume({.business_key = "nested"}, add_effect).outcome == consumed);  // of the same thread
+    add_effect(sql, delivery);
+  };
+  CHECK(TxConsumer(pool, "svc", counting).consume(order, handler).outcome == consumed);
+  CHECK(other_db.number("select count(*) from txinbox_failed_message") == 0);  // neither counted nor marked
+  CHECK(!code_of_another(consume));
+  CHECK(!code_of_another(consume_leased));  // its lease was given back
+  CHECK(other_db.effects() == 2);
+}
+
 TEST_CASE("the mark of an attempt that runs elsewhere is waited for, not counted") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
   // As another process would have left it that ends before we have looked again: without one.
   CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
-  db.run("update txinbox_failed_message set running_alone = 1, running_token = " +
-         here<std::string>("x'00112233445566778899aabbccddeeff'", "x'00112233445566778899aabbccddeeff'",
-                           "'00112233-4455-6677-8899-aabbccddeeff'"));
+  leave_mark_of_exclusive(db);
   std::atomic<bool> holds = false;
   std::thread elsewhere([&] {
     // It holds the key, and ends by failing: its count removes the mark.
@@ -186,10 +355,10 @@ TEST_CASE("a lease's handler that kills its process is parked after max_attempts
       (void)LeaseConsumer(pool, "svc", counting_leases).consume(order, die_leased);
     });
   };
-  CHECK(killed() == died);
-  std::this_thread::sleep_for(250ms);
-  CHECK(killed() == died);
-  std::this_thread::sleep_for(250ms);
+  for (int i = 0; i < 3; ++i) {  // the first death is not counted
+    CHECK(killed() == died);
+    std::this_thread::sleep_for(250ms);
+  }
   Pool pool = db.pool(2);
   LeaseConsumer consumer(pool, "svc", counting_leases);
   CHECK(consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not"); }).outcome == parked);

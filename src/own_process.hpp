@@ -1,0 +1,20 @@
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// The process in which an object was made. A child of fork() has a copy of the object, but neither the
+/// parent's threads nor connections of its own.
+class OwnProcess {
+ public:
+  bool is_this_one() const noexcept { return id_ == ::getpid(); }
+
+ private:
+  const pid_t id_ = ::getpid();
+};
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -1,0 +1,154 @@
+#include "in_flight.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+
+namespace txinbox::detail {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds for_ever = std::chrono::hours(1);
+constexpr milliseconds at_once{1};
+
+std::optional<ErrorCode> refusal(InFlight& flight, bool exclusive, milliseconds longest, std::stop_token stop = {}) {
+  std::optional<ErrorCode> code;
+  // On a thread of its own: on this one it would be nested.
+  std::thread([&] {
+    try {
+      const auto place = flight.enter(exclusive, longest, stop);
+    } catch (const Error& e) {
+      code = e.code();
+    }
+  }).join();
+  return code;
+}
+
+TEST_CASE("attempts that are not exclusive are in flight together, and none waits") {
+  InFlight flight;
+  const auto place = flight.enter(false, at_once, {});
+  CHECK(!place.exclusive());
+  CHECK(!place.waited());
+  CHECK(!refusal(flight, false, at_once));
+}
+
+TEST_CASE("an exclusive attempt keeps others out until it ends, as long as they wait") {
+  InFlight flight;
+  auto place = flight.enter(true, at_once, {});
+  CHECK(place.exclusive());
+  CHECK(refusal(flight, false, at_once) == ErrorCode::acquire_timeout);
+  CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
+  place.leave();
+  CHECK(!place.exclusive());
+  CHECK(!refusal(flight, false, at_once));
+  CHECK(!refusal(flight, true, at_once));
+}
+
+TEST_CASE("an exclusive attempt begins when no other is in flight") {
+  InFlight flight;
+  auto place = flight.enter(false, at_once, {});
+  CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
+  std::atomic<bool> in = false;
+  std::thread waiting([&] {
+    const auto exclusive = flight.enter(true, for_ever, {});
+    CHECK(exclusive.exclusive());
+    in = true;
+  });
+  // Whether it waits already or not: nobody may pass it, and it may not pass us.
+  CHECK(!in);
+  place.leave();
+  waiting.join();
+  CHECK(in);
+}
+
+TEST_CASE("who waits to be exclusive is not passed by those that come later") {
+  InFlight flight;
+  auto place = flight.enter(false, at_once, {});
+  std::thread waiting([&] { CHECK(flight.enter(true, for_ever, {}).waited()); });
+  // Succeeds until that one waits; then no more.
+  while (!refusal(flight, false, at_once)) std::this_thread::yield();
+  place.leave();
+  waiting.join();
+  CHECK(!refusal(flight, false, at_once));
+}
+
+TEST_CASE("who gives up waiting holds up nobody") {
+  InFlight flight;
+  const auto place = flight.enter(false, at_once, {});
+  CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
+  CHECK(!refusal(flight, false, at_once));
+}
+
+TEST_CASE("a stop token ends the wait") {
+  InFlight flight;
+  const auto place = flight.enter(true, at_once, {});
+  std::stop_source stop;
+  std::thread stopper([&] { stop.request_stop(); });
+  CHECK(refusal(flight, false, for_ever, stop.get_token()) == ErrorCode::stopped);
+  stopper.join();
+}
+
+TEST_CASE("inside another attempt of the same thread the place is free at once, and not exclusive") {
+  InFlight flight;
+  for (const bool outer_exclusive : {false, true}) {
+    const auto outer = flight.enter(outer_exclusive, at_once, {});
+    {
+      const auto inner = flight.enter(true, at_once, {});
+      CHECK(!inner.exclusive());
+      CHECK(!inner.waited());
+    }
+    CHECK(outer.exclusive() == outer_exclusive);
+    CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
+    if (outer_exclusive) CHECK(refusal(flight, false, at_once) == ErrorCode::acquire_timeout);
+  }
+  CHECK(!refusal(flight, true, at_once));
+}
+
+TEST_CASE("never two with one that is exclusive, from many threads") {
+  InFlight flight;
+  std::atomic<int> inside = 0;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 300; ++i) {
+        const auto place = flight.enter((i + t) % 3 == 0, for_ever, {});
+        const int with_us = ++inside;
+        if (place.exclusive() && with_us != 1) ++wrong;
+        std::this_thread::yield();
+        if (place.exclusive() && inside != 1) ++wrong;
+        --inside;
+      }
+    });
+  }
+  for (auto& each : threads) each.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a child of fork() is another process, with nothing in flight") {
+  const auto place = InFlight::of_process().enter(true, at_once, {});
+  const auto parent = InFlight::of_process().process();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    InFlight& flight = InFlight::of_process();
+    const bool own = flight.process().bytes() != parent.bytes() && &flight == &InFlight::of_process();
+    ::_exit(own && !refusal(flight, true, at_once) ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(InFlight::of_process().process().bytes() == parent.bytes());
+}
+
+}  // namespace
+}  // namespace txinbox::detail
