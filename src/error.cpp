@@ -36,6 +36,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "stopped";
     case ErrorCode::lease_lost:
       return "lease_lost";
+    case ErrorCode::forked:
+      return "forked";
   }
   return "unknown";
 }

@@ -41,7 +41,7 @@ Connection Pool::acquire(std::stop_token stop) {
 const PoolOptions& Pool::options() const noexcept { return state_->options(); }
 
 Pool open_pool(const std::string& url, PoolOptions options) {
-  return detail::PoolAccess::make(std::make_shared<detail::PoolState>(url, std::move(options)));
+  return detail::PoolAccess::make(detail::PoolState::open(url, std::move(options)));
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

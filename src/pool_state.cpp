@@ -75,6 +75,20 @@ PoolState::PoolState(const std::string& text, PoolOptions options) : options_(st
 
 PoolState::~PoolState() = default;
 
+std::shared_ptr<PoolState> PoolState::open(const std::string& url, PoolOptions options) {
+  return {new PoolState(url, std::move(options)), [](const PoolState* pool) {
+            if (pool->owner_.is_this_one()) delete pool;  // NOLINT(cppcoreguidelines-owning-memory): of a shared_ptr
+          }};
+}
+
+/// Before the lock is taken: another thread of the parent may have held it, and is not here to release it.
+void PoolState::refuse_forked() const {
+  if (owner_.is_this_one()) return;
+  throw Error(
+      ErrorCode::forked,
+      "the pool was opened before fork(), and its connections are the parent's; open another pool in the child");
+}
+
 std::unique_ptr<Slot> PoolState::connect() const {
   auto slot = std::make_unique<Slot>(*database_);
   slot->session = database_->open(slot->factory, connection_string_);
@@ -102,6 +116,7 @@ void PoolState::forget_one() noexcept {
 }
 
 std::uint64_t PoolState::lost_connections() {
+  refuse_forked();
   std::unique_ptr<Slot> dead;  // closed after the lock is released: that can take a while
   const std::lock_guard lock(mutex_);
   if (!idle_.empty() && !idle_.back()->backend->intact()) {
@@ -114,6 +129,7 @@ std::uint64_t PoolState::lost_connections() {
 }
 
 std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
+  refuse_forked();
   std::vector<std::unique_ptr<Slot>> dead;  // closed after the lock is released: that can take a while
   std::unique_lock lock(mutex_);
   const auto available = [this] { return !idle_.empty() || open_ < options_.connections; };
@@ -143,6 +159,7 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
 }
 
 std::unique_ptr<Slot> PoolState::take_idle() {
+  if (!owner_.is_this_one()) return nullptr;
   const std::lock_guard lock(mutex_);
   if (idle_.empty() || !idle_.back()->verified || !idle_.back()->backend->intact()) return nullptr;
   auto slot = std::move(idle_.back());
@@ -151,6 +168,10 @@ std::unique_ptr<Slot> PoolState::take_idle() {
 }
 
 void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
+  if (!owner_.is_this_one()) {
+    (void)slot.release();  // NOLINT(bugprone-unused-return-value): the parent's
+    return;
+  }
   const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
   if (!keep) {
     slot.reset();  // closed at once: it may hold locks

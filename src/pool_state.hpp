@@ -12,6 +12,7 @@
 
 #include "backend/backend.hpp"
 #include "connection_locals.hpp"
+#include "own_process.hpp"
 #include "pool_session_factory.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -33,31 +34,40 @@ struct Slot {
 };
 
 /// The connections of a pool. The pool, its lent connections and its consumers share it.
+///
+/// In a child of fork() the connections are the parent's: they are neither used nor closed there, since the
+/// farewell of a close goes over the parent's socket and ends its session. What the child has of them is leaked.
 class PoolState {
  public:
-  PoolState(const std::string& url, PoolOptions options);
+  static std::shared_ptr<PoolState> open(const std::string& url, PoolOptions options);
   ~PoolState();
 
   const PoolOptions& options() const noexcept { return options_; }
 
   /// How many connections were found dead or had to be closed. Looks at an idle one first, without
   /// I/O, so that a server's end is seen although nobody uses its connections.
+  ///
+  /// Errors: `Error` forked.
   std::uint64_t lost_connections();
 
   /// As `Pool::acquire`.
   std::unique_ptr<Slot> acquire(const std::stop_token& stop);
 
   /// The connection that was used last, if it is idle, whole and has been verified; null otherwise. Neither
-  /// connects nor waits.
+  /// connects nor waits. Null in a child of fork() as well.
   std::unique_ptr<Slot> take_idle();
 
   /// Cleans the connection where that is needed, and closes it where it cannot be cleaned.
   void give_back(std::unique_ptr<Slot>) noexcept;
 
  private:
+  PoolState(const std::string& url, PoolOptions options);
+
   std::unique_ptr<Slot> connect() const;
   void forget_one() noexcept;
+  void refuse_forked() const;
 
+  const OwnProcess owner_;
   const PoolOptions options_;
   const backend::Database* database_;
   std::string connection_string_;  ///< May hold a password: never part of a text.

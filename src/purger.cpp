@@ -9,6 +9,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
+#include "own_process.hpp"
 #include "pool_state.hpp"
 #include "purge_run.hpp"
 #include "session_source.hpp"
@@ -58,6 +59,9 @@ class Purger::Impl {
 
   void request_stop() noexcept { stop_.request_stop(); }
 
+  /// A child of fork() has a copy of this, without the thread.
+  bool has_thread() const noexcept { return owner_.is_this_one(); }
+
  private:
   void run() noexcept {
     milliseconds wait = random_between(milliseconds(0), std::min(options_.interval, longest_first_wait));
@@ -84,6 +88,7 @@ class Purger::Impl {
     }
   }
 
+  const detail::OwnProcess owner_;
   detail::SessionSource source_;
   const std::chrono::seconds older_than_;
   std::stop_source stop_;
@@ -96,11 +101,19 @@ Purger::Purger(Pool& pool, std::chrono::seconds older_than, PurgerOptions option
     : impl_(std::make_unique<Impl>(pool, older_than, std::move(options))) {}
 
 Purger::Purger(Purger&&) noexcept = default;
-Purger& Purger::operator=(Purger&&) noexcept = default;
-Purger::~Purger() = default;
+
+Purger& Purger::operator=(Purger&& other) noexcept {
+  const Purger ended(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+Purger::~Purger() {
+  if (impl_ && !impl_->has_thread()) (void)impl_.release();  // NOLINT(bugprone-unused-return-value): the parent's
+}
 
 void Purger::request_stop() noexcept {
-  if (impl_) impl_->request_stop();
+  if (impl_ && impl_->has_thread()) impl_->request_stop();
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -75,6 +75,7 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::unsupported_database:
     case ErrorCode::unsafe_connection:
     case ErrorCode::nested_consume:
+    case ErrorCode::forked:
       return Action::stop;
     case ErrorCode::transaction_open:
     case ErrorCode::transaction_lost:

@@ -21,11 +21,12 @@ enum class ErrorCode {
   transaction_open,      ///< The session is inside a transaction that is not ours.
   transaction_lost,      ///< The handler ended our transaction; nothing is acknowledged.
   rejected,              ///< Thrown by a handler: this message must not be delivered again.
-  acquire_timeout,       ///< No connection of the pool became free in time.
+  acquire_timeout,       ///< No connection of the pool became free in time, or no turn with `count_starts`.
   nested_consume,        ///< `consume` inside a handler of the same pool would wait for itself.
   unknown_state,         ///< A row holds a state that this library does not know.
   stopped,               ///< The stop token was set before the work began.
   lease_lost,            ///< Another worker has taken the lease over, or may have.
+  forked,                ///< The pool was opened before fork(), by the parent; a child opens its own.
 };
 
 /// The code's name, as in the enumeration.

@@ -90,7 +90,11 @@ class Connection {
 /// the time-outs of `PoolOptions`, TCP keepalive; SQLite in WAL mode with foreign keys and full
 /// synchronization. What `on_connect` changes is checked again when a consumer first uses a session.
 ///
-/// Threads: `acquire` may be called from any number; moving must not race with it.
+/// Threads:   `acquire` may be called from any number; moving must not race with it.
+/// Processes: a child of fork() may not use the parent's pool, nor consumers on it: `forked`. It opens its own.
+///            It may destroy them, which leaves the parent's connections alone and leaks the child's copies.
+///            A child that was forked inside a handler, or with a `Connection` at hand, must not use that
+///            session; let it end with exec or _exit.
 class Pool {
  public:
   Pool(Pool&&) noexcept;
@@ -100,8 +104,8 @@ class Pool {
   /// A connection of one's own until the returned object dies.
   ///
   /// Blocking: up to `acquire_timeout` for a free one, and `connect_timeout` where it must be opened.
-  /// Errors:   `Error` acquire_timeout; `stopped` when `stop` was set meanwhile; what the database
-  ///           said when it could not be opened.
+  /// Errors:   `Error` acquire_timeout; `stopped` when `stop` was set meanwhile; `forked`; what the
+  ///           database said when it could not be opened.
   Connection acquire(std::stop_token stop = {});
 
   const PoolOptions& options() const noexcept;

@@ -32,8 +32,9 @@ struct PurgerOptions {
 ///
 /// It takes a connection of the pool for each batch, and gives it back while it rests.
 ///
-/// Threads: construct and destroy it on any; it is on its own. The `Pool` object may be moved or end
-///          before it.
+/// Threads:   construct and destroy it on any; it is on its own. The `Pool` object may be moved or end
+///            before it.
+/// Processes: it runs in the parent only. A child of fork() may destroy it, which does nothing.
 class Purger {
  public:
   /// Errors: `Error` invalid_argument, invalid_key, as `purge`.

@@ -51,8 +51,8 @@ Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
 /// `stop` for what must be mended first (the schema codes, unsupported_database, unsafe_connection,
-/// invalid_argument, nested_consume), else `redeliver`: after a pause where the database is away or out of
-/// resources. A null pointer gives `redeliver`.
+/// invalid_argument, nested_consume, forked), else `redeliver`: after a pause where the database is away or
+/// out of resources. A null pointer gives `redeliver`.
 Action action_for(const std::exception_ptr&) noexcept;
 
 /// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock

@@ -136,8 +136,8 @@ class TxConsumer {
   ///              whole batch, `retry.max_attempts` for each part. Other consumers that want one of the
   ///              keys wait as long.
   /// Limits:      any number of messages, also none; 50 to 500 are sensible.
-  /// Errors:      thrown only while nothing was sent: `Error` stopped, nested_consume, acquire_timeout,
-  ///              transaction_open, a schema code, a database error from connecting. What fails
+  /// Errors:      thrown only while nothing was sent: `Error` stopped, nested_consume, forked,
+  ///              acquire_timeout, transaction_open, a schema code, a database error from connecting. What fails
   ///              afterwards (an invalid key, what a handler throws, a database error that outlives its
   ///              retries) is in the result of its message, as `consume` would have thrown it.
   /// Threads:     as `consume`.

@@ -1,0 +1,131 @@
+// A pool that was opened before fork(), in the child.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/in_process.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Message order{.business_key = "order123"};
+
+/// In a child, whose checks nobody sees: its exit status tells.
+template <class F>
+bool is_refused(const F& use) {
+  try {
+    use();
+  } catch (...) {
+    return code_of(std::current_exception()) == ErrorCode::forked;
+  }
+  return false;
+}
+
+TEST_CASE("a child of fork() is refused whatever it wants of the parent's pool, and the parent goes on") {
+  EffectDatabase db;
+  db.disconnect();
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  TxConsumer remembering(pool, "svc", {.recent_keys = {.capacity = 10}});
+  TxConsumer counting(pool, "svc", {.count_starts = true});
+  LeaseConsumer leases(pool, "leases");
+  CHECK(remembering.consume({.business_key = "before"}, add_effect).outcome == consumed);
+  const int accepted = in_process([&] {
+    int count = 0;
+    const auto use = [&](const auto& f) { count += is_refused(f) ? 0 : 1; };
+    use([&] { const Connection connection = pool.acquire(); });
+    use([&] { (void)consumer.consume(order, add_effect); });
+    use([&] { (void)consumer.consume_batch(messages_of({"a", "b"}), add_effect); });
+    use([&] { (void)remembering.consume({.business_key = "before"}, add_effect); });
+    use([&] { (void)counting.consume(order, add_effect); });
+    use([&] { (void)leases.consume(order, [](Lease&) {}); });
+    ::_exit(count);
+  });
+  CHECK(accepted == 0);
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a pool of its own serves the child") {
+  EffectDatabase db;
+  db.disconnect();
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.count_starts = true});
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  const int status = in_process([&] {
+    Pool own = db.pool(1);
+    const Outcome outcome = TxConsumer(own, "svc", {.count_starts = true}).consume(order, add_effect).outcome;
+    ::_exit(outcome == duplicate ? 0 : 1);
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("what a child destroys ends nothing of the parent's") {
+  EffectDatabase db;
+  db.disconnect();
+  auto pool = std::make_unique<Pool>(db.pool(2));
+  auto purger = std::make_unique<Purger>(*pool, 1h);
+  auto consumer = std::make_unique<TxConsumer>(*pool, "svc");
+  auto held = std::make_unique<Connection>(pool->acquire());
+  held->session() << "create table own_of_session (id integer)";
+  soci::transaction open(held->session());
+  held->session() << "insert into own_of_session values (1)";
+  // One that waits for a connection when the child is made.
+  auto last = std::make_unique<Connection>(pool->acquire());
+  std::stop_source stop;
+  std::atomic<bool> asks = false;
+  std::thread waiting([&] {
+    asks = true;
+    CHECK_THROWS_AS((void)pool->acquire(stop.get_token()), Error);
+  });
+  while (!asks) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms);
+  CHECK(in_process([&] {
+          held.reset();
+          last.reset();
+          purger.reset();
+          consumer.reset();
+          pool.reset();
+        }) == 0);
+  stop.request_stop();
+  waiting.join();
+  held->session() << "insert into own_of_session values (2)";
+  open.commit();
+  CHECK(db.number("select count(*) from own_of_session") == 2);
+  const std::optional<long long> id =
+      on_sqlite3() ? std::nullopt : std::optional<long long>(connection_id(last->session()));
+  last.reset();
+  if (id) CHECK(connection_id(pool->acquire().session()) == id);  // the same session as before
+  held.reset();
+  CHECK(consumer->consume(order, add_effect).outcome == consumed);
+}
+
+TEST_CASE("idle connections outlive a child that destroys the pool") {
+  EffectDatabase db;
+  db.disconnect();
+  auto pool = std::make_unique<Pool>(db.pool(1));
+  const auto id = [&]() -> long long {
+    const Connection connection = pool->acquire();
+    return on_sqlite3() ? 0 : connection_id(connection.session());
+  };
+  const long long before = id();
+  CHECK(in_process([&] { pool.reset(); }) == 0);
+  CHECK(id() == before);
+}
+
+}  // namespace
+}  // namespace txinbox::test
