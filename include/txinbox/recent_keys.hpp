@@ -15,15 +15,19 @@ namespace txinbox::inline TXINBOX_ABI {
 /// result. The memory belongs to one consumer object of one process; a lost connection of its pool
 /// empties it, since a failover may have lost what was committed.
 ///
-/// `forget` does not reach it: a key that was forgotten can be answered from memory until it is older
-/// than `max_age`. Nor does it see a failover that closes no connection of this process (a server
-/// whose host vanished) before a statement fails.
+/// It does not see what others do to the database. For up to `max_age` it goes on answering
+/// `already_consumed` for a key whose row is no longer there, or is no longer `consumed`:
+/// - after `forget`, a purge, or a row that another process marked as torn;
+/// - after a restore of a backup that is older than the key, if no connection of this process was lost by it;
+/// - after a failover that closes no connection of this process (a server whose host vanished), until a
+///   statement fails.
+/// So restart the consumers after a restore, and wait for `max_age` after `forget` before the message is sent again.
 struct RecentKeys {
   /// How many keys are kept, the latest ones; 0 keeps none. Each takes at most 0.5 KiB.
   std::size_t capacity = 0;
 
-  /// How long a key is kept, at least 1 ms. Short, since it bounds what `forget` and an unseen failover
-  /// can do; a broker's redeliveries come within seconds.
+  /// How long a key is kept, at least 1 ms. Short, since it bounds what is not seen (above); a broker's
+  /// redeliveries come within seconds.
   std::chrono::milliseconds max_age{60'000};
 };
 
