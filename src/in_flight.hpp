@@ -70,7 +70,7 @@ class InFlight {
 
   const OwnProcess owner_;
   const Token process_ = Token::random();
-  InFlight* const before_fork_ = nullptr;  ///< Kept for places that the forking thread has taken.
+  [[maybe_unused]] InFlight* const before_fork_ = nullptr;  ///< Kept for places that the forking thread has taken.
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::set<std::uint64_t> waiting_;  ///< Their turns, the first one's first.

@@ -11,10 +11,12 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 /// parent's threads nor connections of its own.
 class OwnProcess {
  public:
+  OwnProcess() noexcept : id_(::getpid()) {}
+
   bool is_this_one() const noexcept { return id_ == ::getpid(); }
 
  private:
-  const pid_t id_ = ::getpid();
+  const pid_t id_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail
