@@ -1,5 +1,6 @@
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -45,6 +46,20 @@ TEST_CASE("a stop token ends the wait for a connection") {
   std::thread stopper([&] { stop.request_stop(); });
   CHECK(code_thrown_by([&] { auto second = pool.acquire(stop.get_token()); }) == ErrorCode::stopped);
   stopper.join();
+}
+
+TEST_CASE("a connection that could not be opened is tried again, and takes no place of the pool") {
+  EffectDatabase db;
+  bool broken = false;
+  Pool pool =
+      db.pool(PoolOptions{.connections = 2, .acquire_timeout = milliseconds(20), .on_connect = [&](soci::session&) {
+                            if (broken) throw std::domain_error("as if the server refused it");
+                          }});
+  const auto held = pool.acquire();
+  broken = true;
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pool.acquire(), std::domain_error);
+  broken = false;
+  CHECK_NOTHROW((void)pool.acquire());
 }
 
 TEST_CASE("a connection that is given back frees the one who waits") {

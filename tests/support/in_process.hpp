@@ -5,11 +5,12 @@
 
 namespace txinbox::test {
 
-/// Runs it in a process of its own, which has no connection yet; returns its exit status, -1 for a signal.
+/// Runs it in a process of its own; returns its exit status, -1 for a signal, which one gets that does not end.
 template <class F>
 int in_process(const F& work) {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::alarm(60);
     work();
     ::_exit(0);
   }
