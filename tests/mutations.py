@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Changes one place of the code at a time, and looks whether a test fails.
+
+A mutation that no test notices has survived: a test is missing, or the place is of no use. The mutations
+stand in tests/mutations/*.toml; each is tried on a copy of the tree, never on the tree itself.
+
+Status: 0 when each mutation that ran was killed, 1 when one survived, 2 when one could not be tried: its text
+is no longer in its file exactly once, it does not build, or the tests that are to notice it fail without it.
+
+Those for servers need their URLs, which servers.sh gives:
+    tests/servers.sh --mariadb --postgresql -- tests/mutations.py
+"""
+
+import argparse
+import filecmp
+import os
+import pathlib
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults"}
+# The variables that servers.sh sets; None where there is no server.
+DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
+TEST_TIMEOUT = 120  # seconds; a mutation may make a test wait for ever
+
+
+class Untried(Exception):
+    """The mutation says nothing, because it could not be tried."""
+
+
+class Mutation:
+    KEYS = {"what", "file", "old", "new", "tests"}
+    OPTIONAL = {"cases", "program", "database"}
+
+    def __init__(self, group, number, entry):
+        wrong = (self.KEYS - entry.keys()) | (entry.keys() - self.KEYS - self.OPTIONAL)
+        if wrong:
+            sys.exit(f"{group}.toml, mutation {number}: missing or unknown: {', '.join(sorted(wrong))}")
+        self.group, self.what = group, entry["what"]
+        self.file, self.old, self.new = entry["file"], entry["old"], entry["new"]
+        # doctest's filters: by the source file, and by the case's name.
+        self.filters = ["--source-file=" + ",".join(f"*/{test}.cpp" for test in entry["tests"])]
+        if "cases" in entry:
+            self.filters.append(f"--test-case={entry['cases']}")
+        self.program = entry.get("program", "conformance")
+        self.database = entry.get("database", "sqlite3")
+        if self.program not in PROGRAMS or self.database not in DATABASES:
+            sys.exit(f"{group}.toml, mutation {number}: no such program or database")
+
+    def server(self):
+        """The URL of its server; "" where it needs none, None where it needs one that is not there."""
+        variable = DATABASES[self.database] if self.program != "unit" else None
+        return os.environ.get(variable) if variable else ""
+
+    def applied_to(self, text):
+        count = text.count(self.old)
+        if count != 1:
+            raise Untried(f"its text stands {count} times in {self.file}")
+        if self.old == self.new:
+            raise Untried("it changes nothing")
+        return text.replace(self.old, self.new)
+
+
+def load(folder):
+    mutations = []
+    for file in sorted(folder.glob("*.toml")):
+        entries = tomllib.loads(file.read_text())["mutation"]
+        mutations += [Mutation(file.stem, i, entry) for i, entry in enumerate(entries, 1)]
+    return mutations
+
+
+class Copy:
+    """A copy of the tree, with a build folder of its own."""
+
+    def __init__(self, folder, preset, build_jobs):
+        self.tree = folder / "tree"
+        self.build_jobs = build_jobs
+        self.preset = preset
+        self.environment = {**os.environ, "CCACHE_BASEDIR": str(folder), "CCACHE_NOHASHDIR": "1"}
+        self.bring_up_to_date()
+        self.run(["cmake", "--preset", preset], "cmake")
+
+    def bring_up_to_date(self):
+        """Touches only what differs, so that an earlier build is of use."""
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                                check=True, capture_output=True, text=True).stdout
+        names = {name for name in filter(None, listed.split("\0")) if (ROOT / name).is_file()}
+        for file in list(self.tree.rglob("*")):
+            name = file.relative_to(self.tree)
+            if file.is_file() and name.parts[0] != "build" and str(name) not in names:
+                file.unlink()
+        for name in names:
+            to = self.tree / name
+            if to.is_file() and filecmp.cmp(ROOT / name, to, shallow=False):
+                continue
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, to)
+            shutil.copymode(ROOT / name, to)
+
+    def run(self, command, what):
+        done = subprocess.run(command, cwd=self.tree, env=self.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+        if done.returncode != 0:
+            raise Untried(f"{what} failed:\n{done.stdout[-3000:]}")
+
+    def build(self, program):
+        self.run(["cmake", "--build", f"build/{self.preset}", f"-j{self.build_jobs}", "--target", PROGRAMS[program]],
+                 "the build")
+
+    def test(self, mutation, *more):
+        """The exit status, None after the time-out, and what was printed."""
+        program = self.tree / "build" / self.preset / "tests" / PROGRAMS[mutation.program]
+        environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database,
+                       "TXINBOX_TEST_URL": mutation.server()}
+        running = subprocess.Popen([program, *mutation.filters, *more], cwd=self.tree, env=environment,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                   start_new_session=True)
+        try:
+            output, _ = running.communicate(timeout=TEST_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # with the children that it has made
+            running.communicate()
+            return None, ""
+        return running.returncode, output
+
+    def check_unchanged(self, mutation):
+        self.build(mutation.program)
+        _, counted = self.test(mutation, "--count")
+        found = re.search(r"current filters: (\d+)", counted)
+        if not found or int(found[1]) < 1:
+            raise Untried("none of its test cases is there")
+        status, output = self.test(mutation)
+        if status != 0:
+            raise Untried(f"its test cases fail without it:\n{output[-3000:]}")
+
+    def outcome_of(self, mutation):
+        """What the tests say of it, and the case that noticed it."""
+        file = self.tree / mutation.file
+        text = file.read_text()
+        changed = mutation.applied_to(text)
+        try:
+            file.write_text(changed)
+            self.build(mutation.program)
+            status, output = self.test(mutation, "--abort-after=1")
+        finally:
+            file.write_text(text)
+        if status == 0:
+            return "SURVIVED", ""
+        if status is None:
+            return "killed", f"(no end within {TEST_TIMEOUT} s)"
+        case = re.search(r"^TEST CASE:\s+(.*)$", output, re.MULTILINE)
+        return "killed", case[1] if case else f"(exit status {status})"
+
+
+def try_all(mutations, arguments, folder):
+    results = {}
+    waiting = queue.Queue()
+    for number, mutation in mutations:
+        if mutation.server() is None:
+            results[number] = ("skipped", f"{DATABASES[mutation.database]} is not set")
+        else:
+            waiting.put((number, mutation))
+    checked = {}
+    lock = threading.Lock()
+
+    def work(worker):
+        try:
+            copy = Copy(folder / str(worker), arguments.preset, arguments.build_jobs)
+        except Untried as why:
+            with lock:
+                print(f"copy {worker}: {why}", file=sys.stderr)
+            return
+        while True:
+            try:
+                number, mutation = waiting.get_nowait()
+            except queue.Empty:
+                return
+            begin = time.monotonic()
+            tests = (mutation.program, mutation.database, tuple(mutation.filters))
+            try:
+                mutation.applied_to((copy.tree / mutation.file).read_text())
+                if tests not in checked:
+                    copy.check_unchanged(mutation)
+                    checked[tests] = True
+                result = copy.outcome_of(mutation)
+            except Untried as why:
+                result = ("NOT TRIED", str(why))
+            with lock:
+                results[number] = result
+                print(f"{len(results)}/{len(mutations)}  {result[0]:9}  {mutation.what}  "
+                      f"({time.monotonic() - begin:.0f} s)", file=sys.stderr, flush=True)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(min(arguments.jobs, max(1, waiting.qsize())))]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    return results
+
+
+def table(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print the mutations, and try none")
+    parser.add_argument("--only", action="append", default=[], metavar="N|GROUP",
+                        help="try only this number, or this file's; may be given more than once")
+    parser.add_argument("--jobs", type=int, default=1, help="how many copies of the tree work at a time (default: 1)")
+    parser.add_argument("--build-jobs", type=int, default=os.cpu_count(), help="compilers of each copy")
+    parser.add_argument("--preset", default="dev", help="of CMakePresets.json (default: dev)")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "mutations",
+                        help="where the copies are made, and kept for the next time (default: build/mutations)")
+    arguments = parser.parse_args()
+
+    mutations = list(enumerate(load(ROOT / "tests" / "mutations"), 1))
+    if arguments.only:
+        known = {str(n) for n, _ in mutations} | {m.group for _, m in mutations}
+        for only in arguments.only:
+            if only not in known:
+                sys.exit(f"there is no mutation and no group {only}")
+        mutations = [(n, m) for n, m in mutations if str(n) in arguments.only or m.group in arguments.only]
+    if arguments.list:
+        table([("", "group", "file", "what", "tests")] +
+              [(str(n), m.group, m.file, m.what, f"{m.program} {m.database if m.program != 'unit' else ''}".strip())
+               for n, m in mutations])
+        return 0
+
+    results = try_all(mutations, arguments, arguments.folder.resolve())
+    missing = ("NOT TRIED", "no copy of the tree could be made")
+    rows = [("", "group", "what", "result", "noticed by")]
+    for number, mutation in mutations:
+        result, why = results.get(number, missing)
+        rows.append((str(number), mutation.group, mutation.what, result, why.splitlines()[0] if why else ""))
+    table(rows)
+    kinds = [results.get(number, missing)[0] for number, _ in mutations]
+    print(f"\n{len(kinds)} mutations: {kinds.count('killed')} killed, {kinds.count('SURVIVED')} survived, "
+          f"{kinds.count('NOT TRIED')} not tried, {kinds.count('skipped')} skipped")
+    for number, mutation in mutations:
+        result, why = results.get(number, missing)
+        if result == "NOT TRIED" and "\n" in why:
+            print(f"\n{number}: {mutation.what}: {why}", file=sys.stderr)
+    return 2 if "NOT TRIED" in kinds else int("SURVIVED" in kinds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
