@@ -202,6 +202,19 @@ TEST_CASE("a stop lets the handler in hand finish and begins nothing new") {
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "2"}, must_not_run); }) == "stopped");
 }
 
+TEST_CASE("what a handler fails with after the stop is not counted") {
+  Leases t;
+  std::stop_source stop;
+  LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1, .stop = stop.get_token()});
+  const auto failing = [&](Lease&) {
+    stop.request_stop();
+    throw std::invalid_argument("no");
+  };
+  CHECK_THROWS_AS((void)consumer.consume(order, failing), std::invalid_argument);
+  CHECK(list_failed(*t.db.session()).empty());
+  CHECK(LeaseConsumer(t.pool, "svc").consume(order, nothing).outcome == consumed);
+}
+
 TEST_CASE("options and keys that make no sense are refused") {
   Leases t;
   for (const LeaseOptions& wrong : {LeaseOptions{.lease = 0ms}, LeaseOptions{.lease = std::chrono::days(25)},

@@ -1,0 +1,87 @@
+// The lease's statements by themselves, where another one came in between.
+
+#include "lease_table.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "inbox_session.hpp"
+#include "support/effects.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::LeaseHolder;
+using detail::LeaseTable;
+
+const Message order{.business_key = "order123"};
+
+struct Table {
+  EffectDatabase db;
+  std::unique_ptr<soci::session> sql = db.session();
+  detail::InboxSession session{*sql};
+  LeaseTable leases{*session, "svc", order};
+  LeaseHolder holder{.name = "holder"};
+  LeaseHolder other{.name = "other"};
+
+  /// A lease of `holder`'s that has run out.
+  backend::ExistingRow run_out() const {
+    REQUIRE(leases.insert(holder, "", 1ms));
+    std::this_thread::sleep_for(10ms);
+    return *leases.find();
+  }
+};
+
+TEST_CASE("a lease that was renewed after it was seen to have run out is not taken over") {
+  const Table t;
+  const auto seen = t.run_out();
+  CHECK(seen.lease_remaining <= 0ms);
+  REQUIRE(t.leases.renew(t.holder, seen.lease_fence, 1h));
+  CHECK(!t.leases.take_over(t.other, "", 1h, seen));
+  CHECK(t.leases.find()->token == t.holder.token.bytes());
+}
+
+TEST_CASE("of two that saw the same lease run out, the second does not take it over") {
+  const Table t;
+  const auto seen = t.run_out();
+  const LeaseHolder third{.name = "third"};
+  REQUIRE(t.leases.take_over(t.other, "", 1ms, seen));
+  std::this_thread::sleep_for(10ms);  // that one has run out as well
+  CHECK(!t.leases.take_over(third, "", 1h, seen));
+  CHECK(t.leases.find()->token == t.other.token.bytes());
+}
+
+TEST_CASE("a lease without an end or a fence, as a clock that cannot be read leaves it, has run out") {
+  const Table t;
+  for (const std::string without : {"lease_expires_at", "lease_fence"}) {
+    CAPTURE(without);
+    REQUIRE(t.leases.insert(t.holder, "", 1h));
+    t.db.run("update txinbox_consumed_message set " + without + " = null");
+    const auto seen = *t.leases.find();
+    CHECK(seen.lease_remaining == 0ms);
+    CHECK(t.leases.take_over(t.other, "", 1h, seen));
+    CHECK(t.leases.find()->lease_remaining > 0ms);
+    t.db.run("delete from txinbox_consumed_message");
+  }
+}
+
+TEST_CASE("a row that is no longer under a lease is not changed by its holder") {
+  const Table t;
+  const auto fence = t.run_out().lease_fence;
+  REQUIRE(t.leases.park(t.holder, fence));
+  CHECK(!t.leases.renew(t.holder, fence, 1h));
+  CHECK(!t.leases.release(t.holder, fence));
+  CHECK(!t.leases.complete(t.holder, fence, std::nullopt));
+  CHECK(t.leases.find()->state == "parked");
+}
+
+}  // namespace
+}  // namespace txinbox::test
