@@ -40,6 +40,20 @@ struct Table {
   }
 };
 
+TEST_CASE("a lease has its full length when it is new, taken over and renewed") {
+  const Table t;
+  REQUIRE(t.leases.insert(t.holder, "", 1h));
+  const auto granted = *t.leases.find();
+  CHECK(granted.lease_remaining > 59min);
+  REQUIRE(t.leases.release(t.holder, granted.lease_fence));
+  REQUIRE(t.leases.take_over(t.other, "", 1h, *t.leases.find()));
+  const auto taken = *t.leases.find();
+  CHECK(taken.lease_remaining > 59min);
+  CHECK(taken.lease_fence > granted.lease_fence);
+  REQUIRE(t.leases.renew(t.other, taken.lease_fence, 2h));
+  CHECK(t.leases.find()->lease_remaining > 119min);
+}
+
 TEST_CASE("a lease that was renewed after it was seen to have run out is not taken over") {
   const Table t;
   const auto seen = t.run_out();
@@ -68,7 +82,7 @@ TEST_CASE("a lease without an end or a fence, as a clock that cannot be read lea
     const auto seen = *t.leases.find();
     CHECK(seen.lease_remaining == 0ms);
     CHECK(t.leases.take_over(t.other, "", 1h, seen));
-    CHECK(t.leases.find()->lease_remaining > 0ms);
+    CHECK(t.leases.find()->lease_remaining > 59min);
     t.db.run("delete from txinbox_consumed_message");
   }
 }
