@@ -7,13 +7,20 @@
 
 namespace txinbox::torture {
 
-std::optional<std::int64_t> FencedResource::pass(std::int64_t fence, const std::string& condition) const {
+bool FencedResource::introduce() const {
   const std::string backend = sql_.get_backend_name();
   const char* insert = backend == "mysql" ? "insert ignore" : "insert";
   const char* unless_there = backend == "mysql" ? "" : " on conflict do nothing";
-  sql_ << fmt::format("{} into {} (business_key, fence, effects) values (:k, 0, 0){}", insert, resource_table,
-                      unless_there),
-      soci::use(key_);
+  soci::statement statement = (sql_.prepare << fmt::format("{} into {} (business_key, fence, effects) values "
+                                                           "(:k, 0, 0){}",
+                                                           insert, resource_table, unless_there),
+                               soci::use(key_));
+  statement.execute(true);
+  return statement.get_affected_rows() == 1;
+}
+
+std::optional<std::int64_t> FencedResource::pass(std::int64_t fence, const std::string& condition) const {
+  introduce();
   const long long wanted = fence;
   soci::statement update =
       (sql_.prepare << fmt::format("update {} set fence = :f, effects = effects + 1 where business_key = :k",

@@ -25,6 +25,10 @@ class FencedResource {
     return pass(fence, " and (fence < :least or fence >= 0)");
   }
 
+  /// Makes the key known to the resource.
+  /// @return whether it was not.
+  bool introduce() const;
+
   /// The greatest fence that it has seen; 0 if none.
   std::int64_t greatest() const;
 

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds short_pause{2};
 constexpr milliseconds crossing_pause{5};
-constexpr milliseconds longest_wait_for_successor{3'000};
+constexpr milliseconds longest_wait_for_successor{10'000};
 
 }  // namespace
 
@@ -25,7 +25,9 @@ void FencedTransfer::operator()(Lease& lease) {
   if (lease.message().business_key != key.business_key) {
     throw WrongMessage("a handler was given another message than its own");
   }
-  behave(lease, key, lease_conduct_of(setting_.plan.seed(), arrival, key.is_hot));
+  LeaseConduct conduct = lease_conduct_of(setting_.plan.seed(), arrival, key.is_hot);
+  if (!setting_.asks_for_fence) conduct = unfenced_conduct(key, conduct);
+  behave(lease, key, conduct);
   die_if_told(setting_.plan, assignment_, index_);
 }
 
@@ -66,11 +68,20 @@ void FencedTransfer::work(Lease& lease, const KeyPlan& key, LeaseConduct conduct
   if (key.stores) lease.delivery().store(run);
 }
 
-/// What an ignored fence lets happen, made certain.
+/// What an ignored fence lets happen, made certain: of a contested key the first handler is late, and each of its
+/// successors is not.
+LeaseConduct FencedTransfer::unfenced_conduct(const KeyPlan& key, LeaseConduct otherwise) const {
+  if (!is_contested(setting_.plan.seed(), assignment_.arrivals.at(index_).key)) return otherwise;
+  if (key.copies == 1) return LeaseConduct::honest;  // there is no successor
+  const Connection connection = setting_.pool.acquire();
+  const bool is_first = FencedResource(connection.session(), key.business_key).introduce();
+  return is_first ? LeaseConduct::late_effect : LeaseConduct::honest;
+}
+
+/// Waits until it has had its effect.
 void FencedTransfer::let_successor_go_first(const Lease& lease, const KeyPlan& key) {
   constexpr milliseconds pause{20};
   for (milliseconds waited{0}; waited < longest_wait_for_successor; waited += pause) {
-    if (lease.remaining() > milliseconds(0)) return;  // a heartbeat has renewed it: there is none
     const Connection connection = setting_.pool.acquire();
     if (FencedResource(connection.session(), key.business_key).greatest() > lease.fence()) return;
     std::this_thread::sleep_for(pause);

@@ -44,6 +44,7 @@ class FencedTransfer {
 
  private:
   void behave(Lease& lease, const KeyPlan& key, LeaseConduct conduct);
+  LeaseConduct unfenced_conduct(const KeyPlan& key, LeaseConduct otherwise) const;
   void let_successor_go_first(const Lease& lease, const KeyPlan& key);
   void work(Lease& lease, const KeyPlan& key, LeaseConduct conduct);
   [[noreturn]] void fail(const char* when);

@@ -26,10 +26,14 @@ constexpr unsigned patience = 20;
 
 }  // namespace
 
+bool is_contested(std::uint64_t seed, std::uint64_t key) {
+  return Dice(seed, {7, key}).chance(contested_in_ten_thousand);
+}
+
 LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot) {
   if (arrival.tries > patience) return LeaseConduct::honest;
   Dice dice(seed, {6, arrival.key, arrival.copy, arrival.tries});
-  if (Dice(seed, {7, arrival.key}).chance(contested_in_ten_thousand) && dice.chance(late_in_ten_thousand)) {
+  if (is_contested(seed, arrival.key) && dice.chance(late_in_ten_thousand)) {
     return dice.chance(5'000) ? LeaseConduct::late_effect : LeaseConduct::late_completion;
   }
   if (is_hot && dice.chance(crossing_in_ten_thousand)) return LeaseConduct::crosses;

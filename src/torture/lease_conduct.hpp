@@ -19,6 +19,9 @@ enum class LeaseConduct {
   throws_last,         ///< Throws when its work is committed.
 };
 
+/// Whether most handlers of the key are late, each in its own way.
+bool is_contested(std::uint64_t seed, std::uint64_t key);
+
 /// As `conduct_of`.
 LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot);
 

@@ -25,7 +25,7 @@ class LeaseSubject : public Subject {
  public:
   LeaseSubject(Pool& pool, SubjectOptions options, bool asks_for_fence)
       : pool_(pool),
-        consumer_(pool, consumer_name, consumer_options(std::move(options))),
+        consumer_(pool, consumer_name, consumer_options(std::move(options), asks_for_fence)),
         asks_for_fence_(asks_for_fence) {}
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
@@ -65,10 +65,11 @@ class LeaseSubject : public Subject {
   /// Its handler was too slow, on purpose or because the machine was.
   static Answer taken_over() { return {.outcome = Outcome::failed, .action = action_for(std::current_exception())}; }
 
-  static LeaseOptions consumer_options(SubjectOptions options) {
+  /// `may_renew`: false lets each handler that is late be taken over.
+  static LeaseOptions consumer_options(SubjectOptions options, bool may_renew) {
     return {.lease = lease_length,
             .wait = options.waits ? 200ms : 0ms,
-            .heartbeat = options.has_heartbeat ? lease_length / 5 : 0ms,
+            .heartbeat = options.has_heartbeat && may_renew ? lease_length / 5 : 0ms,
             .retry = {.max_attempts = options.max_attempts,
                       .initial_backoff = 5ms,
                       .max_backoff = 500ms,

@@ -171,6 +171,8 @@ void Storm::hand_out(Time now) {
 
 Assignment Storm::next_assignment(Time now) {
   Assignment assignment{.number = ++last_assignment_, .is_batch = dice_.chance(5'000)};
+  // There a handler waits for its successor, which must not stand behind it.
+  if (options_.subject == "fence") assignment.is_batch = false;
   assignment.skips_failures = dice_.chance(5'000);
   // Small ones more often.
   assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);
