@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test on SQLite, MariaDB and PostgreSQL, each server private and started for it.
+# Runs every test on SQLite, MariaDB, PostgreSQL and MySQL, each server private and started for it.
 #
 # Usage: tests/run.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb, postgresql or mysql only; may be repeated
@@ -8,12 +8,14 @@
 #   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
 #                    PgBouncer
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
+#   --quick          only the unit tests, and the conformance tests and those of the command; on SQLite, or on what
+#                    --database names
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
 #   --no-lint        without clang-format and clang-tidy
 #   --long           with what takes long: every fault behind a handler's misbehaviour, storms of ten
-#                    minutes instead of half a minute, more fuzzing
+#                    minutes instead of half a minute, more fuzzing, the sanitizers on every database
 #   --jobs N         build with N processes; as many as there are processors by default
 #   --help
 #
@@ -23,12 +25,13 @@
 # (clang-format) and lints (clang-tidy) besides. What fuzzing has found is tried in every run; --long tries
 # more (tests/fuzz.sh), in a build of its own.
 #
-# If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user who may
-# do everything), the tests run there as well.
+# Debian 12 has no MySQL server: it is fetched from Debian unstable once, and stays in a cache folder
+# (tests/get_mysql.sh). If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user
+# who may do everything), the tests run there instead.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 long= galera= failover= jobs=$(nproc) filter=
+preset=dev lint=1 long= quick= galera= failover= jobs=$(nproc) filter=
 databases=()
 
 # With --long, one a line; each starts what it needs.
@@ -37,6 +40,8 @@ long_steps=(
   "tests/valgrind.sh"
   "tests/soak.sh --minutes 1"
   "tests/run.sh --galera --failover"
+  "tests/run.sh --asan"
+  "tests/run.sh --tsan"
 )
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
@@ -45,8 +50,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --database)
       case ${2:-} in
-        sqlite3 | mariadb | postgresql) ;;
-        mysql) [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ] || wrong "--database mysql needs TXINBOX_TEST_MYSQL_URL" ;;
+        sqlite3 | mariadb | postgresql | mysql) ;;
         *) wrong "unknown database '${2:-}'" ;;
       esac
       databases+=("$2")
@@ -60,6 +64,7 @@ while [ $# -gt 0 ]; do
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
       preset=${1#--} lint=
       ;;
+    --quick) quick=1 lint= ;;
     --no-lint) lint= ;;
     --long) long=1 ;;
     --jobs) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || wrong "--jobs needs a number"; jobs=$2; shift ;;
@@ -70,9 +75,11 @@ while [ $# -gt 0 ]; do
 done
 [ -z "$galera$failover" ] || [ ${#databases[@]} = 0 ] || wrong "--galera or --failover, and --database, are two runs"
 
+[ -z "$galera$failover" ] || [ -z "$quick" ] || wrong "--galera or --failover, and --quick, are two runs"
+
 # Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
 everything= all=
-if [ -z "$filter$galera$failover" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
+if [ -z "$filter$galera$failover$quick" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
 if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
 if [ -n "$long" ]; then
   [ -n "$all" ] || wrong "--long goes with a run of everything"
@@ -95,7 +102,9 @@ build=$root/build/$preset
 mkdir -p "$build"
 [ -w "$build" ] || { echo "tests/run.sh: $build belongs to another user: remove it" >&2; exit 1; }
 cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-cmake --build --preset $preset -j "$jobs"
+targets=()
+if [ -n "$quick" ]; then targets=(--target txinbox_unit_tests txinbox_conformance txinbox_cli_tests); fi
+cmake --build --preset $preset -j "$jobs" "${targets[@]}"
 
 # What ctest is to run, by label; each database's tests have its name.
 labels=()
@@ -103,8 +112,8 @@ servers=()
 if [ -n "$galera$failover" ]; then
   labels+=(${galera:+galera} ${failover:+failover})
 elif [ ${#databases[@]} = 0 ]; then
-  databases=(sqlite3 mariadb postgresql)
-  if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then databases+=(mysql); fi
+  databases=(sqlite3)
+  if [ -z "$quick" ]; then databases+=(mariadb postgresql mysql); fi
   labels+=(unit)
   # A user's builds, and the model of a protocol: neither a database nor a sanitizer changes them.
   if [ -n "$all" ]; then labels+=(package model); fi
@@ -114,7 +123,10 @@ for database in "${databases[@]}"; do
     sqlite3) labels+=(sqlite3) ;;
     mariadb) labels+=(mysql) servers+=(--mariadb) ;;
     postgresql) labels+=(postgresql) servers+=(--postgresql) ;;
-    mysql) labels+=(mysql8) ;;
+    mysql)
+      labels+=(mysql8)
+      if [ -z "${TXINBOX_TEST_MYSQL_URL:-}" ]; then servers+=(--mysql); fi
+      ;;
   esac
 done
 pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
@@ -138,6 +150,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 step "Test: ${labels[*]}"
 # Two at a time: most of a test is waiting for a server.
 run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 2 -L "$pattern")
+if [ -n "$quick" ]; then run+=(-R '^(unit|conformance|cli)(_|$)'); fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
 log=$(mktemp)
@@ -158,6 +171,10 @@ if [ -n "$everything" ]; then
   step "Storm${lint:+, and lint (clang-tidy) meanwhile}"
   run=("$root/tests/storm.sh")
   if [ -n "$long" ]; then run+=(--seconds 600); fi
+  # A server of the user's is not to be killed.
+  if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then
+    for database in sqlite3 mariadb mariadb-no-binlog postgresql; do run+=(--database "$database"); done
+  fi
   # Under a sanitizer less happens in the same time.
   case $preset in asan | tsan) if [ -z "$long" ]; then run+=(--seconds 10 --restarts 2); fi ;; esac
   "${run[@]}" "$build" >"$log" 2>&1 &

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs a command with private MariaDB and PostgreSQL servers, and ends them with it.
+# Runs a command with private MariaDB, PostgreSQL and MySQL servers, and ends them with it.
 #
 # Usage: tests/servers.sh [OPTION]... [--] [COMMAND [ARGUMENT]...]
-#   --mariadb, --postgresql    only this one; without a choice both are started
+#   --mariadb, --postgresql, --mysql  only the ones that are chosen; without a choice MariaDB and PostgreSQL.
+#                              MySQL is fetched first where it is not there yet (get_mysql.sh)
 #   --cpus LIST                pins the servers to these CPUs, as taskset takes them
 #   --preload LIBRARY          loads it into the servers (LD_PRELOAD)
 #   --mariadb-option OPTION    an option more for mariadbd; may be repeated
@@ -14,20 +15,23 @@
 # The command finds in its environment:
 #   TXINBOX_TEST_MARIADB_URL     mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
 #   TXINBOX_TEST_POSTGRESQL_URL  postgresql://txinbox:PASSWORD@127.0.0.1:PORT/postgres
+#   TXINBOX_TEST_MYSQL_URL       mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
 # The users may do everything, create users and databases included. With --restartable:
-#   TXINBOX_TEST_MARIADB_RESTART, TXINBOX_TEST_POSTGRESQL_RESTART   the scripts
+#   TXINBOX_TEST_MARIADB_RESTART, TXINBOX_TEST_POSTGRESQL_RESTART, TXINBOX_TEST_MYSQL_RESTART   the scripts
 #
 # The data lives in a temporary folder. The servers listen on the loopback, with a password that is
 # new each time, and are as durable as in production: a test of a commit must meet a real one.
 set -euo pipefail
 
-mariadb= postgresql=
+root=$(cd "$(dirname "$0")/.." && pwd)
+mariadb= postgresql= mysql=
 cpus= preload= restartable=
 mariadb_options=() postgresql_options=()
 while [ $# -gt 0 ]; do
   case $1 in
     --mariadb) mariadb=1 ;;
     --postgresql) postgresql=1 ;;
+    --mysql) mysql=1 ;;
     --restartable) restartable=1 ;;
     --cpus | --preload | --mariadb-option | --postgresql-option)
       [ $# -gt 1 ] || { echo "servers.sh: $1 needs a value" >&2; exit 2; }
@@ -46,11 +50,12 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-if [ -z "$mariadb$postgresql" ]; then mariadb=1 postgresql=1; fi
+if [ -z "$mariadb$postgresql$mysql" ]; then mariadb=1 postgresql=1; fi
+if [ -n "$mysql" ]; then mysqld=$("$root/tests/get_mysql.sh"); fi
 
-. "$(dirname "$0")/private_server.sh"
+. "$root/tests/private_server.sh"
 prepare servers
-mariadb_pid= postgresql_pid=
+mariadb_pid= postgresql_pid= mysql_pid=
 
 # How a server is started; its installation is not.
 start=("${as_user[@]}")
@@ -79,11 +84,13 @@ stop() {
   status=$?
   trap - EXIT
   : >"$folder/ending"  # so that nothing is started again
-  # PostgreSQL's INT is a fast shutdown; MariaDB's TERM a clean one.
+  # PostgreSQL's INT is a fast shutdown; MariaDB's and MySQL's TERM a clean one.
   if [ -n "$postgresql_pid" ]; then tell INT postgresql "$postgresql_pid"; fi
   if [ -n "$mariadb_pid" ]; then tell TERM mariadb "$mariadb_pid"; fi
+  if [ -n "$mysql_pid" ]; then tell TERM mysql "$mysql_pid"; fi
   if [ -n "$postgresql_pid" ]; then wait_for INT postgresql "$postgresql_pid"; fi
   if [ -n "$mariadb_pid" ]; then wait_for TERM mariadb "$mariadb_pid"; fi
+  if [ -n "$mysql_pid" ]; then wait_for TERM mysql "$mysql_pid"; fi
   rm -rf "$folder"
   exit "$status"
 }
@@ -169,6 +176,35 @@ start_mariadb() {
   say "MariaDB on port $port"
 }
 
+start_mysql() {
+  local port data=$folder/mysql init=$folder/mysql.sql
+  # Its own files are not where it was built for.
+  local places=(--no-defaults --datadir="$data" --basedir="${mysqld%/*}/root/usr" --secure-file-priv=NULL
+    --lc-messages-dir="${mysqld%/*}/root/usr/share/mysql" --plugin-dir="${mysqld%/*}/root/usr/lib/mysql/plugin"
+    --character-sets-dir="${mysqld%/*}/root/usr/share/mysql/charsets" --tmpdir="$folder/mysql-tmp")
+  port=$(free_ports 1)
+  printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
+    "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
+  "${as_user[@]}" mkdir "$data" "$folder/mysql-tmp"
+  if ! "${as_user[@]}" "$mysqld" "${places[@]}" --initialize-insecure >"$folder/mysql-install.log" 2>&1; then
+    cat "$folder/mysql-install.log" >&2
+    return 1
+  fi
+  # As durable as MariaDB.
+  run mysql "${start[@]}" "$mysqld" "${places[@]}" --socket="$folder/mysql.sock" --port="$port" --mysqlx=OFF \
+    --pid-file="$folder/mysql.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
+    --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --sync-binlog=1 --server-id=1 --max-connections=300 \
+    >"$folder/mysql.log" 2>&1 &
+  mysql_pid=$!
+  wait_until_ready MySQL "$mysql_pid" "$folder/mysql.log" listens "$port"
+  export TXINBOX_TEST_MYSQL_URL="mysql://txinbox:$password@127.0.0.1:$port/mysql"
+  if [ -n "$restartable" ]; then
+    TXINBOX_TEST_MYSQL_RESTART=$(restart_script mysql listens "$port")
+    export TXINBOX_TEST_MYSQL_RESTART
+  fi
+  say "MySQL on port $port"
+}
+
 postgresql_program() {
   if command -v "$1" >/dev/null; then
     command -v "$1"
@@ -208,6 +244,7 @@ start_postgresql() {
 cd /
 if [ -n "$mariadb" ]; then start_mariadb; fi
 if [ -n "$postgresql" ]; then start_postgresql; fi
+if [ -n "$mysql" ]; then start_mysql; fi
 cd - >/dev/null
 
 if [ $# -gt 0 ]; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs txinbox-torture on SQLite, MariaDB with and without its binary log, and PostgreSQL, all at the same
+# Runs txinbox-torture on SQLite, MariaDB with and without its binary log, PostgreSQL and MySQL, all at the same
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
 #   --seconds N    how long each storm lasts; 30 by default; and half as long with leases
 #   --restarts N   how often each server is killed at least, also beyond that time; 5 by default, and 3 with leases
-#   --database NAME  sqlite3, mariadb, mariadb-no-binlog or postgresql only; may be repeated
+#   --database NAME  sqlite3, mariadb, mariadb-no-binlog, postgresql or mysql only; may be repeated
 #
 # Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
 # consumer that is broken on purpose must be found out on it. Without the binary log, late_log.sh follows.
@@ -26,7 +26,7 @@ while [ $# -gt 1 ]; do
 done
 [ $# = 1 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }
 build=$(cd "$1" && pwd)
-[ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb mariadb-no-binlog postgresql)
+[ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb mariadb-no-binlog postgresql mysql)
 txinbox=$build/src/cli/txinbox torture=$build/src/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
@@ -93,6 +93,15 @@ case $on_server in
     if [ "$on_server" = mariadb-no-binlog ]; then "$root/tests/late_log.sh" "$build"; fi
     exit
     ;;
+  mysql)
+    export TXINBOX_DB=$TXINBOX_TEST_MYSQL_URL
+    storm "$TXINBOX_TEST_MYSQL_RESTART"
+    nothing_left "prepared transactions" ask_mariadb "xa recover"
+    nothing_left "open transactions" ask_mariadb "select * from information_schema.innodb_trx"
+    nothing_left "locks" ask_mariadb "select * from performance_schema.data_locks"
+    find_out_broken
+    exit
+    ;;
   postgresql)
     export TXINBOX_DB=$TXINBOX_TEST_POSTGRESQL_URL
     storm "$TXINBOX_TEST_POSTGRESQL_RESTART"
@@ -120,6 +129,7 @@ run() {
       find_out_broken
       ;;
     mariadb) "$root/tests/servers.sh" --mariadb --restartable -- "${again[@]}" ;;
+    mysql) "$root/tests/servers.sh" --mysql --restartable -- "${again[@]}" ;;
     mariadb-no-binlog)
       mkdir -m 755 "$folder/hold"
       TXINBOX_HOLD_LOG=$folder/hold/log "$root/tests/servers.sh" --mariadb --restartable \

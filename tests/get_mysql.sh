@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Gets a MySQL server, which Debian 12 does not have, from Debian unstable. Prints the name of a program that is it.
+#
+# Usage: tests/get_mysql.sh
+#
+# Nothing is installed, and no root is needed: apt fetches the server and its libraries from the machine's own Debian
+# mirror, and they are unpacked into a folder of the cache, $XDG_CACHE_HOME or ~/.cache; root's is /var/cache, since
+# the servers' user must be able to read it. Later runs find it there; one that is broken is fetched again.
+set -euo pipefail
+
+package=mysql-server-core
+if [ "$(id -u)" = 0 ]; then cache=/var/cache; else cache=${XDG_CACHE_HOME:-$HOME/.cache}; fi
+cache=$cache/txinbox
+folder=$cache/mysql
+server=$folder/mysqld
+
+works() { "$server" --no-defaults --version >/dev/null 2>&1; }
+
+fail() {
+  printf 'get_mysql.sh: %s; it says:\n' "$1" >&2
+  tail -n 20 "$new/log" >&2
+  printf 'get_mysql.sh: to test on a MySQL server of your own, set TXINBOX_TEST_MYSQL_URL\n' >&2
+  exit 1
+}
+
+# The machine's mirror, as apt has it.
+mirror() {
+  local codename
+  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  # Where no list was fetched yet, the origin is not known, and is printed as it is asked.
+  # shellcheck disable=SC2016  # apt's
+  apt-get indextargets --format '$(RELEASE) $(ORIGIN) $(REPO_URI)' 'Created-By: Packages' 'Component: main' |
+    awk -v name="$codename" '($1 == name || $1 ~ /^(old)*stable$/) && ($2 == "Debian" || $2 !~ /^[A-Z]/) { print $3; exit }'
+}
+
+# The machine's configuration of apt (its proxies, say), but what it does after an update.
+settings() {
+  apt-config dump | sed -E '/^(APT::Update|DPkg)::(Pre|Post)-/d'
+  cat <<END
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "$new/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "$new/state";
+Dir::State::status "$new/state/status";
+Dir::Cache "$new/cache";
+Dir::Cache::archives "archives";
+Acquire::Check-Valid-Until "false";  // a mirror may be an old one
+APT::Sandbox::User "root";           // whoever runs this
+END
+}
+
+fetch() {
+  local uri
+  mkdir -p "$new"/{state/lists/partial,cache/archives/partial,root}
+  : >"$new/state/status"
+  uri=$(mirror 2>"$new/log")
+  [ -n "$uri" ] || { echo "no source of Debian 12 in apt's configuration" >>"$new/log"; fail "no mirror"; }
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri sid main" >"$new/sources.list"
+  settings >"$new/apt.conf"
+  export APT_CONFIG=$new/apt.conf
+  # An update that reached nothing ends with status 0 otherwise.
+  apt-get -q -o APT::Update::Error-Mode=any update >"$new/log" 2>&1 || fail "Debian unstable cannot be reached at $uri"
+  apt-get -q -y --no-install-recommends --download-only install $package >"$new/log" 2>&1 ||
+    fail "$package cannot be fetched from Debian unstable at $uri"
+}
+
+unpack() {
+  local deb
+  for deb in "$new"/cache/archives/*.deb; do
+    case ${deb##*/} in perl* | libperl*) continue ;; esac  # for scripts beside the server
+    dpkg-deb --fsys-tarfile "$deb" 2>>"$new/log" | tar -x -C "$new/root" 2>>"$new/log" || fail "$deb cannot be unpacked"
+  done
+  # With the libraries, and their loader, that it was built for.
+  cat >"$new/mysqld" <<'END'
+#!/bin/sh
+root=${0%/*}/root
+for loader in "$root"/usr/lib/*/ld-linux*.so.*; do :; done
+exec "$loader" --library-path "${loader%/*}" "$root/usr/sbin/mysqld" "$@"
+END
+  chmod 755 "$new/mysqld"
+  rm -r "$new/cache" "$new/state" "$new/root/usr/share/doc"
+}
+
+mkdir -p "$cache"
+exec 9>"$cache/mysql.lock"
+flock 9
+if ! works; then
+  new=$(mktemp -d "$cache/mysql-XXXXXX")
+  trap 'rm -rf "$new"' EXIT
+  chmod 755 "$new"
+  echo "Fetching MySQL from Debian unstable" >&2
+  fetch
+  unpack
+  rm -rf "$folder"
+  mv "$new" "$folder"
+  if ! works; then
+    "$server" --no-defaults --version >"$folder/log" 2>&1 || true
+    new=$folder
+    fail "the server does not start"
+  fi
+fi
+echo "$server"
