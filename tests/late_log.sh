@@ -27,10 +27,10 @@ write_pages() {
   ask "set global innodb_max_dirty_pages_pct = 90"
 }
 
-# is_seen CONDITION: whether the key's row is, within three seconds.
+# is_seen CONDITION: whether the key's row is, within ten seconds.
 is_seen() {
   local i found
-  for ((i = 0; i < 30; i++)); do
+  for ((i = 0; i < 100; i++)); do
     found=$(rows "$1") || return 1
     if [ "$found" = 1 ]; then return; fi
     sleep 0.1

@@ -36,12 +36,13 @@ TEST_CASE("renewing extends the lease to its full length, for its holder and in 
 
 TEST_CASE("a heartbeat keeps the lease of a handler that takes longer, and stops with it") {
   Leases t;
-  LeaseConsumer consumer(t.pool, "svc", {.lease = 600ms, .heartbeat = 100ms});
+  constexpr auto length = 5s;  // so much longer than a heartbeat that none comes too late, however slow the machine is
+  LeaseConsumer consumer(t.pool, "svc", {.lease = length, .heartbeat = 100ms});
   CHECK(consumer
             .consume(order,
                      [&](Lease& lease) {
                        const auto fence = lease.fence();
-                       std::this_thread::sleep_for(1500ms);
+                       std::this_thread::sleep_for(length + 500ms);
                        CHECK(lease.fence() == fence);
                        CHECK(LeaseConsumer(t.pool, "svc").consume(order, must_not_run).outcome == in_progress);
                        CHECK(!lease.stop_token().stop_requested());

@@ -13,6 +13,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/guard_cases.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
@@ -173,18 +174,30 @@ TEST_CASE("many workers that find one lease run out: one takes over") {
 TEST_CASE("a takeover that had to wait for the row gets its full lease") {
   Leases t;
   if (on_sqlite3()) return;  // readers see the old row, and the writer's lock is the whole file's
-  LeaseConsumer consumer(t.pool, "svc", {.lease = 3s});
+  LeaseConsumer consumer(t.pool, "svc", {.lease = 60s});
+  const std::string a_minute_from_now = on_mysql() ? "select cast(utc_timestamp(6) + interval 1 minute as char)"
+                                                   : "select cast(clock_timestamp() + interval '1 minute' as text)";
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [&](Lease&) {
             let_run_out(t.db);
             const auto sql = t.db.session();
             sql->begin();
             *sql << "update txinbox_consumed_message set attempts = 7";
+            std::string row_was_free;
             std::thread waiting([&] {
-              CHECK(consumer.consume(order, [](Lease& lease) { CHECK(lease.remaining() > 1500ms); }).outcome ==
-                    consumed);
+              CHECK(consumer
+                        .consume(order,
+                                 [&](Lease&) {
+                                   CHECK(
+                                       t.db.number(
+                                           "select count(*) from txinbox_consumed_message where lease_expires_at >= '" +
+                                           row_was_free + "'") == 1);
+                                 })
+                        .outcome == consumed);
             });
-            std::this_thread::sleep_for(2s);
+            wait_until_one_waits_for_lock(t.db);
+            std::this_thread::sleep_for(200ms);
+            row_was_free = t.db.text(a_minute_from_now);
             sql->commit();
             waiting.join();
           });

@@ -265,11 +265,11 @@ TEST_CASE("a statement that runs too long is ended, and that is transient") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   if (on_mysql() && !db.is_mariadb()) return;  // MySQL ends only a SELECT that reads
-  Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = milliseconds(100)});
+  Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
   const Result result = consumer.consume(order, [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
-    if (d.attempt() == 1) sql << (on_mysql() ? "do sleep(5)" : "select pg_sleep(5)");
+    if (d.attempt() == 1) sql << (on_mysql() ? "do sleep(60)" : "select pg_sleep(60)");
   });
   CHECK(result.outcome == Outcome::consumed);
   CHECK(db.effects() == 1);
@@ -278,7 +278,7 @@ TEST_CASE("a statement that runs too long is ended, and that is transient") {
 TEST_CASE("a consumer that falls silent inside its handler frees its key") {
   if (on_sqlite3()) return;
   EffectDatabase db;
-  Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = milliseconds(500)});
+  Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});
   TxConsumer sleeper(silent, "svc", {.retry = {.max_attempts = 1}});
   Pool pool = db.pool(1);
   TxConsumer other(pool, "svc");

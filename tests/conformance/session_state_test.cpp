@@ -45,7 +45,7 @@ TEST_CASE("after a deadlock of the caller's own, a session is not taken for insi
   *other << "update ballast set n = n + 1";
   *other << "update pair set n = n + 1 where id = 2";
   std::thread crossing([&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
-  std::this_thread::sleep_for(milliseconds(200));
+  wait_until_one_waits_for_lock(db);
   CHECK(thrown_by([&] { *sql << "update pair set n = n + 1 where id = 2"; }) == "transient");
   crossing.join();
   other->rollback();

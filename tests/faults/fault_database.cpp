@@ -80,7 +80,7 @@ void FaultDatabase::check_nothing_open() const {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   long long left = 1;
-  for (int tries = 0; tries < 50 && left != 0; ++tries) {
+  for (int tries = 0; tries < 400 && left != 0; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(150));
     left = number(open);
   }

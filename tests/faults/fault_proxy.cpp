@@ -57,7 +57,10 @@ void FaultProxy::arm(FaultPoint point, Fault fault, std::function<bool()> at_fau
 }
 
 bool FaultProxy::reached() const {
-  for (int waited = 0; waited < 500 && !reached_; ++waited) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  constexpr int patience = 30'000;
+  for (int waited = 0; waited < patience && !reached_; ++waited) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
   return reached_;
 }
 

@@ -55,6 +55,9 @@ class FaultProxy {
   /// Whether the armed fault has happened, or soon does: what needs no answer may still be on its way.
   bool reached() const;
 
+  /// Whether it has happened by now.
+  bool reached_by_now() const { return reached_; }
+
   /// The packets that have passed since `count`, in their order, when the exchange has become quiet.
   std::vector<Passed> passed() const;
 

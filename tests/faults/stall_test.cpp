@@ -1,6 +1,7 @@
 // The connection falls silent before each packet of a delivery: nothing passes, in neither direction, and
 // nothing tells the client or the server. Meanwhile the broker delivers again, to another replica.
 
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -43,7 +44,8 @@ class Stall {
     std::vector<Action> actions;
     std::thread delivering([&] { actions = service_.deliver(broker_.messages(), write_two_rows); });
     CHECK(proxy_.reached());
-    Service replica(subject_, db_.url());
+    // Its own lease lasts until the case is over, however slow the machine is.
+    Service replica(subject_, db_.url(), {.lease = std::chrono::minutes(5)});
     broker_.deliver(replica, write_two_rows);
     const auto end_stall = [&] {
       proxy_.end_stall();

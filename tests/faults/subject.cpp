@@ -23,8 +23,11 @@ void shorten_waits(soci::session& sql, Waits waits) {
   const std::string lock = std::to_string(waits.lock.count());
   const std::string statement = std::to_string(waits.statement.count());
   if (on_mysql()) {
+    std::string version;
+    sql << "select version()", soci::into(version);
+    const bool mariadb = version.find("MariaDB") != std::string::npos;
     sql << "set innodb_lock_wait_timeout = " + lock + ", lock_wait_timeout = " + lock +
-               ", max_statement_time = " + statement;
+               (mariadb ? ", max_statement_time = " + statement : ", max_execution_time = " + statement + "000");
   }
   if (on_postgresql()) {
     sql << "set lock_timeout = '" + lock + "s'";
@@ -38,10 +41,8 @@ TxConsumerOptions consumer_options() {
   return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
 }
 
-/// The lease is short where a redelivery waits for its end. On SQLite the broker lets it end.
-LeaseOptions lease_options() {
-  using std::chrono::milliseconds;
-  return {.lease = on_sqlite3() ? milliseconds(60'000) : milliseconds(300), .retry = consumer_options().retry};
+LeaseOptions lease_options(Waits waits) {
+  return {.lease = on_sqlite3() ? std::chrono::minutes(1) : waits.lease, .retry = consumer_options().retry};
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ std::vector<Message> messages_for(const Subject& subject, int number) {
 Service::Service(const Subject& subject, const std::string& url, Waits waits) : batch_(subject.batch) {
   if (subject.leased) {
     pool_.emplace(open_pool(url, pool_options(waits)));
-    lease_consumer_.emplace(*pool_, consumer_name, lease_options());
+    lease_consumer_.emplace(*pool_, consumer_name, lease_options(waits));
   } else if (subject.pooled) {
     pool_.emplace(open_pool(url, pool_options(waits)));
     consumer_.emplace(*pool_, consumer_name, consumer_options());
@@ -112,12 +113,19 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
   }
 }
 
+/// Again while it cannot: on a slow machine, of many that do so at once one may wait for longer than a time-out.
 void Service::warm_up() {
   const Message message{.business_key = "warm-up"};
-  if (lease_consumer_) {
-    (void)lease_consumer_->consume(message, [](Lease&) {});
-  } else {
-    (void)consumer_->consume(message, [](soci::session&, Delivery&) {});
+  const auto consume = [&] {
+    if (lease_consumer_) return lease_consumer_->consume(message, [](Lease&) {});
+    return consumer_->consume(message, [](soci::session&, Delivery&) {});
+  };
+  for (int tries = 0;; ++tries) {
+    try {
+      if (consume().outcome != Outcome::in_progress) return;
+    } catch (...) {
+      if (tries == 20 || !is_transient(std::current_exception())) throw;
+    }
   }
 }
 

@@ -36,10 +36,12 @@ std::span<const Subject> transaction_subjects();
 /// The messages that `subject` consumes in one case. Their keys are no other case's.
 std::vector<Message> messages_for(const Subject& subject, int number);
 
-/// How long a service's statements wait and run. Short, so that a fault shows soon.
+/// How long a service's statements wait and run. Short, so that a fault shows soon. So is its lease, whose end a
+/// redelivery waits for; on SQLite the broker lets it end.
 struct Waits {
   std::chrono::seconds lock{1};
   std::chrono::seconds statement{1};
+  std::chrono::milliseconds lease{300};
 };
 
 /// What a service holds: its connection to the database, and its consumer. One that owns its session

@@ -19,7 +19,7 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in eve
 namespace txinbox::test {
 namespace {
 
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::minutes patience{5};
 
 void make_pipe(int (&ends)[2]) {
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
@@ -141,6 +141,11 @@ bool Command::printed(const std::string& text) {
   return changed_.wait_for(lock, patience, [&] {
     return ended_.out.find(text) != std::string::npos || ended_.err.find(text) != std::string::npos;
   });
+}
+
+bool Command::has_ended() const {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid != 0;
 }
 
 Ended Command::wait() {

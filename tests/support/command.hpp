@@ -48,6 +48,9 @@ class Command {
   /// Whether `text` appeared on standard output or error within some seconds.
   bool printed(const std::string& text);
 
+  /// Whether it has ended.
+  bool has_ended() const;
+
   /// Closes its input and waits for its end; kills what does not end.
   Ended wait();
 

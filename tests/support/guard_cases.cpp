@@ -52,7 +52,7 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
   }
   *other << "update pair set n = n + 1 where id = 2";
   std::thread crossing([&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  wait_until_one_waits_for_lock(db);
   bool deadlocked = false;
   try {
     sql << "update pair set n = n + 1 where id = 2";
@@ -94,6 +94,17 @@ long long connection_id(soci::session& sql) {
   if (on_mysql()) sql << "select connection_id()", soci::into(id);
   if (on_postgresql()) sql << "select pg_backend_pid()", soci::into(id);
   return id;
+}
+
+void wait_until_one_waits_for_lock(const TestDatabase& db) {
+  const std::string waiting =
+      on_mysql() ? "select count(*) from information_schema.innodb_trx t join information_schema.processlist p on "
+                   "p.id = t.trx_mysql_thread_id where p.db = database() and t.trx_state = 'LOCK WAIT'"
+                 : "select count(*) from pg_locks w where not w.granted and exists (select 1 from pg_locks h join "
+                   "pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace "
+                   "where h.pid = w.pid and n.nspname = current_schema())";
+  // InnoDB answers from a cache as long as it is asked more often than every 100 ms.
+  while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
 }
 
 void kill_connection(long long id, const TestDatabase& db) {

@@ -51,6 +51,9 @@ void quietly(F&& f) {
 /// What the server calls a session's connection.
 long long connection_id(soci::session&);
 
+/// Waits until a session of the test's own database waits for a lock that another one holds.
+void wait_until_one_waits_for_lock(const TestDatabase&);
+
 /// Ends the server's side of a session, from another one.
 void kill_connection(long long id, const TestDatabase&);
 inline void kill_connection(soci::session& sql, const TestDatabase& db) { kill_connection(connection_id(sql), db); }
