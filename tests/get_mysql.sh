@@ -14,12 +14,13 @@ cache=$cache/txinbox
 folder=$cache/mysql
 server=$folder/mysqld
 
-works() { "$server" --no-defaults --version >/dev/null 2>&1; }
+works() { [ -n "$("$server" --no-defaults --version 2>/dev/null)" ]; } 2>/dev/null
 
 fail() {
   printf 'get_mysql.sh: %s; it says:\n' "$1" >&2
   tail -n 20 "$new/log" >&2
-  printf 'get_mysql.sh: to test on a MySQL server of your own, set TXINBOX_TEST_MYSQL_URL\n' >&2
+  echo "get_mysql.sh: to test on a MySQL server of your own, set TXINBOX_TEST_MYSQL_URL; to test without one, name the" \
+    "other databases (tests/run.sh --database ...)" >&2
   exit 1
 }
 
