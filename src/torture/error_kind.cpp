@@ -23,7 +23,8 @@ bool is_one_of(const std::array<std::string_view, N>& codes, std::string_view co
 
 void count(const std::exception_ptr& error, Counters& met) {
   constexpr std::array<std::string_view, 2> deadlocks{"1213", "40P01"};
-  constexpr std::array<std::string_view, 9> lock_timeouts{"1205", "1689", "3572", "55P03", "5", "6", "261", "262", "517"};
+  constexpr std::array<std::string_view, 9> lock_timeouts{"1205", "1689", "3572", "55P03", "5",
+                                                          "6",    "261",  "262",  "517"};
   // Transient too: statements that were ended, serialization failures, a server that only reads.
   constexpr std::array<std::string_view, 11> others{"1317", "1969", "3024",  "57014", "1020", "1615",
                                                     "1290", "1836", "25006", "40001", "26000"};
