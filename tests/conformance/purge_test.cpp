@@ -166,6 +166,18 @@ TEST_CASE("what was kept, what went and when is recorded for the consumer") {
   CHECK(of("retention", "a") == 3 * 3600);
 }
 
+TEST_CASE("what went before a purge failed is recorded") {
+  const OldRows db;
+  db.add("svc", 3, 25h);
+  const auto observer = [&](const Event& event) {
+    CHECK(event.type == EventType::purged);  // and none that says that it runs again
+    db.run("alter table txinbox_consumed_message rename to taken_away");
+  };
+  CHECK_THROWS_AS(purge_of(db, 1h, {.batch_size = 1, .observer = observer}), soci::soci_error);
+  CHECK(db.number("select purged from txinbox_consumer") == 1);
+  CHECK(db.number("select count(*) from taken_away") == 2);
+}
+
 TEST_CASE("a retention that makes no sense is refused, and the text names the mend") {
   const OldRows db;
   db.add("svc", 1, 25h);
