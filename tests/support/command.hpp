@@ -45,7 +45,7 @@ class Command {
 
   void signal(int number) const;
 
-  /// Whether `text` appeared on standard output or error within some seconds.
+  /// Whether `text` appeared on standard output or error within some minutes.
   bool printed(const std::string& text);
 
   /// Whether it has ended.
