@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "cluster/load.hpp"
+#include "support/long_run.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -37,7 +38,10 @@ void run_with(const std::string& setting, int keys = 300) {
   }
 }
 
-TEST_CASE("every key takes effect once with streaming replication, a fragment for each statement") {
+// MariaDB 10.11's nodes can hang for good there: one that aborts a transaction's fragments waits for the session, and
+// the session for the row.
+TEST_CASE("every key takes effect once with streaming replication, a fragment for each statement" *
+          doctest::skip(!long_run())) {
   run_with("set wsrep_trx_fragment_unit = 'statements', wsrep_trx_fragment_size = 1", 100);
 }
 
