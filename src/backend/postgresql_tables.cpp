@@ -190,13 +190,14 @@ std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) 
   const auto rows =
       query(sql,
             fmt::format("SELECT g.tgenabled, g.tgdeferrable AND g.tginitdeferred AND g.tgtype = 21 AND "
-                        "p.proname = 'txinbox_refuse_commit' FROM pg_catalog.pg_trigger g "
+                        "p.proname = 'txinbox_refuse_commit', pg_catalog.current_setting('session_replication_role') "
+                        "FROM pg_catalog.pg_trigger g "
                         "JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid "
                         "JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid "
                         "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
                         "WHERE n.nspname = {} AND t.relname = '{}' AND g.tgname = '{}'",
                         quote_literal(postgresql_native(sql), schema), consumed_message_table, guard_trigger),
-            2);
+            3);
   constexpr auto consequence = "so that a message's SQL could commit its claim without the rest";
   if (rows.empty()) {
     return {
@@ -212,6 +213,12 @@ std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) 
   if (rows[0][0] != "O" && rows[0][0] != "A") {
     return {mismatch(name, fmt::format("the trigger on {} is disabled, {}", consumed_message_table, consequence),
                      fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", consumed_message_table, name))};
+  }
+  if (rows[0][2] == "replica") {
+    return {{ErrorCode::unsafe_connection,
+             {Severity::error, "session_replication_role",
+              fmt::format("it is replica: the trigger {} does not run, {}", name, consequence),
+              "SET session_replication_role = origin"}}};
   }
   return {};
 }
