@@ -24,6 +24,7 @@ void partition(const TestDatabase& db, const std::string& table) {
     db.run("create table partition_" + remainder + " partition of " + table +
            " for values with (modulus 2, remainder " + remainder + ")");
   }
+  migrate(*db.session());  // the trigger anew
 }
 
 /// Makes the rows of `partition_0` old. They are inserted anew, so that their places are again those of the

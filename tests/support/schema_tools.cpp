@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/schema.hpp>
 
+#include "backend/postgresql_native.hpp"
 #include "backend/script.hpp"
 
 namespace txinbox::test {
@@ -71,6 +72,11 @@ std::string with_column(std::string migration, std::string_view name, std::strin
 }
 
 void run_statements(const TestDatabase& db, const std::string& script) {
+  if (on_postgresql()) {
+    const auto sql = db.session();
+    backend::exec(backend::postgresql_native(*sql), script);
+    return;
+  }
   for (const std::string& statement : backend::statements_of(script)) db.run(statement);
 }
 
