@@ -44,8 +44,7 @@ TEST_CASE("the service needs no more than its table says" * doctest::skip(databa
   // A claim that a handler has committed is looked for by an update.
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, [](soci::session& sql, Delivery&) { sql.commit(); }),
                   Error);
-  CHECK(consumer.consume({.business_key = "2"}, nothing).outcome ==
-        (on_mysql() ? Outcome::parked : Outcome::consumed));
+  CHECK(consumer.consume({.business_key = "2"}, nothing).outcome == (on_mysql() ? Outcome::parked : Outcome::consumed));
 
   CHECK_THROWS_AS(forget(pool.acquire(), "svc", "1"), soci::soci_error);
   user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");

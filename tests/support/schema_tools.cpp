@@ -31,8 +31,7 @@ std::optional<Refusal> refusal_of(const F& call) {
 }  // namespace
 
 std::string migrations_folder() {
-  return (std::filesystem::path(TXINBOX_SOURCE_DIR) / "migrations" / database())
-      .string();
+  return (std::filesystem::path(TXINBOX_SOURCE_DIR) / "migrations" / database()).string();
 }
 
 std::vector<std::string> migration_files() {
