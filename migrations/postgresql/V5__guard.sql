@@ -25,7 +25,7 @@ DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_catalog.pg_trigger
                  WHERE tgrelid = 'txinbox_consumed_message'::pg_catalog.regclass AND tgname = 'txinbox_guard') THEN
-    CREATE CONSTRAINT TRIGGER txinbox_guard AFTER INSERT OR UPDATE OF attempt_token ON txinbox_consumed_message
+    CREATE CONSTRAINT TRIGGER txinbox_guard AFTER INSERT OR UPDATE ON txinbox_consumed_message
       DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
       WHEN (pg_catalog.current_setting('txinbox.claim_token', true) <> '')
       EXECUTE FUNCTION txinbox_refuse_commit();
