@@ -40,7 +40,7 @@ struct Table {
   }
 };
 
-TEST_CASE("a lease has its full length when it is new, taken over and renewed") {
+TEST_CASE("a lease has its full length when it is new, taken over and renewed, and none when it is completed") {
   const Table t;
   REQUIRE(t.leases.insert(t.holder, "", 1h));
   const auto granted = *t.leases.find();
@@ -52,6 +52,9 @@ TEST_CASE("a lease has its full length when it is new, taken over and renewed") 
   CHECK(taken.lease_fence > granted.lease_fence);
   REQUIRE(t.leases.renew(t.other, taken.lease_fence, 2h));
   CHECK(t.leases.find()->lease_remaining > 119min);
+  REQUIRE(t.leases.complete(t.other, taken.lease_fence, std::nullopt));
+  CHECK(!t.leases.find()->lease_remaining);
+  CHECK(t.db.number("select count(*) from txinbox_consumed_message where lease_owner is not null") == 0);
 }
 
 TEST_CASE("a lease that was renewed after it was seen to have run out is not taken over") {
