@@ -62,6 +62,15 @@ TEST_CASE("a connection that could not be opened is tried again, and takes no pl
   CHECK_NOTHROW((void)pool.acquire());
 }
 
+TEST_CASE("a connection that the server closed while it was idle is not lent" * doctest::skip(on_sqlite3())) {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const long long before = connection_id(pool.acquire().session());
+  kill_connection(before, db);
+  const Connection next = pool.acquire();
+  CHECK(connection_id(next.session()) != before);
+}
+
 TEST_CASE("a connection that is given back frees the one who waits") {
   EffectDatabase db;
   Pool pool = db.pool(1);
