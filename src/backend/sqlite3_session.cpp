@@ -1,5 +1,6 @@
 #include "backend/sqlite3_session.hpp"
 
+#include <optional>
 #include <thread>
 
 #include "backend/sqlite3_dialect.hpp"
@@ -12,15 +13,14 @@ bool has_file(::sqlite3* connection) noexcept {
   return file != nullptr && *file != '\0';
 }
 
-/// 0 where it cannot be told.
-int value_of(::sqlite3* connection, const std::string& pragma) noexcept {
-  int value = 0;
+/// None where it cannot be told.
+std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) noexcept {
+  std::optional<int> value;
   const auto note = [](void* to, int, char** columns, char**) {
-    if (columns[0] != nullptr) *static_cast<int*>(to) = static_cast<int>(number_in(columns[0]));
+    if (columns[0] != nullptr) *static_cast<std::optional<int>*>(to) = static_cast<int>(number_in(columns[0]));
     return 0;
   };
-  sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr);
-  return value;
+  return sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr) == SQLITE_OK ? value : std::nullopt;
 }
 
 /// Whether the connection has a temporary trigger on a table of ours, or cannot say.
@@ -119,11 +119,16 @@ void Sqlite3Session::remember_settings() {
   int enabled = 0;
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &enabled);
   foreign_keys_ = enabled != 0;
-  reads_committed_ = value_of(configured_, "PRAGMA read_uncommitted") == 0;
-  lock_timeout_ = std::chrono::milliseconds(value_of(configured_, "PRAGMA busy_timeout"));
+  const auto value = [&](const char* pragma) {
+    const auto found = value_of(configured_, pragma);
+    if (!found) throw_sqlite3_error(configured_, sqlite3_extended_errcode(configured_), "a setting cannot be read");
+    return *found;
+  };
+  reads_committed_ = value("PRAGMA read_uncommitted") == 0;
+  lock_timeout_ = std::chrono::milliseconds(value("PRAGMA busy_timeout"));
   remembered_.clear();
   for (const char* pragma : {"PRAGMA synchronous", "PRAGMA query_only"}) {
-    remembered_.emplace_back(pragma, value_of(configured_, pragma));
+    remembered_.emplace_back(pragma, value(pragma));
   }
 }
 
@@ -143,7 +148,8 @@ bool Sqlite3Session::clean() noexcept {
   for (const auto& [pragma, value] : remembered_) {
     // Set only if need be: that would make all statements be prepared anew.
     const auto now = value_of(configured_, pragma);
-    if (now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
+    if (!now) return !may_close;
+    if (*now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
   }
   return true;
 }

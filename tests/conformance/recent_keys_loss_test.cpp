@@ -61,6 +61,28 @@ TEST_CASE("a connection that another user lost empties the memory") {
   CHECK(t.consume(order) == consumed);
 }
 
+TEST_CASE("what is committed while another connection of the pool is lost is not remembered") {
+  if (on_sqlite3()) return;
+  for (const bool in_batch : {false, true}) {
+    CAPTURE(in_batch);
+    const EffectDatabase db;
+    Pool pool = db.pool(2);
+    TxConsumer consumer(pool, "svc", remembering);
+    const Handler losing = [&](soci::session& sql, Delivery& d) {
+      const auto other = pool.acquire();
+      kill_connection(other, db);
+      add_effect(sql, d);
+    };
+    if (in_batch) {
+      CHECK(outcomes(consumer.consume_batch({&order, 1}, losing)) == Outcomes{consumed});
+    } else {
+      CHECK(consumer.consume(order, losing).outcome == consumed);
+    }
+    db.run("delete from txinbox_consumed_message");
+    CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  }
+}
+
 TEST_CASE("a connection that is lost in a handler empties the memory, and its own message is known afterwards") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
