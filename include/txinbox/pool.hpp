@@ -89,6 +89,8 @@ class Connection {
 /// Its sessions are safe for the inbox by construction: READ COMMITTED, strict mode, UTF-8, autocommit,
 /// the time-outs of `PoolOptions`, TCP keepalive; SQLite in WAL mode with foreign keys and full
 /// synchronization. What `on_connect` changes is checked again when a consumer first uses a session.
+/// On PostgreSQL a consumer's session is read-only outside its transactions, unless a pooler stands before the
+/// server; a session that `acquire` lends is writable.
 ///
 /// Threads:   `acquire` may be called from any number; moving must not race with it.
 /// Processes: a child of fork() may not use the parent's pool, nor consumers on it: `forked`. It opens its own.
@@ -103,7 +105,8 @@ class Pool {
 
   /// A connection of one's own until the returned object dies.
   ///
-  /// Blocking: up to `acquire_timeout` for a free one, and `connect_timeout` where it must be opened.
+  /// Blocking: up to `acquire_timeout` for a free one, and `connect_timeout` where it must be opened; a short
+  ///           round trip on PostgreSQL.
   /// Errors:   `Error` acquire_timeout; `stopped` when `stop` was set meanwhile; `forked`; what the
   ///           database said when it could not be opened.
   Connection acquire(std::stop_token stop = {});

@@ -25,7 +25,8 @@ class Pool;
 
 /// The user's code: SQL on the session that it is given. It may run several times within one
 /// `consume`; only one run's SQL stays. It must not begin, commit or roll back, nor run DDL on
-/// MariaDB and MySQL; savepoints of its own are fine. What it does outside that session (an HTTP
+/// MariaDB and MySQL, nor SET CONSTRAINTS ALL IMMEDIATE on PostgreSQL; savepoints of its own are fine. A pool's
+/// session refuses `reconnect()`, with `Error` transaction_lost. What it does outside that session (an HTTP
 /// call, a file, another database) is not covered by the transaction.
 using Handler = std::function<void(soci::session&, Delivery&)>;
 
