@@ -148,8 +148,8 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 
 step "Test: ${labels[*]}"
-# Two at a time: most of a test is waiting for a server.
-run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 2 -L "$pattern")
+# Three at a time: most of a test is waiting for a server.
+run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 3 -L "$pattern")
 if [ -n "$quick" ]; then run+=(-R '^(unit|conformance|cli)(_|$)'); fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
