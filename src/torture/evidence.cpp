@@ -36,7 +36,9 @@ std::vector<InboxRow> read_inbox(soci::session& sql) {
   if (sql.get_backend_name() == "postgresql") stored_as_text = "convert_from(result, 'UTF8')";
   const std::string consumer = consumer_name;
   std::vector<InboxRow> rows;
-  InboxRow row;
+  std::string business_key;
+  std::string message_id;
+  std::string state;
   std::string stored;
   long long fence = 0;
   soci::indicator is_stored = soci::i_null;
@@ -44,14 +46,13 @@ std::vector<InboxRow> read_inbox(soci::session& sql) {
                                                     "coalesce(lease_fence, 0) from txinbox_consumed_message "
                                                     "where consumer = :c order by business_key",
                                                     stored_as_text),
-                         soci::into(row.business_key), soci::into(row.message_id), soci::into(row.state),
+                         soci::into(business_key), soci::into(message_id), soci::into(state),
                          soci::into(stored, is_stored), soci::into(fence), soci::use(consumer));
   all.execute();
   while (all.fetch()) {
-    row.stored.reset();
+    InboxRow& row = rows.emplace_back(InboxRow{business_key, message_id, state});
     if (is_stored == soci::i_ok) row.stored = stored;
     row.fence = fence;
-    rows.push_back(row);
   }
   return rows;
 }
