@@ -2,9 +2,8 @@
 
 #include <utility>
 
-#include <soci/error.h>
-
 #include "content_hash.hpp"
+#include "database_error.hpp"
 #include "has_code.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -36,14 +35,8 @@ Error transaction_lost(bool torn) {
 }
 
 bool is_refusal(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error& e) {
-    const backend::ErrorClass found = backend::classify(e);
-    return found == backend::ErrorClass::commit_refused || found == backend::ErrorClass::read_only;
-  } catch (...) {
-    return false;
-  }
+  const backend::ErrorClass found = class_of(error);
+  return found == backend::ErrorClass::commit_refused || found == backend::ErrorClass::read_only;
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
@@ -214,16 +207,10 @@ void GuardedTransaction::roll_back() noexcept {
 }
 
 std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error& e) {
-    const backend::ErrorClass found = backend::classify(e);
-    const bool refused =
-        found == backend::ErrorClass::commit_refused || (found == backend::ErrorClass::read_only && lost_);
-    return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
-  } catch (...) {
-    return error;
-  }
+  const backend::ErrorClass found = class_of(error);
+  const bool refused =
+      found == backend::ErrorClass::commit_refused || (found == backend::ErrorClass::read_only && lost_);
+  return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

@@ -2,22 +2,16 @@
 
 #include <utility>
 
-#include <soci/error.h>
 #include <txinbox/error.hpp>
 
+#include "database_error.hpp"
 #include "pool_state.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error& e) {
-    return backend::is_fatal_to_session(backend::classify(e));
-  } catch (...) {
-    return false;
-  }
+  return backend::is_fatal_to_session(class_of(error));
 }
 
 BorrowedSession::BorrowedSession(soci::session& sql, backend::Session& backend)

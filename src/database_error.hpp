@@ -1,0 +1,23 @@
+#pragma once
+
+#include <exception>
+
+#include <soci/error.h>
+#include <txinbox/version.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::inline TXINBOX_ABI::detail {
+
+/// What the error means, if it is one of the database; `other` if not.
+inline backend::ErrorClass class_of(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error& e) {
+    return backend::classify(e);
+  } catch (...) {
+    return backend::ErrorClass::other;
+  }
+}
+
+}  // namespace txinbox::inline TXINBOX_ABI::detail
