@@ -35,7 +35,7 @@ std::vector<Finding> diagnose(soci::session& sql) {
   const auto take = [&](const std::vector<backend::Problem>& problems) {
     std::ranges::transform(problems, std::back_inserter(findings), &backend::Problem::finding);
   };
-  const auto tables = detail::examine(sql, *catalog, database.name());
+  const auto tables = detail::examine(*catalog, database.name());
   take(tables.problems);
   const bool usable = std::ranges::none_of(findings, [](const Finding& f) { return f.severity == Severity::error; });
   take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());

@@ -69,7 +69,7 @@ void migrate(soci::session& sql) {
   const detail::OutsideTransaction outside(sql);
   const auto catalog = database.catalog(sql);
   MigrationScope scope(*catalog);
-  const auto before = detail::examine(sql, *catalog, database.name());
+  const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);
   // Each can run again, and makes what is missing.
   const bool incomplete = std::ranges::any_of(
@@ -79,7 +79,7 @@ void migrate(soci::session& sql) {
     if (migration.version > from) catalog->apply(migration);
   }
   // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
-  detail::refuse(detail::examine(sql, *catalog, database.name()).problems);
+  detail::refuse(detail::examine(*catalog, database.name()).problems);
   scope.finish();
 }
 

@@ -146,7 +146,7 @@ Status status(soci::session& sql) {
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
   Status status{.database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
-  status.schema_version = detail::examine(sql, *catalog, database.name()).version;
+  status.schema_version = detail::examine(*catalog, database.name()).version;
   status.bytes = catalog->table_bytes(schema);
 
   StatusReader reader(sql, *dialect);

@@ -44,13 +44,12 @@ std::string files_after(std::string_view database, int version) {
   return files;
 }
 
-void examine_version(soci::session& sql, std::string_view database, Examination& result) {
+void examine_version(backend::Catalog& catalog, std::string_view database, Examination& result) {
   const std::string subject(backend::schema_table);
-  const auto rows = backend::query(
-      sql,
-      fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
-                  backend::database_named(database).dialect(result.schema)->table(backend::schema_table)),
-      2);
+  const auto rows =
+      catalog.read(fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
+                               backend::database_named(database).dialect(result.schema)->table(backend::schema_table)),
+                   2);
   if (!rows.empty()) result.version = static_cast<int>(backend::number_in(rows[0][0].value_or("")));
   const std::string oldest_library = rows.empty() ? "" : rows[0][1].value_or("");
   const int newest = newest_version(database);
@@ -75,11 +74,11 @@ bool same(const Problem& a, const Problem& b) {
 
 /// It takes several statements, between which another session may migrate: half a table is no table of another
 /// shape. What is wrong counts once it is found twice.
-Examination examine_twice(soci::session& sql, backend::Catalog& catalog, std::string_view database) {
+Examination examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
-  Examination result = examine(sql, catalog, database);
+  Examination result = examine(catalog, database);
   for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
-    Examination again = examine(sql, catalog, database);
+    Examination again = examine(catalog, database);
     const bool settled = std::ranges::equal(again.problems, result.problems, same);
     result = std::move(again);
     if (settled) break;
@@ -103,7 +102,7 @@ bool supports(std::string_view oldest_library) {
   return oldest && ours && *oldest <= *ours;
 }
 
-Examination examine(soci::session& sql, backend::Catalog& catalog, std::string_view database) {
+Examination examine(backend::Catalog& catalog, std::string_view database) {
   Examination result;
   result.schema = catalog.find_schema(backend::consumed_message_table);
   const auto schema = result.schema.empty() ? catalog.find_schema(backend::schema_table) : result.schema;
@@ -116,7 +115,7 @@ Examination examine(soci::session& sql, backend::Catalog& catalog, std::string_v
   const bool readable = std::ranges::none_of(
       result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
   if (!readable || result.schema.empty()) return result;
-  examine_version(sql, database, result);
+  examine_version(catalog, database, result);
   // Tables of a later version are not missing: the schema is outdated, which is said already.
   std::erase_if(result.problems, [&](const Problem& p) {
     return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
@@ -140,7 +139,7 @@ void refuse(const std::vector<Problem>& problems) {
 std::string verify_for_consuming(soci::session& sql) {
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);
-  auto result = examine_twice(sql, *catalog, database.name());
+  auto result = examine_twice(*catalog, database.name());
   std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
   refuse(result.problems);

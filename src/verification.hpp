@@ -16,7 +16,7 @@ struct Examination {
 };
 
 /// Compares the tables with the migrations of `database`. A handful of quick queries.
-Examination examine(soci::session& sql, backend::Catalog& catalog, std::string_view database);
+Examination examine(backend::Catalog& catalog, std::string_view database);
 
 /// Throws one `Error` that lists all problems, unless none is of severity error.
 void refuse(const std::vector<backend::Problem>& problems);

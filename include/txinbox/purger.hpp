@@ -42,7 +42,10 @@ class Purger {
   Purger(Purger&&) noexcept;
   Purger& operator=(Purger&&) noexcept;
 
-  /// Stops. The batch in hand finishes, which is soon.
+  /// Stops.
+  ///
+  /// Blocking: until the batch in hand ends, usually some milliseconds. On a network that has fallen silent at most
+  ///           `acquire_timeout` or `connect_timeout`, and `statement_timeout` or `lock_timeout` and 5 s more.
   ~Purger();
 
   /// Asks it to stop, and does not wait.

@@ -315,6 +315,9 @@ class Catalog {
 
   virtual std::string server_version() = 0;
 
+  /// Runs one SELECT.
+  virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
+
   /// The size of the consumed-message table with its indexes, 0 where it cannot be told.
   virtual std::int64_t table_bytes(const std::string& schema) = 0;
 

@@ -33,6 +33,8 @@ class MysqlCatalog final : public Catalog {
 
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
 
+  std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
+
   std::int64_t table_bytes(const std::string& schema) override {
     return number_in(query_text(sql_, fmt::format("SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
                                                   "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",

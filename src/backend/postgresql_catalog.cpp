@@ -17,9 +17,10 @@ class PostgresqlCatalog final : public Catalog {
   explicit PostgresqlCatalog(soci::session& sql) : sql_(sql) {}
 
   std::string find_schema(std::string_view table) override {
-    return query_text(sql_, fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
-                                        "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
-                                        table));
+    return postgresql_text(sql_,
+                           fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+                                       "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
+                                       table));
   }
 
   std::vector<Problem> check_tables(const std::string& schema) override {
@@ -27,13 +28,17 @@ class PostgresqlCatalog final : public Catalog {
   }
   std::vector<Finding> check_server() override { return check_postgresql_server(sql_); }
 
-  std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
+  std::string server_version() override { return postgresql_text(sql_, "SHOW server_version"); }
+
+  std::vector<Row> read(const std::string& text, std::size_t columns) override {
+    return postgresql_query(sql_, text, columns);
+  }
 
   std::int64_t table_bytes(const std::string& schema) override {
     PGconn* pg = postgresql_native(sql_);
-    return number_in(query_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
-                                                  quote_literal(pg, quote_identifier(pg, schema) + "." +
-                                                                        std::string(consumed_message_table)))));
+    return number_in(postgresql_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
+                                                       quote_literal(pg, quote_identifier(pg, schema) + "." +
+                                                                             std::string(consumed_message_table)))));
   }
 
   void begin_migrations() override {
@@ -52,8 +57,12 @@ class PostgresqlCatalog final : public Catalog {
     }
   }
 
-  // Not through SOCI, to which a colon is a placeholder.
-  void apply(const Migration& migration) override { exec(postgresql_native(sql_), migration.sql); }
+  // Not through SOCI, to which a colon is a placeholder. On a big table it takes as long as it takes.
+  void apply(const Migration& migration) override {
+    PGconn* pg = postgresql_native(sql_);
+    const PostgresqlResult result(PQexec(pg, migration.sql.c_str()));
+    if (!succeeded(result.get())) throw_postgresql_error(pg, result.get());
+  }
 
   void end_migrations() override { sql_.commit(); }
 

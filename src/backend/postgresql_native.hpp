@@ -7,11 +7,14 @@
 
 #include <libpq-fe.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <txinbox/version.hpp>
+
+#include "backend/postgresql_reply.hpp"
+#include "backend/query.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
@@ -21,17 +24,17 @@ inline PGconn* postgresql_native(soci::session& sql) noexcept {
   return backend == nullptr ? nullptr : reinterpret_cast<PGconn*>(backend->conn_);
 }
 
-struct ClearResult {
-  void operator()(PGresult* result) const noexcept { PQclear(result); }
-};
-using PostgresqlResult = std::unique_ptr<PGresult, ClearResult>;
-
 /// Runs a string of one or more statements by the simple protocol, which stops at the first error.
 /// Returns the last result, which may be the error.
 PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
 
 /// The same, and throws an error as SOCI's kind of exception.
 PostgresqlResult exec(PGconn* connection, const std::string& sql);
+
+/// As the functions of query.hpp, which go through SOCI and wait without a bound.
+std::vector<Row> postgresql_query(soci::session&, const std::string& sql, std::size_t columns);
+std::string postgresql_text(soci::session&, const std::string& sql);
+Settings postgresql_settings(soci::session&, const std::string& sql);
 
 /// Throws what the result says. A connection that broke on our side has no SQLSTATE of the server's;
 /// it gets 08006.

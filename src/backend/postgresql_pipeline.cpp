@@ -26,7 +26,7 @@ struct Parameters {
 }  // namespace
 
 PostgresqlPipeline::PostgresqlPipeline(PGconn* connection) : connection_(connection) {
-  while (const PostgresqlResult dropped{PQgetResult(connection_)}) {
+  while (const PostgresqlResult dropped = next_result(connection_)) {
   }
   sent(PQenterPipelineMode(connection_));
 }
@@ -59,13 +59,13 @@ std::vector<PostgresqlResult> PostgresqlPipeline::run() {
   std::vector<PostgresqlResult> results;
   results.reserve(statements_);
   for (std::size_t i = 0; i < statements_; ++i) {
-    PostgresqlResult result(PQgetResult(connection_));
+    PostgresqlResult result = next_result(connection_);
     if (!result) return results;  // the connection broke at the one before
     results.push_back(std::move(result));
-    while (const PostgresqlResult dropped{PQgetResult(connection_)}) {  // each statement's results end with a null
+    while (const PostgresqlResult dropped = next_result(connection_)) {  // each statement's results end with a null
     }
   }
-  while (const PostgresqlResult sync{PQgetResult(connection_)}) {
+  while (const PostgresqlResult sync = next_result(connection_)) {
     if (PQresultStatus(sync.get()) == PGRES_PIPELINE_SYNC) break;
   }
   return results;

@@ -56,10 +56,10 @@ void check_waits(const Settings& settings, Report& report) {
 }
 
 void check_prepared_transactions(soci::session& sql, Report& report) {
-  const auto prepared =
-      number_in(query_text(sql,
-                           "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
-                           "prepared < now() - interval '15 minutes'"));
+  const auto prepared = number_in(
+      postgresql_text(sql,
+                      "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
+                      "prepared < now() - interval '15 minutes'"));
   if (prepared == 0) return;
   report.warn("prepared transactions", fmt::format("{} older than 15 minutes: they can hold keys for ever", prepared),
               "COMMIT PREPARED or ROLLBACK PREPARED what pg_prepared_xacts lists");
@@ -67,7 +67,7 @@ void check_prepared_transactions(soci::session& sql, Report& report) {
 
 void check_triggers(soci::session& sql, Report& report) {
   // Rewrite rules act like triggers, and are refused with ON CONFLICT.
-  const auto triggers = query_text(
+  const auto triggers = postgresql_text(
       sql,
       fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
                   "WHERE tgrelid = "
@@ -84,18 +84,18 @@ void check_triggers(soci::session& sql, Report& report) {
 }  // namespace
 
 std::vector<Finding> check_postgresql_server(soci::session& sql) {
-  const auto settings =
-      query_settings(sql,
-                     "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
-                     "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
-                     "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
+  const auto settings = postgresql_settings(
+      sql,
+      "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
+      "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
+      "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
   Report report;
   if (PQserverVersion(postgresql_native(sql)) < oldest_supported) {
     report.warn("version", "the server is older than PostgreSQL 12", "upgrade the server");
   }
   check_durability(settings, report);
   check_waits(settings, report);
-  if (query_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
+  if (postgresql_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
     report.warn("recovery", "this server is a standby: nothing can be consumed here", "connect to the primary");
   } else if (value_of(settings, "default_transaction_read_only") == "on") {
     report.warn("default_transaction_read_only", "on: nothing can be consumed on this connection",

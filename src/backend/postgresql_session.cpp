@@ -54,6 +54,7 @@ PGconn* PostgresqlSession::connection() {
 void PostgresqlSession::configure(const PoolOptions& options) {
   PGconn* pg = connection();
   process_id_ = PQbackendPID(pg);
+  limit_silence(pg, longest_statement(options));
   // libpq would write notices, which can hold values, to standard error.
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);

@@ -410,7 +410,7 @@ PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
 }
 
 std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t columns) {
-  return query(sql_, sql, columns);
+  return postgresql_query(sql_, sql, columns);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::backend

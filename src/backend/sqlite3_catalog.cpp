@@ -54,6 +54,8 @@ class Sqlite3Catalog final : public Catalog {
 
   std::string server_version() override { return query_text(sql_, "SELECT sqlite_version()"); }
 
+  std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
+
   std::int64_t table_bytes(const std::string&) override {
     // An optional part of SQLite.
     if (query(sql_, "SELECT name FROM pragma_module_list WHERE name = 'dbstat'", 1).empty()) return 0;

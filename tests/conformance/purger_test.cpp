@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/old_rows.hpp"
+#include "support/proxy.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -88,6 +90,23 @@ TEST_CASE("its end waits for no interval, and its stop token ends it") {
     return db.claims() == left + 2;
   }));
   CHECK(std::chrono::steady_clock::now() - begin < 1h);
+}
+
+TEST_CASE("its end waits for no network that has fallen silent" * doctest::skip(on_sqlite3())) {
+  const TestDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});
+  std::atomic<int> failures = 0;
+  std::optional<Purger> purger(
+      std::in_place, pool, 1h,
+      PurgerOptions{.interval = 1ms,
+                    .purge = {.retry = {.max_attempts = 1}, .observer = [&](const Event&) { ++failures; }}});
+  proxy.fall_silent();
+  CHECK(soon([&] { return failures > 0; }));
+  const auto begin = std::chrono::steady_clock::now();
+  purger.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 1min);
+  proxy.fall_silent(false);
 }
 
 TEST_CASE("while a purger rests, consumers have the pool's only connection") {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <thread>
 
 namespace txinbox::test {
 
@@ -15,6 +16,10 @@ void Proxy::serve(int client, int server) {
   bool clients_turn = true;  // whoever spoke last, the other is awaited
   std::array<pollfd, 2> ends = {pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
   while (!relay_.ending()) {
+    if (silent_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      continue;
+    }
     if (poll(ends.data(), ends.size(), 20) <= 0) continue;
     const bool from_server = ends[1].revents != 0;
     const ssize_t size = recv(from_server ? server : client, buffer.data(), buffer.size(), 0);
@@ -23,6 +28,7 @@ void Proxy::serve(int client, int server) {
       ++lost_;
       break;
     }
+    std::this_thread::sleep_for(delay_.load());
     if (!from_server && clients_turn) ++round_trips_;
     clients_turn = from_server;
     send_all(from_server ? client : server, buffer.data(), static_cast<std::size_t>(size));

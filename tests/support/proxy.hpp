@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <string>
 
 #include "support/relay.hpp"
@@ -20,6 +21,13 @@ class Proxy {
   /// A reply is dropped, and its connection with it: the next one, or one after `spared` others.
   void lose_reply(int spared = 0) { replies_until_loss_ = spared + 1; }
 
+  /// Nothing passes any more, in neither direction, and nobody is told, until it is ended. New connections are
+  /// made, and are as silent.
+  void fall_silent(bool silent = true) { silent_ = silent; }
+
+  /// From now on, each piece is held back for so long before it is passed on.
+  void delay(std::chrono::milliseconds time) { delay_ = time; }
+
   /// From now on, connections are made to this server instead, as a balancer does when one has failed.
   void forward_to(const std::string& url) { relay_.forward_to(url); }
 
@@ -35,6 +43,8 @@ class Proxy {
 
   std::atomic<int> replies_until_loss_ = 0;
   std::atomic<int> lost_ = 0;
+  std::atomic<bool> silent_ = false;
+  std::atomic<std::chrono::milliseconds> delay_ = std::chrono::milliseconds(0);
   std::atomic<int> round_trips_ = 0;
   Relay relay_;  ///< The last member: its threads use the others.
 };
