@@ -9,10 +9,17 @@
 namespace txinbox::inline TXINBOX_ABI::backend {
 namespace {
 
-// UTC_TIMESTAMP is the time at which the statement began, SYSDATE the time at which it is evaluated, but in
-// the session's time zone. The difference of the two zones is taken from a pair that is of one time.
+// UTC_TIMESTAMP is the time at which the statement began, SYSDATE the time at which it is evaluated, but in the
+// session's time zone. The zone's difference to UTC is taken from a pair that is of one time, the statement's begin.
+//
+// Where summer time begins or ends while the statement waits, the zone's difference is another one afterwards: SYSDATE
+// leaps against NOW by an hour, in some places by half an hour. Such a leap is taken back. The sessions of a pool are
+// in UTC, where there is none; on another one this is right for a statement that runs for a quarter of an hour at most.
+// Seconds between NOW and SYSDATE that make more than two hours come from a clock that the session has stopped.
 constexpr auto evaluated_now =
-    "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) MICROSECOND)";
+    "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
+    "IF(@@time_zone = '+00:00' OR ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
+    "1800000000 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) MICROSECOND)";
 
 std::string microseconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::microseconds(time).count());

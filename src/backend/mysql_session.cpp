@@ -74,7 +74,7 @@ void MysqlSession::configure(const PoolOptions& options) {
   const auto statement = options.statement_timeout.count();
   // Not SET NAMES, of which the client would not know: it quotes the values that SOCI binds.
   if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
-  exec(db, fmt::format("SET autocommit = 1, {} = 'READ-COMMITTED', "
+  exec(db, fmt::format("SET autocommit = 1, time_zone = '+00:00', {} = 'READ-COMMITTED', "
                        "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'), "
                        "innodb_lock_wait_timeout = {}, lock_wait_timeout = {}",
                        is_mariadb_ ? "tx_isolation" : "transaction_isolation", lock, lock));
