@@ -22,14 +22,18 @@ HeldLease::HeldLease(ConsumerContext& context, const LeaseHolder& holder, const 
       message_(message),
       length_(length),
       fence_(fence),
-      expires_at_(expires_at),
+      time_(expires_at),
       with_consumer_(context.options.stop, [this] { stop_.request_stop(); }),
+      with_time_(time_.over.get_token(), [this] { stop_.request_stop(); }),
       lease_(*this, message, stop_.get_token()) {}
 
-void HeldLease::renew() {
+void HeldLease::renew() { renew({}); }
+
+/// `stop` ends the wait for a connection.
+void HeldLease::renew(const std::stop_token& stop) {
   const std::lock_guard one_at_a_time(renewing_);
   Clock::time_point sent;
-  const bool renewed = on_session(context_.source, {}, [&](backend::Session& session) {
+  const bool renewed = on_session(context_.source, stop, [&](backend::Session& session) {
     sent = Clock::now();
     return LeaseTable(session, context_.consumer, message_).renew(holder_, fence_, length_);
   });
@@ -37,28 +41,28 @@ void HeldLease::renew() {
     stop_.request_stop();
     throw lease_lost();
   }
-  expires_at_ = sent + length_;
+  time_.ends = sent + length_;
 }
 
 void HeldLease::start_heartbeat(std::chrono::milliseconds interval) {
-  heartbeat_ = std::jthread([this, interval](const std::stop_token& stop) { beat(stop, interval); });
+  heartbeat_ = std::jthread([this, interval](const std::stop_token& ended) { beat(ended, interval); });
 }
 
-void HeldLease::beat(const std::stop_token& stop, std::chrono::milliseconds interval) {
+void HeldLease::beat(const std::stop_token& ended, std::chrono::milliseconds interval) {
+  std::stop_source stop;  // when the handler has ended, or the lease's time is over
+  const auto request_stop = [&stop] { stop.request_stop(); };
+  const std::stop_callback with_handler(ended, request_stop);
+  const std::stop_callback with_time(time_.over.get_token(), request_stop);
+  const std::stop_token token = stop.get_token();
   auto pause = interval;
-  while (sleep_for(pause, stop)) {
+  while (sleep_for(pause, token)) {
     try {
-      renew();
+      renew(token);
       pause = interval;
     } catch (...) {  // a database that is away: again, as long as there is time
       if (is_lease_lost(std::current_exception())) return;
-      pause = interval / 4;
+      pause = std::max(interval / 4, std::chrono::milliseconds(1));
     }
-    if (Clock::now() >= expires_at_.load()) {
-      stop_.request_stop();
-      return;
-    }
-    pause = std::max(pause, std::chrono::milliseconds(1));
   }
 }
 

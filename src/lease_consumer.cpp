@@ -13,6 +13,7 @@
 
 #include "consumer_context.hpp"
 #include "lease_delivery.hpp"
+#include "lease_timer.hpp"
 #include "pool_state.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
@@ -67,13 +68,14 @@ class LeaseConsumer::Impl {
                  common_options(options_)) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
-    return detail::LeaseDelivery(context_, options_, holder_name_, message, handler).consume();
+    return detail::LeaseDelivery(context_, options_, *timer_, holder_name_, message, handler).consume();
   }
 
  private:
   const LeaseOptions options_;
   const std::string holder_name_ = host_and_process();
   detail::ConsumerContext context_;
+  const std::shared_ptr<detail::LeaseTimer> timer_ = detail::LeaseTimer::make();
 };
 
 LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options)

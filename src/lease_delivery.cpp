@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <txinbox/error.hpp>
 
 #include "conflict_record.hpp"
@@ -14,6 +15,18 @@
 namespace txinbox::inline TXINBOX_ABI::detail {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+Error lease_is_too_short(milliseconds lease) {
+  return {
+      ErrorCode::lease_lost,
+      fmt::format("the lease of {} ms is over before its handler can begin: the round trips to the database take as "
+                  "long; let LeaseOptions::lease be longer",
+                  lease.count())};
+}
+
+}  // namespace
 
 Result LeaseDelivery::consume() {
   try {
@@ -73,21 +86,37 @@ LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
 LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
   // Each step may find that another was faster; who changes the row all the time is not waited for.
   constexpr int tries = 20;
+  constexpr int tries_to_be_in_time = 3;
+  int late = 0;
   for (int i = 0; i < tries; ++i) {
-    if (auto answer = try_claim(session)) return std::move(*answer);
+    auto answer = try_claim(session);
+    if (!answer) continue;
+    const auto* granted = std::get_if<Granted>(&*answer);
+    if (granted == nullptr || HeldLease::Clock::now() < granted->expires_at) return std::move(*answer);
+    if (++late == tries_to_be_in_time) throw lease_is_too_short(options_.lease);
   }
   throw Error(ErrorCode::unknown_state,
               "the row of this key changes again and again while it is claimed; look for who removes it");
 }
 
-/// None when the row has to be looked at anew. What was claimed is told from the row alone: the answer to a
-/// statement that claims may have been lost.
+/// None when the row has to be looked at anew. The answer to a statement that claims may be lost: the row tells then.
 std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
   const LeaseTable table(session, context_.consumer, message_);
   const auto sent = HeldLease::Clock::now();
+  if (!looks_first_ && !session.looks_first()) {
+    looks_first_ = true;
+    const auto fence = table.insert(holder_, hash_.bytes(), options_.lease);
+    session.note_claim(!fence);
+    if (fence) return Granted{*fence, sent + options_.lease};
+    return std::nullopt;
+  }
   auto row = table.find();
+  looks_first_ = row.has_value();
   if (!row) {
-    table.insert(holder_, hash_.bytes(), options_.lease);
+    session.note_claim(false);
+    if (const auto fence = table.insert(holder_, hash_.bytes(), options_.lease)) {
+      return Granted{*fence, sent + options_.lease};
+    }
     return std::nullopt;
   }
   if (row->state != "consuming") return answer(session, *row);
@@ -95,8 +124,11 @@ std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& 
   const bool ours = row->token == holder_.token.bytes();
   if (ours && remaining > milliseconds::zero()) return Granted{row->lease_fence, sent + remaining};
   if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) return answer(session, *row);
-  if (table.take_over(holder_, hash_.bytes(), options_.lease, *row)) taken_over_ = taken_over_ || !ours;
-  return std::nullopt;
+  const auto asked = HeldLease::Clock::now();
+  const auto fence = table.take_over(holder_, hash_.bytes(), options_.lease, *row);
+  if (!fence) return std::nullopt;
+  taken_over_ = taken_over_ || !ours;
+  return Granted{*fence, asked + options_.lease};
 }
 
 Result LeaseDelivery::answer(backend::Session& session, backend::ExistingRow& row) {
@@ -113,7 +145,7 @@ Result LeaseDelivery::run(const Granted& granted) {
   HeldLease held(context_, holder_, message_, options_.lease, granted.fence, granted.expires_at);
   if (options_.count_starts && !start_attempt(held)) return {.outcome = Outcome::parked};
   try {
-    if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
+    begin_handler(held);
     handler_(held.lease());
     held.stop_heartbeat();
   } catch (...) {
@@ -124,6 +156,14 @@ Result LeaseDelivery::run(const Granted& granted) {
   const auto& stored = held.lease().delivery().stored();
   complete(held, stored);
   return {.outcome = Outcome::consumed, .stored = stored};
+}
+
+/// What came before may have taken longer than the lease.
+void LeaseDelivery::begin_handler(HeldLease& held) {
+  if (held.is_over()) held.renew();
+  if (held.is_over()) throw lease_is_too_short(options_.lease);
+  held.start_timer(timer_);
+  if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
 }
 
 /// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:

@@ -14,6 +14,7 @@
 #include "content_hash.hpp"
 #include "held_lease.hpp"
 #include "lease_table.hpp"
+#include "lease_timer.hpp"
 #include "started_attempt.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::detail {
@@ -21,10 +22,11 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 /// One `LeaseConsumer::consume` call.
 class LeaseDelivery {
  public:
-  LeaseDelivery(ConsumerContext& context, const LeaseOptions& options, std::string_view holder_name,
+  LeaseDelivery(ConsumerContext& context, const LeaseOptions& options, LeaseTimer& timer, std::string_view holder_name,
                 const Message& message, const LeaseHandler& handler)
       : context_(context),
         options_(options),
+        timer_(timer),
         message_(message),
         handler_(handler),
         hash_(message.content),
@@ -47,6 +49,7 @@ class LeaseDelivery {
   std::optional<Answer> try_claim(backend::Session&);
   Result answer(backend::Session&, backend::ExistingRow&);
   Result run(const Granted&);
+  void begin_handler(HeldLease&);
   bool start_attempt(HeldLease&);
   void enter(HeldLease&);
   void complete(const HeldLease&, const std::optional<std::string>& result);
@@ -60,12 +63,14 @@ class LeaseDelivery {
 
   ConsumerContext& context_;
   const LeaseOptions& options_;
+  LeaseTimer& timer_;
   const Message& message_;
   const LeaseHandler& handler_;
   const ContentHash hash_;
   const LeaseHolder holder_;
   StartedAttempt attempt_;
-  RetrySchedule whole_;  ///< Of the call: for the time that it has taken.
+  RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
+  bool looks_first_ = false;  ///< A row of the key has been seen.
   bool taken_over_ = false;
   bool parked_ = false;
 };

@@ -39,32 +39,37 @@ std::optional<backend::ExistingRow> LeaseTable::find() const {
   return found;
 }
 
-bool LeaseTable::insert(const LeaseHolder& holder, std::string_view content_hash,
-                        std::chrono::milliseconds lease) const {
+// A lease without an end has run out: nobody has it.
+constexpr std::string_view fence_of_a_lease = "CASE WHEN lease_expires_at IS NOT NULL THEN lease_fence END";
+
+std::optional<std::int64_t> LeaseTable::insert(const LeaseHolder& holder, std::string_view content_hash,
+                                               std::chrono::milliseconds lease) const {
   const backend::Dialect& sql = session_.dialect();
-  return backend::try_insert(
+  return backend::try_insert_returning(
       session_,
       fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token, "
                   "lease_owner, lease_fence, lease_expires_at, attempts, consumed_at) VALUES ({}, {}, {}, {}, "
                   "'consuming', {}, {}, {}, {}, 1, {})",
                   table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id),
                   sql.bytes_or_null(content_hash), sql.token(holder.token), sql.text(holder.name),
-                  sql.now_in_microseconds(), sql.now_plus(lease), sql.now()));
+                  sql.marked(sql.now_in_microseconds()), sql.now_plus(lease), sql.now()),
+      fence_of_a_lease);
 }
 
-bool LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_hash, std::chrono::milliseconds lease,
-                           const backend::ExistingRow& seen) const {
+std::optional<std::int64_t> LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_hash,
+                                                  std::chrono::milliseconds lease,
+                                                  const backend::ExistingRow& seen) const {
   const backend::Dialect& sql = session_.dialect();
   // A message without content leaves the hash of the one that came first.
-  return session_.change(fmt::format(
-             "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
-             "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
-             "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
-             "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {})",
-             table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
-             sql.text(holder.name), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
-             sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
-             has_no_end)) == 1;
+  return session_.change_returning(fmt::format(
+      "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
+      "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
+      "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
+      "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {}){}",
+      table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
+      sql.text(holder.name), sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())),
+      sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
+      has_no_end, sql.returning(fence_of_a_lease)));
 }
 
 bool LeaseTable::change_own(const LeaseHolder& holder, std::int64_t fence, const std::string& assignments) const {

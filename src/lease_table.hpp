@@ -29,12 +29,14 @@ class LeaseTable {
 
   std::optional<backend::ExistingRow> find() const;
 
-  /// Makes the row. False: there is one.
-  bool insert(const LeaseHolder&, std::string_view content_hash, std::chrono::milliseconds lease) const;
+  /// Makes the row. Returns the lease's fence; none: there is a row.
+  std::optional<std::int64_t> insert(const LeaseHolder&, std::string_view content_hash,
+                                     std::chrono::milliseconds lease) const;
 
-  /// Takes over a lease that has run out, with a greater fence. `seen` is compared: it may be another's by now.
-  bool take_over(const LeaseHolder&, std::string_view content_hash, std::chrono::milliseconds lease,
-                 const backend::ExistingRow& seen) const;
+  /// Takes over a lease that has run out, with a greater fence, which it returns. `seen` is compared: it may be
+  /// another's by now.
+  std::optional<std::int64_t> take_over(const LeaseHolder&, std::string_view content_hash,
+                                        std::chrono::milliseconds lease, const backend::ExistingRow& seen) const;
 
   // --- Of one's own lease
 

@@ -46,13 +46,20 @@ class Lease {
 
   /// Extends the lease to its full length from now.
   ///
-  /// Blocking: for a connection of the pool, and one round trip.
+  /// A lease that has run out is renewed as well, as long as nobody has taken over; `stop_token` stays set.
+  ///
+  /// Blocking: for a renewal of the heartbeat's that is at work, for a connection of the pool, and one round trip.
   /// Errors:   `Error` lease_lost when another worker has taken over: stop, and throw it on; the pool's and
   ///           the database's errors as they were, after which the lease may be renewed again.
   void renew();
 
-  /// Set when `renew` or the heartbeat finds that the lease is lost or has run out, and when the consumer's
-  /// own token is set. A long handler looks at it, and throws to give the message back.
+  /// Set when the lease's time is over, when `renew` or the heartbeat finds that it is lost, and when the
+  /// consumer's own token is set. A long handler looks at it, and throws to give the message back. Once set, it
+  /// stays set.
+  ///
+  /// The time is counted by a timer that does no I/O: a renewal that hangs does not delay it. What you register with
+  /// the token (`std::stop_callback`) runs on that timer's thread, which all leases of the consumer share: let it be
+  /// short.
   std::stop_token stop_token() const noexcept;
 
  private:

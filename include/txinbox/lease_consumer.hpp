@@ -86,9 +86,11 @@ class LeaseConsumer {
   ///
   /// Transaction: one of its own for each step, none while the handler runs.
   /// Blocking:    the claim and the completion at most `retry.max_elapsed` and one run more, each; `wait`;
-  ///              the handler's own time.
+  ///              the handler's own time; after it, a renewal of the heartbeat's that is at work, at most the longer
+  ///              of `connect_timeout`, and of `statement_timeout` or `lock_timeout` and 5 s more.
   /// Errors:      what the handler threw; `Error` lease_lost when another worker has taken over before the
-  ///              completion: the handler ran, and nothing is acknowledged; other codes of error.hpp; a
+  ///              completion: the handler ran, and nothing is acknowledged; also when the lease is over before the
+  ///              handler could begin: it is shorter than the round trips to the database; other codes of error.hpp; a
   ///              database error that outlived its retries, as it was: when it is the completion's, the
   ///              handler runs again after the lease. Whatever is thrown: do not acknowledge; `action_for`
   ///              says what to do instead.

@@ -185,14 +185,18 @@ class Session {
   /// Redeliveries come in rows. After some duplicates the next key is looked for first, which is cheaper
   /// and waits for nobody; of a key that is not seen there, the insert alone decides, as ever.
   ClaimReply begin_and_claim(const ClaimRow& row) {
-    constexpr int enough_in_a_row = 3;
-    if (duplicates_in_a_row_ >= enough_in_a_row) {
+    if (expects_duplicate()) {
       if (auto existing = look_for(row)) return {ClaimStatus::exists, std::move(*existing), true};
     }
     ClaimReply reply = open_and_claim(row);
-    duplicates_in_a_row_ = reply.status == ClaimStatus::exists ? duplicates_in_a_row_ + 1 : 0;
+    note_claim(reply.status == ClaimStatus::exists);
     return reply;
   }
+
+  /// Whether to look for the next key before it is inserted: the last ones were all there, or a look costs no
+  /// round trip.
+  virtual bool looks_first() const noexcept { return expects_duplicate(); }
+  void note_claim(bool is_duplicate) noexcept { duplicates_in_a_row_ = is_duplicate ? duplicates_in_a_row_ + 1 : 0; }
 
   /// Both, for several rows, sorted by key, each key once. The transaction stays open.
   virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow> rows) {
@@ -260,6 +264,10 @@ class Session {
   /// it found to change.
   virtual std::size_t change(const std::string& sql) = 0;
 
+  /// The same for a statement that finds one row at most and ends with `Dialect::returning`: the number that it
+  /// returns. None: it found no row to change, or the number is NULL.
+  virtual std::optional<std::int64_t> change_returning(const std::string& sql) = 0;
+
   /// Runs one SELECT and leaves no transaction open.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
 
@@ -292,6 +300,11 @@ class Session {
   std::unique_ptr<Dialect> dialect_;
 
  private:
+  bool expects_duplicate() const noexcept {
+    constexpr int enough_in_a_row = 3;
+    return duplicates_in_a_row_ >= enough_in_a_row;
+  }
+
   int duplicates_in_a_row_ = 0;
 };
 

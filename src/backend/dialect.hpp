@@ -64,6 +64,11 @@ class Dialect {
   /// duplicate key.
   virtual std::string_view unless_exists() const { return " ON CONFLICT DO NOTHING"; }
 
+  /// A number that an INSERT or UPDATE assigns, and which `Session::change_returning` shall return: `marked` stands
+  /// where it is assigned, `returning` at the end of the statement.
+  virtual std::string marked(std::string_view number) const { return std::string(number); }
+  virtual std::string returning(std::string_view number) const { return " RETURNING " + std::string(number); }
+
   /// The greater of two numbers that are not NULL.
   virtual std::string greater(std::string_view a, std::string_view b) const = 0;
 

@@ -61,6 +61,10 @@ class MysqlDialect final : public Dialect {
   // INSERT IGNORE would swallow other errors, too.
   std::string_view unless_exists() const override { return ""; }
 
+  // The server then tells it as the statement's insert id. RETURNING is MariaDB's only, and its INSERT's.
+  std::string marked(std::string_view number) const override { return fmt::format("LAST_INSERT_ID({})", number); }
+  std::string returning(std::string_view /*number*/) const override { return ""; }
+
   std::string greater(std::string_view a, std::string_view b) const override {
     return fmt::format("GREATEST({}, {})", a, b);
   }

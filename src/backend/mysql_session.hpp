@@ -52,6 +52,7 @@ class MysqlSession final : public Session {
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 
@@ -60,6 +61,12 @@ class MysqlSession final : public Session {
   ClaimReply open_and_claim(const ClaimRow&) override;
 
  private:
+  struct Changed {
+    std::size_t rows;
+    std::uint64_t insert_id;
+  };
+  Changed change_with(const std::string& sql);
+
   /// A statement that must change so many rows.
   struct Confirmation {
     std::string sql;

@@ -358,13 +358,21 @@ std::size_t MysqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(mysql_affected_rows(db));
 }
 
-std::size_t MysqlSession::change(const std::string& sql) {
+std::size_t MysqlSession::change(const std::string& sql) { return change_with(sql).rows; }
+
+std::optional<std::int64_t> MysqlSession::change_returning(const std::string& sql) {
+  const Changed changed = change_with(sql);
+  if (changed.rows == 0) return std::nullopt;
+  return static_cast<std::int64_t>(changed.insert_id);
+}
+
+MysqlSession::Changed MysqlSession::change_with(const std::string& sql) {
   MYSQL* db = connection();
   const bool autocommit = pooled_ || autocommit_;
   try {
-    const std::size_t found = execute(sql);
+    const Changed changed{.rows = execute(sql), .insert_id = mysql_insert_id(db)};
     if (!autocommit) exec(db, "COMMIT");
-    return found;
+    return changed;
   } catch (...) {
     if (!autocommit) try_exec(db, "ROLLBACK");
     throw;

@@ -52,6 +52,7 @@ class PostgresqlSession final : public Session {
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 

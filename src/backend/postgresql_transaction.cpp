@@ -390,6 +390,12 @@ std::size_t PostgresqlSession::change(const std::string& sql) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(change_with(sql).get())));
 }
 
+std::optional<std::int64_t> PostgresqlSession::change_returning(const std::string& sql) {
+  const auto result = change_with(sql);
+  if (PQntuples(result.get()) == 0 || PQgetisnull(result.get(), 0, 0) != 0) return std::nullopt;
+  return number_in(field(result, 0, 0));
+}
+
 /// Runs one statement in a transaction of its own, which may write. Returns its result.
 PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
   PGconn* pg = connection();

@@ -53,6 +53,8 @@ class Sqlite3Session final : public Session {
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  bool looks_first() const noexcept override { return true; }
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 
@@ -60,6 +62,8 @@ class Sqlite3Session final : public Session {
   std::optional<ExistingRow> look_for(const ClaimRow&) override;
 
  private:
+  template <class Run>
+  auto in_turn(const std::string& sql, const Run& run);
   /// What the hooks see; at an address of its own that they can be told apart by.
   struct Hooks {
     bool guarding = false;    ///< Between our begin and our end.

@@ -270,7 +270,9 @@ std::size_t Sqlite3Session::execute(const std::string& sql) {
   return static_cast<std::size_t>(sqlite3_changes(db));
 }
 
-std::size_t Sqlite3Session::change(const std::string& sql) {
+/// Runs a statement that is a transaction of its own.
+template <class Run>
+auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
@@ -278,13 +280,28 @@ std::size_t Sqlite3Session::change(const std::string& sql) {
     if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {
       throw_sqlite3_error(db, SQLITE_TOOBIG, "a statement is longer than the session's limit for a value");
     }
-    const std::size_t changed = execute(sql);
+    const auto changed = run();
     turn_->end();
     return changed;
   } catch (...) {
     turn_->end();
     throw;
   }
+}
+
+std::size_t Sqlite3Session::change(const std::string& sql) {
+  return in_turn(sql, [&] { return execute(sql); });
+}
+
+std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& sql) {
+  return in_turn(sql, [&]() -> std::optional<std::int64_t> {
+    Sqlite3Statement statement(connection(), sql);
+    std::optional<std::int64_t> number;
+    while (statement.fetch()) {  // to its end, where it commits
+      if (!statement.is_null(0)) number = statement.integer(0);
+    }
+    return number;
+  });
 }
 
 std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }

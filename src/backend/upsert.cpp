@@ -13,6 +13,17 @@ bool try_insert(Session& session, const std::string& insert) {
   }
 }
 
+std::optional<std::int64_t> try_insert_returning(Session& session, const std::string& insert,
+                                                 std::string_view returned) {
+  try {
+    const Dialect& sql = session.dialect();
+    return session.change_returning(insert + std::string(sql.unless_exists()) + sql.returning(returned));
+  } catch (const soci::soci_error& error) {
+    if (classify(error) != ErrorClass::duplicate_key) throw;
+    return std::nullopt;
+  }
+}
+
 // Databases have each their own statement for both.
 void change_or_insert(Session& session, const std::string& update, const std::string& insert) {
   constexpr int tries = 5;

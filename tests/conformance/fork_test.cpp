@@ -44,6 +44,7 @@ TEST_CASE("a child of fork() is refused whatever it wants of the parent's pool, 
   TxConsumer counting(pool, "svc", {.count_starts = true});
   LeaseConsumer leases(pool, "leases");
   CHECK(remembering.consume({.business_key = "before"}, add_effect).outcome == consumed);
+  (void)leases.consume({.business_key = "before"}, [](Lease&) {});  // starts its timer
   const int accepted = in_process([&] {
     int count = 0;
     const auto use = [&](const auto& f) { count += is_refused(f) ? 0 : 1; };
@@ -80,6 +81,8 @@ TEST_CASE("what a child destroys ends nothing of the parent's") {
   auto pool = std::make_unique<Pool>(db.pool(2));
   auto purger = std::make_unique<Purger>(*pool, 1h);
   auto consumer = std::make_unique<TxConsumer>(*pool, "svc");
+  auto leases = std::make_unique<LeaseConsumer>(*pool, "leases");
+  (void)leases->consume(order, [](Lease&) {});  // starts its timer
   auto held = std::make_unique<Connection>(pool->acquire());
   held->session() << "create table own_of_session (id integer)";
   soci::transaction open(held->session());
@@ -98,6 +101,7 @@ TEST_CASE("what a child destroys ends nothing of the parent's") {
           held.reset();
           last.reset();
           purger.reset();
+          leases.reset();
           consumer.reset();
           pool.reset();
         }) == 0);

@@ -1,0 +1,69 @@
+#include "lease_timer.hpp"
+
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace txinbox::detail {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = LeaseTime::Clock;
+
+/// Waits for a minute at most.
+bool is_over(const LeaseTime& time) {
+  const auto give_up = Clock::now() + 1min;
+  while (!time.over.stop_requested() && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
+  return time.over.stop_requested();
+}
+
+TEST_CASE("each time is told when it is over and not before, in whatever order they were added") {
+  const auto timer = LeaseTimer::make();
+  std::deque<LeaseTime> times;
+  std::deque<LeaseTimer::Watch> watches;
+  const auto begin = Clock::now();
+  for (const auto length : {300ms, 100ms, 200ms, 50ms}) {
+    watches.emplace_back(*timer, times.emplace_back(begin + length));
+  }
+  for (const LeaseTime& each : times) {
+    CHECK(is_over(each));
+    CHECK(Clock::now() >= each.ends.load());
+  }
+}
+
+TEST_CASE("a time that was extended is told at its new end") {
+  const auto timer = LeaseTimer::make();
+  LeaseTime time(Clock::now() + 200ms);
+  const LeaseTimer::Watch watch(*timer, time);
+  const auto later = Clock::now() + 600ms;
+  time.ends = later;
+  CHECK(is_over(time));
+  CHECK(Clock::now() >= later);
+}
+
+TEST_CASE("a time that is watched no more is not told, and one that is told may end itself") {
+  const auto timer = LeaseTimer::make();
+  LeaseTime first(Clock::now() + 100ms);
+  LeaseTime second(Clock::now() + 200ms);
+  std::optional<LeaseTimer::Watch> watch(std::in_place, *timer, first);
+  const LeaseTimer::Watch other(*timer, second);
+  watch.reset();
+  CHECK(is_over(second));
+  CHECK(!first.over.stop_requested());
+
+  std::optional<LeaseTime> third(std::in_place, Clock::now());
+  std::optional<LeaseTimer::Watch> ended(std::in_place, *timer, *third);
+  const std::stop_source over = third->over;
+  while (!over.stop_requested()) std::this_thread::yield();
+  ended.reset();
+  third.reset();
+}
+
+TEST_CASE("a timer that nobody has used ends") { (void)LeaseTimer::make(); }
+
+}  // namespace
+}  // namespace txinbox::detail
