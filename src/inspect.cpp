@@ -92,4 +92,40 @@ std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consume
   return found;
 }
 
+std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter) {
+  if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
+  const auto& database = backend::database_of(sql);
+  const auto catalog = database.catalog(sql);
+  const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
+  const std::string of_consumer = filter.consumer.empty() ? "" : " AND consumer = " + dialect->text(filter.consumer);
+  const std::string held = dialect->milliseconds_since("consumed_at");
+  // Sorted by the age and not by the time: the index on the time would be read from its beginning, row by row, in
+  // search of a lease.
+  const auto rows = backend::query(
+      sql,
+      fmt::format(
+          "SELECT consumer, business_key, message_id, lease_owner, lease_fence, attempts, {}, {}, {} AS held, {} "
+          "FROM {} WHERE state = 'consuming' AND lease_owner IS NOT NULL{} ORDER BY held DESC, consumer, "
+          "business_key LIMIT {}",
+          dialect->utc_text("consumed_at"), dialect->utc_text("lease_expires_at"), held,
+          dialect->milliseconds_since("lease_expires_at"), dialect->table(backend::consumed_message_table), of_consumer,
+          filter.limit),
+      10);
+  std::vector<LeaseInfo> leases;
+  for (const auto& row : rows) {
+    LeaseInfo& lease = leases.emplace_back();
+    lease.consumer = row[0].value_or("");
+    lease.business_key = row[1].value_or("");
+    lease.message_id = row[2].value_or("");
+    lease.owner = row[3].value_or("");
+    lease.fence = backend::number_in(row[4].value_or(""));
+    lease.attempts = static_cast<int>(backend::number_in(row[5].value_or("")));
+    lease.since = row[6].value_or("");
+    lease.expires_at = row[7].value_or("");
+    lease.held = std::chrono::milliseconds(std::max(backend::number_in(row[8].value_or("")), 0LL));
+    lease.remaining = std::chrono::milliseconds(row[9] ? -backend::number_in(*row[9]) : 0);
+  }
+  return leases;
+}
+
 }  // namespace txinbox::inline TXINBOX_ABI

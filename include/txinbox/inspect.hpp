@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -107,5 +108,33 @@ struct ConsumedMessage {
 ///
 /// Errors: `Error` invalid_key, schema_missing; a database error as it was.
 std::optional<ConsumedMessage> find(soci::session& session, std::string_view consumer, std::string_view business_key);
+
+/// A lease of a LeaseConsumer that nobody has ended. Times are UTC, as "2026-01-31 23:59:59.123456".
+struct LeaseInfo {
+  std::string consumer;
+  std::string business_key;
+  std::string message_id;  ///< Of the delivery that holds it; empty when none was given.
+  std::string owner;       ///< The worker's host and process: "host:4711".
+  std::int64_t fence = 0;
+  int attempts = 0;                   ///< How many deliveries have held a lease of this key, this one included.
+  std::string since;                  ///< When the holder got it. A renewal does not change it.
+  std::string expires_at;             ///< Empty for a row without an end, which has run out.
+  std::chrono::milliseconds held{0};  ///< Since `since`.
+  std::chrono::milliseconds remaining{
+      0};  ///< Until it runs out. Zero or below: it has, and the next delivery takes over.
+};
+
+/// Which leases are meant.
+struct LeaseFilter {
+  std::string consumer = {};  ///< Empty: of all.
+  std::size_t limit = 1000;   ///< The most that are listed; 0: none is.
+};
+
+/// The leases that are held, and those that ran out and were not taken over, the one that is held longest first.
+///
+/// Limits: no index knows the leases. It reads the consumer's rows, or without a consumer the whole table, once, as
+///         `status` does. It blocks nobody.
+/// Errors: `Error` invalid_key, schema_missing; a database error as it was.
+std::vector<LeaseInfo> list_leases(soci::session& session, const LeaseFilter& filter = {});
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -70,6 +70,7 @@ int main(int argc, char** argv) {
   add_doctor(app, run);
   add_consume(app, run);
   add_status(app, run);
+  add_leases(app, run);
   add_show(app, run);
   add_forget(app, run);
   add_purge(app, run);

@@ -17,6 +17,7 @@ void add_migrate(CLI::App& app, Run& run);
 void add_doctor(CLI::App& app, Run& run);
 void add_consume(CLI::App& app, Run& run);
 void add_status(CLI::App& app, Run& run);
+void add_leases(CLI::App& app, Run& run);
 void add_show(CLI::App& app, Run& run);
 void add_forget(CLI::App& app, Run& run);
 void add_purge(CLI::App& app, Run& run);

@@ -123,6 +123,56 @@ TEST_CASE("doctor tells what the rows tell: a parked message is a note, a lease 
   CHECK(found);
 }
 
+TEST_CASE("leases lists who holds which key, the one that is held longest first, and which ran out") {
+  const Orders orders;
+  CHECK(run({"leases"}, orders.db.url()).out == "nothing found\n");
+  CHECK(run({"leases", "--json"}, orders.db.url()).out == "[]\n");
+  orders.consume(Orders::line(1) + Orders::line(2) + Orders::line(3) + Orders::line(4));
+  const auto lease = [&](const char* key, std::chrono::seconds since, std::chrono::seconds until) {
+    orders.db.run(
+        "update txinbox_consumed_message set state = 'consuming', lease_owner = 'host:7', lease_fence = 9, "
+        "attempts = 2, consumed_at = " +
+        sql_time(since) + ", lease_expires_at = " + sql_time(until) + " where business_key = '" + key + "'");
+  };
+  lease("o1", std::chrono::hours(-1), std::chrono::hours(5));
+  lease("o2", std::chrono::hours(-3), std::chrono::hours(-2));
+  // A row that was given back, and one whose end nobody knows.
+  orders.db.run("update txinbox_consumed_message set state = 'consuming' where business_key = 'o3'");
+  lease("o4", std::chrono::hours(0), std::chrono::hours(0));
+  orders.db.run("update txinbox_consumed_message set lease_expires_at = null where business_key = 'o4'");
+
+  const Ended text = run({"leases"}, orders.db.url());
+  CHECK(text.status == 0);
+  CHECK(text.err.empty());
+  CHECK(text.out.starts_with("CONSUMER  BUSINESS KEY  OWNER   ATTEMPT  SINCE (UTC)"));
+  CHECK(text.out.find("\norders    o2            host:7        2  2") != std::string::npos);
+  CHECK(text.out.find("  ran out 2h ago\n") != std::string::npos);
+  CHECK(text.out.find("  -                    ran out\n") != std::string::npos);
+  CHECK(text.out.find("o3") == std::string::npos);
+
+  const auto json = nlohmann::json::parse(run({"leases", "--json"}, orders.db.url()).out);
+  REQUIRE(json.size() == 3);
+  CHECK(json[0].at("business_key") == "o2");
+  CHECK(json[0].at("remaining_ms").get<long long>() <= -7'200'000);
+  CHECK(json[1].at("business_key") == "o1");
+  CHECK(json[1].at("owner") == "host:7");
+  CHECK(json[1].at("fence") == 9);
+  CHECK(json[1].at("attempts") == 2);
+  CHECK(json[1].at("held_ms").get<long long>() >= 3'600'000);
+  CHECK(json[1].at("remaining_ms").get<long long>() > 14'400'000);
+  CHECK(json[1].at("remaining_ms").get<long long>() <= 18'000'000);
+  CHECK(json[1].at("since").get<std::string>().size() == 26);
+  CHECK(json[2].at("expires_at") == "");
+  CHECK(json[2].at("remaining_ms") == 0);
+
+  const Ended one = run({"leases", "--limit", "1", "--json"}, orders.db.url());
+  CHECK(nlohmann::json::parse(one.out).size() == 1);
+  CHECK(one.err == "txinbox: there are more than 1; --limit shows more\n");
+  CHECK(nlohmann::json::parse(run({"leases", "--consumer", "orders", "--json"}, orders.db.url()).out).size() == 3);
+  CHECK(run({"leases", "--consumer", "other"}, orders.db.url()).out == "nothing found\n");
+  CHECK(run({"leases", "--limit", "0"}, orders.db.url()).status == 2);
+}
+
 TEST_CASE("show tells who holds a lease, and how often a message failed") {
   const Orders orders;
   orders.consume(Orders::line(1));

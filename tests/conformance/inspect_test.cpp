@@ -81,6 +81,35 @@ TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
   CHECK((hour == now || hour == hour_ago));
 }
 
+TEST_CASE("a lease is listed while its handler runs, with its fence and its message, and not afterwards") {
+  const TestDatabase db;
+  Pool pool = db.pool(4);
+  const auto sql = db.session();
+  const auto handler = [&](Lease& lease) {
+    const auto leases = list_leases(*sql);
+    REQUIRE(leases.size() == 1);
+    CHECK(leases[0].consumer == "svc");
+    CHECK(leases[0].business_key == "k");
+    CHECK(leases[0].message_id == "m1");
+    CHECK(leases[0].fence == lease.fence());
+    CHECK(leases[0].attempts == 1);
+    CHECK(leases[0].owner.find(':') != std::string::npos);
+    CHECK(looks_like_a_time(leases[0].since));
+    CHECK(looks_like_a_time(leases[0].expires_at));
+    CHECK(leases[0].remaining > std::chrono::milliseconds::zero());
+    CHECK(leases[0].remaining <= std::chrono::seconds(60));
+    CHECK(list_leases(*sql, {.consumer = "svc"}).size() == 1);
+    CHECK(list_leases(*sql, {.consumer = "other"}).empty());
+    CHECK(list_leases(*sql, {.limit = 0}).empty());
+  };
+  LeaseConsumer consumer(pool, "svc");
+  CHECK(consumer.consume({.business_key = "k", .message_id = "m1"}, handler).outcome == Outcome::consumed);
+  CHECK(list_leases(*sql).empty());
+  CHECK_THROWS(
+      (void)consumer.consume({.business_key = "k2"}, [](Lease&) { throw std::runtime_error("gives it back"); }));
+  CHECK(list_leases(*sql).empty());
+}
+
 TEST_CASE("status counts by consumer and state") {
   const TestDatabase db;
   consume(db, "b", {.business_key = "1"});
@@ -165,6 +194,8 @@ TEST_CASE("status, find and forget say that the tables are missing, and that a k
   const auto sql = db.session();
   CHECK(code_of([&] { (void)status(*sql); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)find(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)list_leases(*sql); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)list_leases(*sql, {.consumer = std::string(65, 'c')}); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { forget(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)find(*sql, "", "k"); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { (void)find(*sql, "svc", std::string(256, 'k')); }) == ErrorCode::invalid_key);
