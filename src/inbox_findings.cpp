@@ -47,10 +47,19 @@ class Reader {
              6)) {
       const std::string consumer = row[0].value_or("");
       const std::string state = row[1].value_or("");
-      if (state != "consuming") {
+      if (state == "torn") {
+        add(Severity::warning, subject_of(consumer),
+            fmt::format("{} messages are torn, the first since {} UTC: a part of their effect can be there, and they "
+                        "do not run again",
+                        number(row[2]), row[3].value_or("")),
+            fmt::format("repair the data of each, then `txinbox forget --consumer {} BUSINESS_KEY` lets its next "
+                        "delivery run. These are they: SELECT business_key FROM {} WHERE consumer = {} AND "
+                        "state = 'torn'",
+                        consumer, table(), dialect_.text(consumer)));
+      } else if (state == "parked") {
         add(Severity::note, subject_of(consumer),
-            fmt::format("{} messages are {}, the first since {} UTC", number(row[2]), state, row[3].value_or("")),
-            fmt::format("`txinbox failed list --consumer {}`, then retry or discard them", consumer));
+            fmt::format("{} messages are parked, the first since {} UTC", number(row[2]), row[3].value_or("")),
+            fmt::format("`txinbox failed list --consumer {} --state parked`, then retry or discard them", consumer));
       } else if (number(row[4]) > 0) {
         add(Severity::warning, subject_of(consumer),
             fmt::format("{} leases ran out and were not taken over, the first at {} UTC", number(row[4]),

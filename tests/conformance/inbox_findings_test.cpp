@@ -47,7 +47,7 @@ TEST_CASE("doctor finds leases that ran out, and not those that are held, releas
   CHECK(db.text("select min(business_key) from (" + sql + ") found") == "run out 1");
 }
 
-TEST_CASE("doctor notes messages that are parked or torn, by consumer") {
+TEST_CASE("doctor notes messages that are parked, and warns of those that are torn, by consumer") {
   const TestDatabase db;
   consume(db, "a", {"1", "2", "3"});
   consume(db, "b", {"4", "5"});
@@ -56,11 +56,18 @@ TEST_CASE("doctor notes messages that are parked or torn, by consumer") {
   set_row(db, "5", "state = 'discarded'");
   const auto found = findings(db);
   REQUIRE(found.size() == 3);
-  for (const Finding& each : found) CHECK(each.severity == Severity::note);
+  CHECK(found[0].severity == Severity::warning);
   CHECK(found[0].subject == "consumer a");
-  CHECK(tells(found[0].found, "2 messages are parked"));
-  CHECK(tells(found[0].mend, "failed list --consumer a"));
-  CHECK(tells(found[1].found, "1 messages are torn"));
+  CHECK(tells(found[0].found, "1 messages are torn"));
+  CHECK(tells(found[0].mend, "repair the data"));
+  CHECK(tells(found[0].mend, "txinbox forget --consumer a"));
+  CHECK_FALSE(tells(found[0].mend, "discard"));
+  CHECK(db.text(found[0].mend.substr(found[0].mend.find("SELECT business_key"))) == "3");
+  CHECK(found[1].severity == Severity::note);
+  CHECK(found[1].subject == "consumer a");
+  CHECK(tells(found[1].found, "2 messages are parked"));
+  CHECK(tells(found[1].mend, "failed list --consumer a"));
+  CHECK(found[2].severity == Severity::note);
   CHECK(found[2].subject == "consumer b");
 }
 
