@@ -3,8 +3,13 @@
 #include <soci/soci.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "backend/backend.hpp"
+#include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "embedded_migrations.hpp"
 #include "verification.hpp"
@@ -64,7 +69,7 @@ std::vector<Migration> migrations(const std::string& database) {
   return found;
 }
 
-void migrate(soci::session& sql) {
+std::vector<Migration> migrate(soci::session& sql) {
   const auto& database = backend::database_of(sql);
   const detail::OutsideTransaction outside(sql);
   const auto catalog = database.catalog(sql);
@@ -75,12 +80,45 @@ void migrate(soci::session& sql) {
   const bool incomplete = std::ranges::any_of(
       before.problems, [](const Problem& problem) { return problem.code == ErrorCode::schema_missing; });
   const int from = incomplete ? 0 : before.version;
-  for (const Migration& migration : migrations(std::string(database.name()))) {
-    if (migration.version > from) catalog->apply(migration);
+  std::vector<Migration> applied;
+  for (Migration& migration : migrations(std::string(database.name()))) {
+    if (migration.version <= from) continue;
+    catalog->apply(migration);
+    applied.push_back(std::move(migration));
   }
   // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
   detail::refuse(detail::examine(*catalog, database.name()).problems);
   scope.finish();
+  return applied;
+}
+
+std::vector<MigrationState> migration_states(soci::session& sql) {
+  const auto& database = backend::database_of(sql);
+  std::map<int, MigrationState> states;
+  for (Migration& migration : migrations(std::string(database.name()))) {
+    states[migration.version] = {
+        .version = migration.version, .name = std::move(migration.name), .known = true, .applied_at = {}};
+  }
+  const detail::OutsideTransaction outside(sql);
+  const std::string schema = database.catalog(sql)->find_schema(backend::schema_table);
+  if (!schema.empty()) {
+    const auto dialect = database.dialect(schema);
+    for (const auto& row :
+         backend::query(sql,
+                        fmt::format("SELECT version, name, {} FROM {}", dialect->utc_text("applied_at"),
+                                    dialect->table(backend::schema_table)),
+                        3)) {
+      const int version = static_cast<int>(backend::number_in(row[0].value_or("")));
+      const auto [found, is_new] = states.try_emplace(version);
+      MigrationState& state = found->second;
+      if (is_new) state = {.version = version, .name = row[1].value_or(""), .known = false, .applied_at = {}};
+      state.applied = true;
+      state.applied_at = row[2].value_or("");
+    }
+  }
+  std::vector<MigrationState> all;
+  for (auto& [version, state] : states) all.push_back(std::move(state));
+  return all;
 }
 
 void verify(soci::session& sql) {

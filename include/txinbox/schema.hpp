@@ -32,7 +32,24 @@ std::vector<Migration> migrations(const std::string& database);
 /// Blocking:    waits for another `migrate` on the same database, up to a minute.
 /// Errors:      `Error` transaction_open; schema_mismatch when tables of these names have another
 ///              shape; a database error as it was.
-void migrate(soci::session& session);
+/// @return the migrations that this call has applied, in order: of several processes at once, one gets them. Those that
+///         ran again to complete an interrupted migration, or since a table was gone, are among them.
+std::vector<Migration> migrate(soci::session& session);
+
+/// What has become of one migration.
+struct MigrationState {
+  int version = 0;
+  std::string name;
+  bool known = true;       ///< This library brings it. Otherwise a newer one has applied it.
+  bool applied = false;    ///< By `migrate` or in another way: its version is recorded.
+  std::string applied_at;  ///< UTC, as "2026-01-31 23:59:59.123456"; empty unless it is applied.
+};
+
+/// Each migration that this library brings or that is recorded in the database, in order. Changes nothing. It reads the
+/// records and not the tables: `diagnose` compares those.
+///
+/// Errors: a database error as it was. Where no table records migrations, none is applied.
+std::vector<MigrationState> migration_states(soci::session& session);
 
 /// Checks that the tables are those of the migrations and that the session is safe to consume on.
 ///

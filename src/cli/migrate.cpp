@@ -1,7 +1,8 @@
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/schema.hpp>
@@ -11,6 +12,7 @@
 #include "open_database.hpp"
 #include "output.hpp"
 #include "subcommands.hpp"
+#include "table.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -18,6 +20,7 @@ namespace {
 struct MigrateOptions {
   DatabaseOption database;
   bool print = false;
+  bool info = false;
   bool json = false;
 };
 
@@ -37,37 +40,51 @@ int print_migrations(const MigrateOptions& options) {
   return output.failed() ? exit_stopped : exit_ok;
 }
 
-// 0 when there is no table yet.
-int version_of(soci::session& session) {
-  int version = 0;
-  try {
-    session << "select coalesce(max(version), 0) from txinbox_schema", soci::into(version);
-  } catch (const soci::soci_error&) {
-    return 0;  // `migrate` says what is wrong, if anything is
+const char* state_of(const MigrationState& state) {
+  if (!state.known) return "newer";
+  return state.applied ? "applied" : "pending";
+}
+
+int print_info(const MigrateOptions& options) {
+  auto pool = open_for_reading(options.database);
+  auto connection = pool.acquire();
+  Json list = Json::array();
+  std::vector<std::vector<std::string>> rows{{"VERSION", "NAME", "STATE", "APPLIED (UTC)"}};
+  for (const auto& each : migration_states(connection.session())) {
+    list.push_back(
+        {{"version", each.version}, {"name", each.name}, {"state", state_of(each)}, {"applied_at", each.applied_at}});
+    rows.push_back({fmt::format("V{}", each.version), each.name, state_of(each),
+                    each.applied_at.empty() ? "-" : each.applied_at.substr(0, 19)});
   }
-  return version;
+  Output output;
+  output.line(options.json ? list.dump(-1, ' ', false, Json::error_handler_t::replace) : format_table(rows));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+int newest_applied(soci::session& session) {
+  int newest = 0;
+  for (const auto& each : migration_states(session)) newest = each.applied ? each.version : newest;
+  return newest;
 }
 
 int run_migrate(const MigrateOptions& options) {
   if (options.print) return print_migrations(options);
+  if (options.info) return print_info(options);
   auto pool = create_database(options.database);
   auto connection = pool.acquire();
-  soci::session& session = connection.session();
-  const int before = version_of(session);
-  migrate(session);
-  const int after = version_of(session);
+  const auto applied = migrate(connection.session());
+  const int version = newest_applied(connection.session());
 
   Output output;
-  Json applied = Json::array();
-  for (const auto& migration : migrations(session.get_backend_name())) {
-    if (migration.version <= before || migration.version > after) continue;
-    applied.push_back({{"version", migration.version}, {"name", migration.name}});
+  Json list = Json::array();
+  for (const auto& migration : applied) {
+    list.push_back({{"version", migration.version}, {"name", migration.name}});
     if (!options.json) output.line(fmt::format("applied V{}__{}", migration.version, migration.name));
   }
   if (options.json) {
-    output.line(Json{{"version", after}, {"applied", applied}}.dump());
+    output.line(Json{{"version", version}, {"applied", list}}.dump());
   } else if (applied.empty()) {
-    output.line(fmt::format("up to date at version {}", after));
+    output.line(fmt::format("up to date at version {}", version));
   }
   return output.failed() ? exit_stopped : exit_ok;
 }
@@ -78,7 +95,10 @@ void add_migrate(CLI::App& app, Run& run) {
   auto options = std::make_shared<MigrateOptions>();
   auto* command = app.add_subcommand("migrate", "Create the tables of the inbox, or bring them up to date");
   options->database.add_to(*command);
-  command->add_flag("--print", options->print, "Print the SQL for this kind of database instead, without connecting");
+  auto* print = command->add_flag("--print", options->print,
+                                  "Print the SQL for this kind of database instead, without connecting");
+  command->add_flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
+      ->excludes(print);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &run] { run = [options] { return run_migrate(*options); }; });
 }

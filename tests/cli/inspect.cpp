@@ -1,5 +1,8 @@
 #include <chrono>
 #include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -24,6 +27,54 @@ TEST_CASE("migrate says what it applied, and then that nothing is left to do") {
   CHECK(second.out == "up to date at version " + newest + "\n");
   CHECK((first.err + second.err).empty());
   CHECK(run({"migrate", "--json"}, db.url()).out == "{\"version\":" + newest + ",\"applied\":[]}\n");
+}
+
+TEST_CASE("of many processes that migrate at once, one says of each version that it applied it") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  std::vector<std::unique_ptr<Command>> commands;
+  for (int i = 0; i < 8; ++i) commands.push_back(std::make_unique<Command>(Command::Arguments{"migrate"}, db.url()));
+  std::string all;
+  for (const auto& command : commands) {
+    const Ended ended = command->wait();
+    CAPTURE(ended.err);
+    CHECK(ended.status == 0);
+    all += ended.out;
+  }
+  for (const auto& each : txinbox::migrations(database())) {
+    const std::string line = "applied V" + std::to_string(each.version) + "__" + each.name + "\n";
+    const auto first = all.find(line);
+    CHECK(first != std::string::npos);
+    CHECK(all.find(line, first + 1) == std::string::npos);
+  }
+}
+
+TEST_CASE("migrate --info tells what is applied and what is pending, and changes nothing") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  if (on_sqlite3()) db.run("create table other (a)");  // so that the file is there
+  const auto all = txinbox::migrations(database());
+  const Ended before = run({"migrate", "--info"}, db.url());
+  CHECK(before.status == 0);
+  CHECK(before.out.starts_with(
+      "VERSION  NAME                 STATE    APPLIED (UTC)\nV1       consumed_message     pending  -\n"));
+  CHECK(before.out.find(" applied ") == std::string::npos);
+  CHECK(run({"status"}, db.url()).status == 3);  // still no tables
+  run({"migrate"}, db.url());
+  const std::string newest = std::to_string(all.back().version);
+  db.run("delete from txinbox_schema where version = " + newest);
+  db.run("insert into txinbox_schema (version, name, oldest_library, applied_at) values (99, 'of_tomorrow', '0.1.0', " +
+         sql_time(std::chrono::hours(0)) + ")");
+  const auto json = nlohmann::json::parse(run({"migrate", "--info", "--json"}, db.url()).out);
+  REQUIRE(json.size() == all.size() + 1);
+  CHECK(json[0].at("version") == 1);
+  CHECK(json[0].at("name") == "consumed_message");
+  CHECK(json[0].at("state") == "applied");
+  CHECK(json[0].at("applied_at").get<std::string>().size() == 26);
+  CHECK(json[all.size() - 1].at("state") == "pending");
+  CHECK(json[all.size() - 1].at("applied_at") == "");
+  CHECK(json[all.size()].at("version") == 99);
+  CHECK(json[all.size()].at("name") == "of_tomorrow");
+  CHECK(json[all.size()].at("state") == "newer");
+  CHECK(run({"migrate", "--info", "--print"}, db.url()).status == 2);
 }
 
 TEST_CASE("migrate --print prints the SQL without a database") {
