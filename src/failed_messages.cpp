@@ -37,6 +37,7 @@ std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql
   std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state);
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
+  if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
   if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
   return condition;
 }
@@ -102,7 +103,8 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   std::vector<FailedMessage> found = read_counted(session, filter);
-  const bool one = !filter.consumer.empty() && !filter.business_key.empty();
+  // One whose failure was not counted has no class.
+  const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty();
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 

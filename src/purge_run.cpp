@@ -142,13 +142,29 @@ void PurgeRun::record() {
     const backend::Dialect& sql = session.dialect();
     const std::string table = sql.table(backend::consumer_table);
     const std::string consumer = sql.text(options_.consumer);
-    backend::change_or_insert(
-        session,
+    const std::string update =
         fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
-                    older_than_.count(), removed_, sql.now(), consumer),
+                    older_than_.count(), removed_, sql.now(), consumer);
+    if (!is_known(session)) {
+      session.change(update);
+      return;
+    }
+    backend::change_or_insert(
+        session, update,
         fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
                     older_than_.count(), removed_, sql.now()));
   });
+}
+
+/// Whether the consumer's name may get a row that stays: one that was mistyped must not.
+bool PurgeRun::is_known(backend::Session& session) const {
+  if (options_.consumer.empty() || removed_ > 0) return true;
+  const backend::Dialect& sql = session.dialect();
+  return !session
+              .read(fmt::format("SELECT 1 FROM {} WHERE consumer = {} LIMIT 1",
+                                sql.table(backend::consumed_message_table), sql.text(options_.consumer)),
+                    1)
+              .empty();
 }
 
 void PurgeRun::tell(Event event) const noexcept {

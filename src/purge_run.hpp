@@ -36,6 +36,7 @@ class PurgeRun {
   void rest(std::chrono::nanoseconds) const;
   bool may_run_again(const std::exception_ptr&);
   void record();
+  bool is_known(backend::Session&) const;
   void tell(Event) const noexcept;
 
   SessionSource& source_;

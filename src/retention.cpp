@@ -5,6 +5,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/table_check.hpp"
+#include "inbox_session.hpp"
 #include "key.hpp"
 #include "purge_run.hpp"
 #include "session_source.hpp"
@@ -19,6 +20,23 @@ std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds ol
   const detail::OutsideTransaction outside(sql);
   detail::SessionSource source(sql);
   return detail::PurgeRun(source, older_than, options).run(purge);
+}
+
+std::size_t count(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than,
+                  const std::string& consumer) {
+  detail::check_age("older_than", older_than);
+  if (!consumer.empty()) detail::check_consumer(consumer);
+  const detail::InboxSession session(sql);
+  const backend::Dialect& dialect = session->dialect();
+  long long rows = 0;
+  for (const backend::PurgeTarget& target : detail::purge_targets(purge, dialect, consumer)) {
+    const backend::PurgeBatch batch{.target = target, .older_than = older_than, .limit = 1, .window = 1};
+    const auto found = session->read(fmt::format("SELECT count(*) FROM {} WHERE {}", dialect.table(target.table),
+                                                 backend::removal_condition(dialect, batch)),
+                                     1);
+    rows += backend::number_in(found.at(0).at(0).value_or(""));
+  }
+  return static_cast<std::size_t>(rows);
 }
 
 }  // namespace
@@ -53,6 +71,19 @@ std::size_t purge_failed(soci::session& sql, std::chrono::seconds older_than, Pu
 
 std::size_t purge_conflicts(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
   return run(detail::Purge::conflicts, sql, older_than, options);
+}
+
+std::size_t count_purgeable(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
+  return count(detail::Purge::consumed, sql, older_than, consumer);
+}
+
+std::size_t count_purgeable_failed(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
+  return count(detail::Purge::failed, sql, older_than, consumer);
+}
+
+std::size_t count_purgeable_conflicts(soci::session& sql, std::chrono::seconds older_than,
+                                      const std::string& consumer) {
+  return count(detail::Purge::conflicts, sql, older_than, consumer);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

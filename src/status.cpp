@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "inbox_findings.hpp"
+#include "key.hpp"
 #include "verification.hpp"
 
 namespace txinbox::inline TXINBOX_ABI {
@@ -21,7 +23,9 @@ using Consumers = std::map<std::string, ConsumerStatus>;
 
 class StatusReader {
  public:
-  StatusReader(soci::session& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
+  /// `consumer`: empty for all.
+  StatusReader(soci::session& sql, const backend::Dialect& dialect, std::string_view consumer)
+      : sql_(sql), dialect_(dialect), consumer_(consumer) {}
 
   /// The one query that reads the whole table. Grouped by what the primary key begins with: nothing is sorted.
   std::int64_t read_rows(const detail::Notes& notes) {
@@ -35,8 +39,8 @@ class StatusReader {
       columns += fmt::format(", count(CASE WHEN {} THEN 1 END)", condition);
     }
     std::int64_t all = 0;
-    for (const Row& row : query(fmt::format("SELECT {} FROM {} GROUP BY consumer", columns,
-                                            dialect_.table(backend::consumed_message_table)),
+    for (const Row& row : query(fmt::format("SELECT {} FROM {} WHERE {} GROUP BY consumer", columns,
+                                            dialect_.table(backend::consumed_message_table), is_meant("consumer")),
                                 11)) {
       ConsumerStatus& consumer = of(row);
       all += number(row[1]);
@@ -54,11 +58,11 @@ class StatusReader {
   }
 
   void read_last_minute() {
-    for (const Row& row :
-         query(fmt::format("SELECT consumer, count(*) FROM {} WHERE state = 'consumed' AND "
-                           "consumed_at >= {} GROUP BY consumer",
-                           dialect_.table(backend::consumed_message_table), dialect_.before(std::chrono::minutes(1))),
-               2)) {
+    for (const Row& row : query(fmt::format("SELECT consumer, count(*) FROM {} WHERE state = 'consumed' AND "
+                                            "consumed_at >= {} AND {} GROUP BY consumer",
+                                            dialect_.table(backend::consumed_message_table),
+                                            dialect_.before(std::chrono::minutes(1)), is_meant("consumer")),
+                                2)) {
       of(row).last_minute = number(row[1]);
     }
   }
@@ -67,17 +71,17 @@ class StatusReader {
     for (const Row& row :
          query(fmt::format("SELECT f.consumer, count(*) FROM {} f LEFT JOIN {} m ON m.consumer = f.consumer AND "
                            "m.business_key = f.business_key WHERE f.attempts > 0 AND (m.state IS NULL OR m.state NOT "
-                           "IN ('consumed', 'parked', 'torn', 'discarded')) GROUP BY f.consumer",
+                           "IN ('consumed', 'parked', 'torn', 'discarded')) AND {} GROUP BY f.consumer",
                            dialect_.table(backend::failed_message_table),
-                           dialect_.table(backend::consumed_message_table)),
+                           dialect_.table(backend::consumed_message_table), is_meant("f.consumer")),
                2)) {
       of(row).failed = number(row[1]);
     }
   }
 
   void read_conflicts() {
-    for (const Row& row : query(fmt::format("SELECT consumer, sum(deliveries) FROM {} GROUP BY consumer",
-                                            dialect_.table(backend::conflicting_message_table)),
+    for (const Row& row : query(fmt::format("SELECT consumer, sum(deliveries) FROM {} WHERE {} GROUP BY consumer",
+                                            dialect_.table(backend::conflicting_message_table), is_meant("consumer")),
                                 2)) {
       of(row).conflicts = number(row[1]);
     }
@@ -85,7 +89,7 @@ class StatusReader {
 
   void add(const detail::Notes& notes) {
     for (const auto& [name, note] : notes) {
-      if (name.empty()) continue;
+      if (name.empty() || (!consumer_.empty() && name != consumer_)) continue;
       ConsumerStatus& consumer = consumers_[name];
       consumer.consumer = name;
       consumer.duplicates = note.duplicates;
@@ -109,6 +113,11 @@ class StatusReader {
 
  private:
   std::vector<Row> query(const std::string& text, std::size_t columns) { return backend::query(sql_, text, columns); }
+
+  /// Of the rows of the consumer that was asked for.
+  std::string is_meant(std::string_view column) const {
+    return consumer_.empty() ? "1 = 1" : fmt::format("{} = {}", column, dialect_.text(consumer_));
+  }
 
   /// Whether a row is consumed and older than its consumer's retention. Not by the index on `consumed_at`: it
   /// lacks the state, and a large backlog would look each row up.
@@ -135,12 +144,14 @@ class StatusReader {
 
   soci::session& sql_;
   const backend::Dialect& dialect_;
+  const std::string consumer_;
   Consumers consumers_;
 };
 
 }  // namespace
 
-Status status(soci::session& sql) {
+Status status(soci::session& sql, std::string_view consumer) {
+  if (!consumer.empty()) detail::check_consumer(consumer);
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
@@ -149,7 +160,7 @@ Status status(soci::session& sql) {
   status.schema_version = detail::examine(*catalog, database.name()).version;
   status.bytes = catalog->table_bytes(schema);
 
-  StatusReader reader(sql, *dialect);
+  StatusReader reader(sql, *dialect, consumer);
   const auto has = [&](std::string_view table) { return catalog->find_schema(table) == schema; };
   const auto notes = has(backend::consumer_table) ? detail::read_notes(sql, *dialect) : detail::Notes();
   status.rows = reader.read_rows(notes);
@@ -160,6 +171,25 @@ Status status(soci::session& sql) {
   status.purged = detail::notes_of("", notes).purged;
   status.consumers = reader.take();
   return status;
+}
+
+bool has_consumer(soci::session& sql, std::string_view consumer) {
+  detail::check_consumer(consumer);
+  const auto& database = backend::database_of(sql);
+  const auto catalog = database.catalog(sql);
+  const auto schema = detail::schema_of_tables(*catalog);
+  const auto dialect = database.dialect(schema);
+  // Each by its primary key, which begins with the consumer.
+  return std::ranges::any_of(std::array{backend::consumed_message_table, backend::consumer_table,
+                                        backend::failed_message_table, backend::conflicting_message_table},
+                             [&](std::string_view table) {
+                               if (catalog->find_schema(table) != schema) return false;
+                               return !backend::query(sql,
+                                                      fmt::format("SELECT consumer FROM {} WHERE consumer = {} LIMIT 1",
+                                                                  dialect->table(table), dialect->text(consumer)),
+                                                      1)
+                                           .empty();
+                             });
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -48,6 +48,7 @@ struct FailedFilter {
   std::string consumer = {};
   std::string business_key = {};
   std::optional<FailedState> state = {};  ///< None: all but the discarded.
+  std::string error_class = {};           ///< Of the last failure, as `error_class` gives it.
   std::chrono::seconds older_than{0};     ///< Since the last failure.
   std::size_t limit = 1000;               ///< The most that are listed or changed in one call; 0: none is.
   bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.

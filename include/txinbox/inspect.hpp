@@ -83,8 +83,16 @@ struct Status {
 /// seconds on millions of rows (docs/watching.md has figures); it blocks nobody. What a schema before
 /// version 4 does not have is left at zero.
 ///
-/// Errors: `Error` schema_missing; a database error as it was.
-Status status(soci::session& session);
+/// `consumer`: only what is recorded of it, `rows` included, which reads only its rows; empty: of all.
+///
+/// Errors: `Error` invalid_key, schema_missing; a database error as it was.
+Status status(soci::session& session, std::string_view consumer = {});
+
+/// Whether anything is recorded of a consumer of that name, in any of the tables. Otherwise it is mistyped, or has
+/// consumed nothing yet.
+///
+/// Errors: as `status`.
+bool has_consumer(soci::session& session, std::string_view consumer);
 
 /// One row of the consumed-message table. Times are UTC.
 struct ConsumedMessage {

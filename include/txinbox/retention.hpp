@@ -69,7 +69,7 @@ struct PurgeOptions {
 /// Only rows in state consumed go; those that are consuming, parked, torn or discarded stay. A row that
 /// a consumer holds at that moment is left to the next purge. When it is done, it writes into
 /// `txinbox_consumer` what was kept, how many rows went and when, also where a limit or the stop token
-/// ended it. Several purges at once do no harm.
+/// ended it; not for a consumer that nothing is recorded of, which has no row there. Several purges at once do no harm.
 ///
 /// Transaction: its own, one for each batch; none may be open.
 /// Blocking:    until all is gone or a limit is met. It waits for no row; on SQLite for the writer, up to
@@ -88,5 +88,19 @@ std::size_t purge_failed(soci::session& session, std::chrono::seconds older_than
 
 /// The same for `txinbox_conflicting_message`: contents whose last delivery is older.
 std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
+
+/// How many rows `purge`, `purge_failed` and `purge_conflicts` would remove now, of this consumer or, with an empty
+/// name, of all. Removes nothing and writes nothing.
+///
+/// Transaction: none may be open.
+/// Blocking:    for one statement, which looks at each row that is old enough, by the index on the time. It waits for
+/// no
+///              row.
+/// Errors:      as purge.
+std::size_t count_purgeable(soci::session& session, std::chrono::seconds older_than, const std::string& consumer = {});
+std::size_t count_purgeable_failed(soci::session& session, std::chrono::seconds older_than,
+                                   const std::string& consumer = {});
+std::size_t count_purgeable_conflicts(soci::session& session, std::chrono::seconds older_than,
+                                      const std::string& consumer = {});
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -1,70 +1,23 @@
-#include <array>
-#include <cerrno>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <soci/soci.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "consume_run.hpp"
+#include "input_file.hpp"
 #include "open_database.hpp"
 #include "session_dialect.hpp"
 #include "subcommands.hpp"
-#include "usage_error.hpp"
 
 namespace txinbox::cli {
 namespace {
 
-std::string error_text(int number) { return std::generic_category().message(number); }
-
-// A file that is closed again; standard input stays open.
-class Input {
- public:
-  explicit Input(const std::string& path) {
-    if (path.empty() || path == "-") return;
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) throw UsageError(fmt::format("{}: {}", path, error_text(errno)));
-    owned_ = true;
-    struct stat about {};
-    if (::fstat(fd_, &about) == 0 && S_ISDIR(about.st_mode)) {
-      ::close(fd_);
-      throw UsageError(fmt::format("{}: {}", path, error_text(EISDIR)));
-    }
-  }
-  ~Input() {
-    if (owned_) ::close(fd_);
-  }
-  Input(const Input&) = delete;
-  Input& operator=(const Input&) = delete;
-
-  int fd() const { return fd_; }
-
- private:
-  int fd_ = STDIN_FILENO;
-  bool owned_ = false;
-};
-
 std::string read_sql(const ConsumeOptions& options) {
-  if (options.sql_file.empty()) return options.sql;
-  const Input file(options.sql_file);
-  std::string sql;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const ssize_t size = ::read(file.fd(), buffer.data(), buffer.size());
-    if (size < 0) throw UsageError(fmt::format("{}: {}", options.sql_file, error_text(errno)));
-    if (size == 0) break;
-    sql.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  if (sql.starts_with("\xEF\xBB\xBF")) sql.erase(0, 3);
-  return sql;
+  return options.sql_file.empty() ? options.sql : read_whole(options.sql_file, max_sql_size);
 }
 
 int run_consume(const ConsumeOptions& options) {
@@ -73,7 +26,7 @@ int run_consume(const ConsumeOptions& options) {
   Dialect dialect = default_dialect(database);
   Script script = parse_script(sql, dialect);
   std::optional<MessageReader> messages(std::in_place, options, script, dialect);
-  const Input input(options.file);
+  const InputFile input(options.file);
 
   StopSignals signals;
   Pool pool = open_database(options.database, options.verbose);

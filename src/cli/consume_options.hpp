@@ -11,6 +11,9 @@ namespace txinbox::cli {
 /// The longest line that is read, in bytes.
 inline constexpr std::size_t max_line_size = 64UL * 1024 * 1024;
 
+/// The most bytes of a file of SQL.
+inline constexpr std::size_t max_sql_size = max_line_size;
+
 /// The most messages and bytes of lines that one transaction takes.
 inline constexpr std::size_t max_batch = 10'000;
 inline constexpr std::size_t max_batch_size = 8UL * 1024 * 1024;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "exit_status.hpp"
+#include "key_file.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 
@@ -60,46 +63,83 @@ std::size_t count_in(soci::session& session, const FailedOptions& options, Faile
   return list_failed(session, filter).size();
 }
 
-void say_why_not(const FailedOptions& options, std::size_t running, std::size_t discarded) {
-  if (options.all) {
-    message("txinbox: nothing that was chosen can be changed; txinbox failed list shows what there is");
-  } else if (running > 0) {
-    message("txinbox: the message is being consumed, under a lease; try again when that has ended or run out");
-  } else if (discarded > 0) {
-    message("txinbox: the message was discarded; txinbox forget lets its next delivery run");
-  } else {
-    message("txinbox: no failed message of this consumer and business key is chosen");
+/// Why nothing was changed.
+std::string why_not(soci::session& session, const FailedOptions& options) {
+  if (options.all) return "nothing that was chosen can be changed; txinbox failed list shows what there is";
+  if (count_in(session, options, FailedState::running) > 0) {
+    return "the message is being consumed, under a lease; try again when that has ended or run out";
+  }
+  if (count_in(session, options, FailedState::discarded) > 0) {
+    return "the message was discarded; txinbox forget lets its next delivery run";
+  }
+  return "no failed message of this consumer and business key is chosen";
+}
+
+struct Changed {
+  std::size_t messages = 0;
+  std::size_t torn = 0;
+  std::size_t unchanged = 0;  ///< Keys of the file.
+};
+
+bool changes_torn(const Change& change) {
+  return std::ranges::find(change.states, FailedState::torn) != change.states.end();
+}
+
+/// `where`: goes before what is told of messages that were not changed.
+void change_some(soci::session& session, const Change& change, const FailedOptions& options, const std::string& where,
+                 Changed& so_far) {
+  const std::size_t changed = change_all(session, change, options);
+  const std::size_t torn =
+      changes_torn(change) || !options.state.empty() ? 0 : count_in(session, options, FailedState::torn);
+  so_far.messages += changed;
+  so_far.torn += torn;
+  if (changed == 0) ++so_far.unchanged;
+  if (torn > 0) {
+    message(
+        fmt::format("txinbox: {}{} torn{}: the handler committed a part of the effect. Repair the data, then "
+                    "txinbox forget lets the next delivery run",
+                    where, count_of(torn, "message is", "messages are"), torn == at_once ? ", or more" : ""));
+  } else if (changed == 0) {
+    message(fmt::format("txinbox: {}{}", where, why_not(session, options)));
+  }
+}
+
+void print(Output& output, const Change& change, const FailedOptions& options, const Changed& changed) {
+  if (options.json) {
+    nlohmann::ordered_json json = {{change.done, changed.messages}};
+    if (!changes_torn(change)) json["torn"] = changed.torn;
+    if (options.has_file()) json["unchanged"] = changed.unchanged;
+    output.line(json.dump());
+  } else if (changed.messages > 0) {
+    output.line(
+        fmt::format("{} {}: {}", change.done, count_of(changed.messages, "message", "messages"), change.meaning));
   }
 }
 
 int run_change(const Change& change, const FailedOptions& options) {
   options.check_choice(fmt::format("failed {}", change.command));
+  const std::vector<FileKey> keys = options.has_file() ? read_keys(options.keys_from) : std::vector<FileKey>();
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   soci::session& session = connection.session();
-  const std::size_t changed = change_all(session, change, options);
-  const bool changes_torn = std::ranges::find(change.states, FailedState::torn) != change.states.end();
-  const std::size_t torn = changes_torn || !options.state.empty() ? 0 : count_in(session, options, FailedState::torn);
-
   Output output;
-  if (options.json) {
-    nlohmann::ordered_json json = {{change.done, changed}};
-    if (!changes_torn) json["torn"] = torn;
-    output.line(json.dump());
-  } else if (changed > 0) {
-    output.line(fmt::format("{} {}: {}", change.done, count_of(changed, "message", "messages"), change.meaning));
+  Changed changed;
+  if (!options.has_file()) {
+    change_some(session, change, options, "", changed);
+  } else {
+    try {
+      for_each_key(keys, [&](const FileKey& each) {
+        change_some(session, change, options.with_key(each.key), fmt::format("line {}: ", each.line), changed);
+      });
+    } catch (...) {
+      print(output, change, options, changed);
+      throw;
+    }
   }
-  if (torn > 0) {
-    message(
-        fmt::format("txinbox: {} torn{}: the handler committed a part of the effect. Repair the data, then "
-                    "txinbox forget lets the next delivery run",
-                    count_of(torn, "message is", "messages are"), torn == at_once ? ", or more" : ""));
-  } else if (changed == 0) {
-    say_why_not(options, count_in(session, options, FailedState::running),
-                count_in(session, options, FailedState::discarded));
-  }
+  print(output, change, options, changed);
+  if (changed.messages == 0) say_if_unknown(session, options.consumer);
   if (output.failed()) return exit_stopped;
-  return changed > 0 ? exit_ok : exit_found;
+  return changed.messages > 0 && (changed.unchanged == 0 || !options.has_file()) ? exit_ok : exit_found;
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include "age.hpp"
 #include "base64.hpp"
 #include "exit_status.hpp"
+#include "key_file.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "table.hpp"
@@ -38,6 +40,30 @@ int print_payload(Output& output, const FailedMessage& failed) {
   }
   output.lines(*failed.payload);
   return output.failed() ? exit_stopped : exit_ok;
+}
+
+/// What the filters choose, and one more than the limit, to know of more.
+std::vector<FailedMessage> list_one_more(soci::session& session, const FailedOptions& options) {
+  FailedFilter filter = options.filter();
+  ++filter.limit;
+  return list_failed(session, filter);
+}
+
+/// The same of each key of the file. `all`: false where one of them is not listed.
+std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions& options,
+                                     const std::vector<FileKey>& keys, bool& all) {
+  std::vector<FailedMessage> listed;
+  for_each_key(keys, [&](const FileKey& each) {
+    if (listed.size() > options.limit) return;
+    auto found = list_failed(session, options.with_key(each.key).filter());
+    if (found.empty()) {
+      all = false;
+      message(fmt::format("txinbox: line {}: no failed message of the business key '{}' is chosen", each.line,
+                          printable(each.key)));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(listed));
+  });
+  return listed;
 }
 
 }  // namespace
@@ -74,14 +100,19 @@ std::string failed_json(const std::vector<FailedMessage>& messages, bool payload
 }
 
 int run_failed_list(const FailedOptions& options) {
+  if (options.has_file()) {
+    options.check_choice("failed list");
+    if (options.payload) throw UsageError("failed list: --payload is for one message, not for --keys-from");
+  }
   if (options.payload && (options.key.empty() || options.consumer.empty())) {
     throw UsageError("failed list: --payload is for one message: say which, with --consumer NAME BUSINESS_KEY");
   }
+  const std::vector<FileKey> keys = options.has_file() ? read_keys(options.keys_from) : std::vector<FileKey>();
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
-  FailedFilter filter = options.filter();
-  ++filter.limit;  // to know of more
-  auto failed = list_failed(connection.session(), filter);
+  soci::session& session = connection.session();
+  bool all = true;
+  auto failed = options.has_file() ? list_keys(session, options, keys, all) : list_one_more(session, options);
   const bool more = failed.size() > options.limit;
   if (more) failed.pop_back();
 
@@ -91,6 +122,7 @@ int run_failed_list(const FailedOptions& options) {
     message(
         "txinbox: no failed message of this business key is chosen; one that was consumed since is not listed, one "
         "that was discarded with --state discarded");
+    say_if_unknown(session, options.consumer);
     return exit_found;
   }
   if (options.payload && !options.json) return print_payload(output, failed.front());
@@ -98,7 +130,9 @@ int run_failed_list(const FailedOptions& options) {
               : failed.empty() ? "nothing found"
                                : failed_table(failed));
   if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.limit));
-  return output.failed() ? exit_stopped : exit_ok;
+  if (failed.empty()) say_if_unknown(session, options.consumer);
+  if (output.failed()) return exit_stopped;
+  return all ? exit_ok : exit_found;
 }
 
 }  // namespace txinbox::cli

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "duration.hpp"
+#include "key_file.hpp"
 #include "usage_error.hpp"
 
 namespace txinbox::cli {
@@ -28,6 +29,9 @@ void FailedOptions::add_to(CLI::App& command) {
   command.add_option("--older-than", older_than, "Whose last failure is longer ago than that: 10m, 1h, 7d")
       ->type_name("TIME")
       ->check(CLI::Validator(check_age, ""));
+  command.add_option("--error-class", error_class, "Whose last failure is of this class, as the list shows it")
+      ->type_name("CLASS");
+  add_keys_from(command, keys_from);
   command.add_option("key", key, "Of this business key; -- before one that begins with a dash")
       ->option_text("[BUSINESS_KEY]");
   command.add_flag("--json", json, "Print JSON");
@@ -58,7 +62,8 @@ void FailedOptions::add_change_to(CLI::App& command, const std::vector<std::stri
 }
 
 FailedFilter FailedOptions::filter() const {
-  FailedFilter filter{.consumer = consumer, .business_key = key, .state = failed_state(state)};
+  FailedFilter filter{
+      .consumer = consumer, .business_key = key, .state = failed_state(state), .error_class = error_class};
   if (!older_than.empty()) filter.older_than = std::chrono::ceil<std::chrono::seconds>(*parse_duration(older_than));
   filter.limit = limit;
   filter.payloads = payload;
@@ -66,15 +71,30 @@ FailedFilter FailedOptions::filter() const {
 }
 
 void FailedOptions::check_choice(const std::string& command) const {
+  if (has_file() && (all || !key.empty())) {
+    throw UsageError(
+        fmt::format("{}: either --keys-from FILE or {}, not both", command, all ? "--all" : "a BUSINESS_KEY"));
+  }
+  if (has_file() && consumer.empty()) {
+    throw UsageError(fmt::format("{}: --keys-from needs --consumer NAME, which scopes the keys", command));
+  }
+  if (has_file()) return;
   if (all && !key.empty()) {
     throw UsageError(fmt::format("{}: either --all or a BUSINESS_KEY, not both", command));
   }
   if (!all && key.empty()) {
-    throw UsageError(fmt::format("{}: say which message, with --consumer NAME BUSINESS_KEY, or --all", command));
+    throw UsageError(
+        fmt::format("{}: say which message, with --consumer NAME BUSINESS_KEY, --keys-from FILE or --all", command));
   }
   if (!all && consumer.empty()) {
     throw UsageError(fmt::format("{}: a BUSINESS_KEY needs --consumer NAME, which scopes it", command));
   }
+}
+
+FailedOptions FailedOptions::with_key(const std::string& one) const {
+  FailedOptions options = *this;
+  options.key = one;
+  return options;
 }
 
 std::optional<FailedState> failed_state(const std::string& name) {

@@ -17,6 +17,8 @@ struct FailedOptions {
   DatabaseOption database;
   std::string consumer;
   std::string key;
+  std::string keys_from;
+  std::string error_class;
   std::string state;
   std::string older_than;
   std::size_t limit = 100;
@@ -35,6 +37,11 @@ struct FailedOptions {
 
   /// Errors: `UsageError` where it is not said which messages are meant. `command`: for its text.
   void check_choice(const std::string& command) const;
+
+  bool has_file() const { return !keys_from.empty(); }
+
+  /// The same for one key of the file.
+  FailedOptions with_key(const std::string& one) const;
 
  private:
   void add_to(CLI::App& command);

@@ -1,10 +1,12 @@
 #include <memory>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/retention.hpp>
 
 #include "exit_status.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "row_options.hpp"
@@ -14,24 +16,44 @@ namespace txinbox::cli {
 namespace {
 
 int run_forget(const RowOptions& options) {
+  const auto keys = options.keys("forget");
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
-  const bool removed = forget(connection.session(), options.consumer, options.key);
   Output output;
-  if (options.json) {
-    output.line(nlohmann::ordered_json{{"forgotten", removed}}.dump());
-  } else if (removed) {
-    output.line("forgotten: the next delivery runs again");
+  std::size_t forgotten = 0;
+  const auto sum_up = [&] {
+    if (options.json || forgotten == 0) return;
+    output.line(options.has_file() ? fmt::format("forgotten {} of {} keys: the next delivery of each runs again",
+                                                 forgotten, keys.size())
+                                   : "forgotten: the next delivery runs again");
+  };
+  try {
+    for_each_key(keys, [&](const FileKey& each) {
+      const bool removed = forget(connection.session(), options.consumer, each.key);
+      forgotten += removed ? 1U : 0U;
+      if (options.json) {
+        nlohmann::ordered_json json;
+        if (options.has_file()) json["business_key"] = each.key;
+        json["forgotten"] = removed;
+        output.line(json.dump());
+      }
+      if (!removed) options.say_no_row(each);
+    });
+  } catch (...) {
+    sum_up();
+    throw;
   }
-  if (!removed) return no_such_row();
-  return output.failed() ? exit_stopped : exit_ok;
+  sum_up();
+  if (forgotten == 0) say_if_unknown(connection.session(), options.consumer);
+  if (output.failed()) return exit_stopped;
+  return forgotten == keys.size() ? exit_ok : exit_found;
 }
 
 }  // namespace
 
 void add_forget(CLI::App& app, Run& run) {
   auto options = std::make_shared<RowOptions>();
-  auto* command = app.add_subcommand("forget", "Remove the row of one business key: the next delivery runs again");
+  auto* command = app.add_subcommand("forget", "Remove the row of a business key: the next delivery runs again");
   options->add_to(*command);
   command->callback([options, &run] { run = [options] { return run_forget(*options); }; });
 }

@@ -10,6 +10,7 @@
 #include "age.hpp"
 #include "database_option.hpp"
 #include "exit_status.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "subcommands.hpp"
@@ -77,6 +78,7 @@ int run_leases(const LeasesOptions& options) {
 
   Output output;
   output.line(options.json ? as_json(leases) : as_table(leases));
+  if (leases.empty()) say_if_unknown(connection.session(), options.filter.consumer);
   if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.filter.limit));
   return output.failed() ? exit_stopped : exit_ok;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "database_option.hpp"
 #include "duration.hpp"
 #include "exit_status.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -34,6 +36,7 @@ struct PurgeCommand {
   PurgeOptions options;
   bool failed = false;
   bool conflicts = false;
+  bool dry_run = false;
   bool json = false;
 };
 
@@ -50,36 +53,70 @@ milliseconds duration_of(std::string_view option, const std::string& text, milli
 struct Table {
   const char* name;
   std::size_t (*purge)(soci::session&, seconds, PurgeOptions);
+  std::size_t (*count)(soci::session&, seconds, const std::string&);
 };
 
 std::vector<Table> tables_of(const PurgeCommand& command) {
   std::vector<Table> tables;
-  if (command.failed) tables.push_back({"failed", purge_failed});
-  if (command.conflicts) tables.push_back({"conflicts", purge_conflicts});
-  if (tables.empty()) tables.push_back({"consumed", txinbox::purge});
+  if (command.failed) tables.push_back({"failed", purge_failed, count_purgeable_failed});
+  if (command.conflicts) tables.push_back({"conflicts", purge_conflicts, count_purgeable_conflicts});
+  if (tables.empty()) tables.push_back({"consumed", txinbox::purge, count_purgeable});
   return tables;
 }
 
 using Counts = std::vector<std::pair<const char*, std::size_t>>;
 
-std::string as_json(const Counts& counts, double elapsed, bool stopped) {
+nlohmann::ordered_json as_json(const Counts& counts, double elapsed, bool stopped) {
   nlohmann::ordered_json json;
   for (const auto& [name, rows] : counts) json[name] = rows;
   json["seconds"] = elapsed;
   json["stopped"] = stopped;
-  return json.dump();
+  return json;
 }
 
-std::string as_text(const Counts& counts, bool stopped) {
-  std::string text = "purged";
+std::string listed(const Counts& counts) {
+  std::string text;
   for (const auto& [name, rows] : counts) {
     text += fmt::format("{} {} {}", &name == &counts.front().first ? "" : ",", name, grouped(rows));
   }
-  return stopped ? text + ", stopped by a signal" : text;
+  return text;
+}
+
+bool is_nothing(const Counts& counts) {
+  return std::ranges::all_of(counts, [](const auto& each) { return each.second == 0; });
+}
+
+std::chrono::seconds age_of(const PurgeCommand& command) {
+  return std::chrono::floor<seconds>(duration_of("--older-than", command.older_than, seconds(1)));
+}
+
+int run_dry(const PurgeCommand& command) {
+  const auto older_than = age_of(command);
+  Pool pool = open_for_reading(command.database);
+  auto connection = pool.acquire();
+  const std::size_t most = command.options.max_rows == 0 ? SIZE_MAX : command.options.max_rows;
+  const auto start = std::chrono::steady_clock::now();
+  Counts counts;
+  for (const Table& table : tables_of(command)) {
+    counts.emplace_back(table.name,
+                        std::min(most, table.count(connection.session(), older_than, command.options.consumer)));
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  Output output;
+  if (command.json) {
+    auto json = as_json(counts, elapsed.count(), false);
+    json["dry_run"] = true;
+    output.line(json.dump());
+  } else {
+    output.line("would purge" + listed(counts));
+  }
+  if (is_nothing(counts)) say_if_unknown(connection.session(), command.options.consumer);
+  return output.failed() ? exit_stopped : exit_ok;
 }
 
 int run_purge(const PurgeCommand& command) {
-  const auto older_than = std::chrono::floor<seconds>(duration_of("--older-than", command.older_than, seconds(1)));
+  if (command.dry_run) return run_dry(command);
+  const auto older_than = age_of(command);
   milliseconds left{0};
   if (!command.max_time.empty()) left = duration_of("--max-time", command.max_time, milliseconds(1));
   const auto give_up = std::chrono::steady_clock::now() + left;
@@ -110,7 +147,9 @@ int run_purge(const PurgeCommand& command) {
 
   const bool stopped = signals.stopped();
   Output output;
-  output.line(command.json ? as_json(counts, progress.elapsed().count(), stopped) : as_text(counts, stopped));
+  output.line(command.json ? as_json(counts, progress.elapsed().count(), stopped).dump()
+                           : "purged" + listed(counts) + (stopped ? ", stopped by a signal" : ""));
+  if (is_nothing(counts) && !stopped) say_if_unknown(connection.session(), command.options.consumer);
   return stopped || output.failed() ? exit_stopped : exit_ok;
 }
 
@@ -136,6 +175,7 @@ void add_purge(CLI::App& app, Run& run) {
   purge->add_option("--max-time", command->max_time, "Begin no batch after that time (30s, 10m)")->type_name("TIME");
   purge->add_flag("--failed", command->failed, "Failed messages that are not parked, instead of consumed ones");
   purge->add_flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
+  purge->add_flag("--dry-run", command->dry_run, "Only say how many rows would go");
   purge->add_flag("--json", command->json, "Print JSON");
   purge->callback([command, &run] { run = [command] { return run_purge(*command); }; });
 }

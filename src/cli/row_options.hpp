@@ -1,22 +1,32 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "database_option.hpp"
+#include "key_file.hpp"
 
 namespace txinbox::cli {
 
-/// What a subcommand about one row takes: the database, the consumer and the business key.
+/// What a subcommand about single rows takes: the database, the consumer, and a business key or a file of them.
 struct RowOptions {
   DatabaseOption database;
   std::string consumer;
   std::string key;
+  std::string keys_from;
   bool json = false;
 
   void add_to(CLI::App& command);
-};
 
-/// Tells, on standard error, that the row is not there. Returns the exit status for that.
-int no_such_row();
+  bool has_file() const { return !keys_from.empty(); }
+
+  /// The keys of the file, or the one that was given.
+  ///
+  /// Errors: `UsageError` where there is neither; as `read_keys`. `command`: for its text.
+  std::vector<FileKey> keys(const std::string& command) const;
+
+  /// Tells, on standard error, that the row of this key is not there.
+  void say_no_row(const FileKey& key) const;
+};
 
 }  // namespace txinbox::cli

@@ -6,6 +6,7 @@
 #include <txinbox/inspect.hpp>
 
 #include "exit_status.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "row_options.hpp"
@@ -66,20 +67,34 @@ std::string as_text(const ConsumedMessage& row) {
 }
 
 int run_show(const RowOptions& options) {
+  const auto keys = options.keys("show");
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
-  const auto row = find(connection.session(), options.consumer, options.key);
-  if (!row) return no_such_row();
   Output output;
-  output.line(options.json ? as_json(*row) : as_text(*row));
-  return output.failed() ? exit_stopped : exit_ok;
+  bool any = false;
+  bool all = true;
+  for_each_key(keys, [&](const FileKey& each) {
+    if (output.failed()) return;
+    const auto row = find(connection.session(), options.consumer, each.key);
+    if (!row) {
+      all = false;
+      options.say_no_row(each);
+      return;
+    }
+    if (any && !options.json) output.line("");
+    output.line(options.json ? as_json(*row) : as_text(*row));
+    any = true;
+  });
+  if (!any) say_if_unknown(connection.session(), options.consumer);
+  if (output.failed()) return exit_stopped;
+  return all ? exit_ok : exit_found;
 }
 
 }  // namespace
 
 void add_show(CLI::App& app, Run& run) {
   auto options = std::make_shared<RowOptions>();
-  auto* command = app.add_subcommand("show", "Print what is recorded for one business key");
+  auto* command = app.add_subcommand("show", "Print what is recorded for a business key");
   options->add_to(*command);
   command->callback([options, &run] { run = [options] { return run_show(*options); }; });
 }

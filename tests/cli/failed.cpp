@@ -254,6 +254,27 @@ TEST_CASE("--all changes more than one call of the library does, and what its fi
   CHECK(orders.list({"--limit", "5000"}).empty());
 }
 
+TEST_CASE("list, retry and discard choose by the class of the last error") {
+  const FailedOrders orders;
+  orders.insert_parked(4);
+  orders.db.run("update txinbox_failed_message set last_error = 'postgresql 23505' where business_key in ('o1', 'o2')");
+  orders.db.run("update txinbox_failed_message set last_error = 'it''s' where business_key = 'o3'");
+  CHECK(orders.list({"--error-class", "postgresql 23505"}).size() == 2);
+  CHECK(orders.list({"--error-class", "postgresql 2350"}).empty());
+  CHECK(orders.list({"--error-class", "it's"}).at(0).at("business_key") == "o3");
+  CHECK(orders.failed({"retry", "--all", "--error-class", "deadlock"}).status == 1);
+  CHECK(orders.failed({"retry", "--all", "--error-class", "postgresql 23505", "--json"}).out ==
+        "{\"retried\":2,\"torn\":0}\n");
+  CHECK(orders.failed({"discard", "--consumer", "orders", "--error-class", "deadlock", "o3"}).status == 1);
+  CHECK(orders.failed({"discard", "--all", "--error-class", "it's", "--json"}).out == "{\"discarded\":1}\n");
+  CHECK(orders.list().size() == 1);
+  CHECK(orders.list().at(0).at("business_key") == "o0");
+  // One whose failure was not counted has no class.
+  orders.db.run("delete from txinbox_failed_message");
+  CHECK(orders.failed({"list", "--consumer", "orders", "o0"}).status == 0);
+  CHECK(orders.failed({"list", "--consumer", "orders", "--error-class", "deadlock", "o0"}).status == 1);
+}
+
 TEST_CASE("what is meant must be said, and what is wrong is named with its mend") {
   const FailedOrders orders;
   for (const Command::Arguments& words :

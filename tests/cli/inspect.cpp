@@ -121,6 +121,30 @@ TEST_CASE("status counts by consumer") {
   CHECK(json.at("consumers").at(0).at("consumed") == 2);
 }
 
+TEST_CASE("a consumer that nothing is recorded of is named as such") {
+  const Orders orders;
+  orders.consume(Orders::line(1));
+  for (const Command::Arguments& words : {Command::Arguments{"leases", "--consumer", "oders"},
+                                          {"show", "--consumer", "oders", "o1"},
+                                          {"forget", "--consumer", "oders", "o1"},
+                                          {"failed", "list", "--consumer", "oders"},
+                                          {"failed", "retry", "--consumer", "oders", "o1"},
+                                          {"failed", "discard", "--consumer", "oders", "--all"},
+                                          {"purge", "--older-than", "1d", "--consumer", "oders"},
+                                          {"purge", "--older-than", "1d", "--consumer", "oders", "--dry-run"}}) {
+    const std::string err = run(words, orders.db.url()).err;
+    CAPTURE(err);
+    CHECK(err.ends_with(
+        "txinbox: nothing is recorded of a consumer 'oders'; txinbox status lists those that there are\n"));
+  }
+  CHECK(run({"status"}, orders.db.url()).out.find("oders") == std::string::npos);
+  for (const Command::Arguments& words : {Command::Arguments{"leases", "--consumer", "orders"},
+                                          {"failed", "list", "--consumer", "orders"},
+                                          {"purge", "--older-than", "1d", "--consumer", "orders"}}) {
+    CHECK(run(words, orders.db.url()).err.empty());
+  }
+}
+
 TEST_CASE("status --watch goes on until a signal, which is no error") {
   const Orders orders;
   Command command({"status", "--watch", "--json"}, orders.db.url());

@@ -39,6 +39,51 @@ TEST_CASE("purge keeps to the consumer and the rows that it is told") {
   CHECK(db.claims_of("b") == 30);
 }
 
+TEST_CASE("purge --dry-run says what would go, and nothing goes") {
+  const OldRows db;
+  db.add("svc", 1'234, 8 * 24h);
+  db.add("svc", 3, 8 * 24h, "parked");
+  db.add("other", 6, 8 * 24h);
+  db.add("svc", 5, 6 * 24h);
+  db.add_failed("svc", 4, 48h);
+  db.add_conflicts("svc", 5, 48h);
+  const auto dry = [&](Command::Arguments more) {
+    more.insert(more.begin(), {"purge", "--dry-run"});
+    const Ended ended = run(more, db.url());
+    CHECK(ended.status == 0);
+    CHECK(ended.err.empty());
+    return ended.out;
+  };
+  CHECK(dry({"--older-than", "7d"}) == "would purge consumed 1,240\n");
+  CHECK(dry({"--older-than", "7d", "--consumer", "svc"}) == "would purge consumed 1,234\n");
+  CHECK(dry({"--older-than", "7d", "--max-rows", "100"}) == "would purge consumed 100\n");
+  CHECK(dry({"--older-than", "1h", "--failed", "--conflicts"}) == "would purge failed 4, conflicts 5\n");
+  const auto json = nlohmann::json::parse(dry({"--older-than", "7d", "--json"}));
+  CHECK(json.at("consumed") == 1'240);
+  CHECK(json.at("dry_run") == true);
+  CHECK(db.claims() == 1'248);
+  CHECK(db.number("select count(*) from txinbox_consumer") == 0);
+  CHECK(run({"purge", "--dry-run", "--older-than", "0s"}, db.url()).status == 2);
+  // As many as a purge then removes.
+  CHECK(run({"purge", "--older-than", "7d"}, db.url()).out == "purged consumed 1,240\n");
+  CHECK(run({"purge", "--older-than", "1h", "--failed", "--conflicts"}, db.url()).out ==
+        "purged failed 4, conflicts 5\n");
+  CHECK(dry({"--older-than", "7d"}) == "would purge consumed 0\n");
+}
+
+TEST_CASE("a purge of a consumer that is mistyped leaves no row of that name; of one that is known it does") {
+  const OldRows db;
+  db.add("svc", 3, 1h);
+  CHECK(run({"purge", "--older-than", "7d", "--consumer", "scv"}, db.url()).out == "purged consumed 0\n");
+  CHECK(db.number("select count(*) from txinbox_consumer") == 0);
+  CHECK(run({"purge", "--older-than", "7d", "--consumer", "svc"}, db.url()).out == "purged consumed 0\n");
+  CHECK(db.number("select retention from txinbox_consumer where consumer = 'svc'") == 7 * 86'400);
+  // Known by its row, also when all its messages are gone.
+  CHECK(run({"purge", "--older-than", "1s", "--consumer", "svc"}, db.url()).out == "purged consumed 3\n");
+  CHECK(run({"purge", "--older-than", "2d", "--consumer", "svc"}, db.url()).err.empty());
+  CHECK(db.number("select retention from txinbox_consumer where consumer = 'svc'") == 2 * 86'400);
+}
+
 TEST_CASE("purge --failed and --conflicts leave what was consumed") {
   const OldRows db;
   db.add("svc", 3, 48h);
