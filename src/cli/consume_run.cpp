@@ -13,6 +13,7 @@
 #include "environment_error.hpp"
 #include "exit_status.hpp"
 #include "has_code.hpp"
+#include "input_file.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -45,6 +46,7 @@ int ConsumeRun::run(int input_fd) {
   LineReader lines(input_fd, signals_.wake_fd(), max_line_size);
   BatchReader batches(lines, messages_,
                       {.lines = options_.batch, .bytes = max_batch_size, .ends_at_wrong = options_.stop_on_error});
+  const unsigned long long size = size_left(input_fd);
   Batch batch;
   Next next = Next::go_on;
   while (next == Next::go_on) {
@@ -55,7 +57,7 @@ int ConsumeRun::run(int input_fd) {
       break;
     }
     next = consume(batch);
-    const bool heard = report_.flush();
+    const bool heard = report_.flush({.done = lines.bytes(), .all = size});
     if (next == Next::go_on && !batch.lines.empty() && (signals_.stopped() || !heard)) next = Next::stop_signal;
     if (next == Next::go_on && status == BatchReader::Status::error) {
       report_.reading_failed(lines.number(), lines.error_number());

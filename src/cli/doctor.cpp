@@ -11,6 +11,7 @@
 #include "output.hpp"
 #include "subcommands.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -37,7 +38,7 @@ std::string as_table(const std::vector<Finding>& findings) {
   for (const auto& finding : findings) {
     rows.push_back({std::string(to_string(finding.severity)), finding.subject, finding.found, finding.mend});
   }
-  return format_table(rows);
+  return format_table(rows, {}, {.columns = terminal_size().columns, .how = Narrow::wrap});
 }
 
 int run_doctor(const DoctorOptions& options) {

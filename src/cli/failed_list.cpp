@@ -11,6 +11,7 @@
 #include "open_database.hpp"
 #include "output.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 #include "usage_error.hpp"
 #include "utf8.hpp"
 
@@ -76,7 +77,7 @@ std::string failed_table(const std::vector<FailedMessage>& messages) {
                     std::to_string(failed.attempts), human_age(first_age(failed)), failed.first_error,
                     human_age(failed.age), failed.last_error});
   }
-  return format_table(rows, {false, false, false, true, true, false, true});
+  return format_table(rows, {false, false, false, true, true, false, true}, {.columns = terminal_size().columns});
 }
 
 std::string failed_json(const std::vector<FailedMessage>& messages, bool payloads) {

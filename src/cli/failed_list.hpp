@@ -9,7 +9,7 @@
 
 namespace txinbox::cli {
 
-/// As an aligned table, with ages.
+/// As an aligned table, with ages; on a terminal no wider than that.
 std::string failed_table(const std::vector<FailedMessage>& messages);
 
 /// As an array. The payload of each, where it was asked for: as text when it is UTF-8, else in base64.

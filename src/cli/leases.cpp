@@ -15,6 +15,7 @@
 #include "output.hpp"
 #include "subcommands.hpp"
 #include "table.hpp"
+#include "terminal.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -64,7 +65,7 @@ std::string as_table(const std::vector<LeaseInfo>& leases) {
                     to_the_second(lease.since), human_age(floor<seconds>(lease.held)), to_the_second(lease.expires_at),
                     left_of(lease)});
   }
-  return format_table(rows, {false, false, false, true, false, true});
+  return format_table(rows, {false, false, false, true, true, true, true}, {.columns = terminal_size().columns});
 }
 
 int run_leases(const LeasesOptions& options) {

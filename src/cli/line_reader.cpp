@@ -40,6 +40,7 @@ LineReader::Status LineReader::fill(Wait wait) {
       at_end_ = true;
       return Status::end;
     }
+    read_ += static_cast<unsigned long long>(count);
     rest_ = std::string_view(buffer_).substr(0, static_cast<std::size_t>(count));
     return Status::line;
   }

@@ -31,7 +31,8 @@ class LineReader {
   /// Blocking: with `Wait::no` it takes what is there: the begin of a line is kept for the next call.
   Status next(std::string_view& line, Wait wait = Wait::yes);
 
-  std::size_t number() const { return number_; }  ///< Of the last line that `next` gave, from 1.
+  std::size_t number() const { return number_; }                     ///< Of the last line that `next` gave, from 1.
+  unsigned long long bytes() const { return read_ - rest_.size(); }  ///< Taken so far.
   int error_number() const { return error_number_; }
 
  private:
@@ -43,6 +44,7 @@ class LineReader {
   int wake_fd_;
   std::size_t limit_;
   std::size_t number_ = 0;
+  unsigned long long read_ = 0;
   int error_number_ = 0;
   bool at_end_ = false;
   std::string buffer_;

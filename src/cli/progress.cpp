@@ -1,10 +1,12 @@
 #include "progress.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "duration.hpp"
 #include "output.hpp"
 
 namespace txinbox::cli {
@@ -15,8 +17,20 @@ std::string grouped(unsigned long long number) {
   return text;
 }
 
-Progress::Progress()
-    : terminal_(::isatty(STDERR_FILENO) == 1), start_(std::chrono::steady_clock::now()), last_(start_) {}
+std::string share_and_time_left(const Share& share, std::chrono::duration<double> elapsed) {
+  if (share.all == 0) return {};
+  const auto done = static_cast<double>(std::min(share.done, share.all));
+  const auto all = static_cast<double>(share.all);
+  std::string text = fmt::format(", {} %", static_cast<int>(100 * done / all));
+  constexpr std::chrono::seconds long_enough{1};
+  if (elapsed < long_enough || done <= 0) return text;
+  const auto left = std::chrono::ceil<std::chrono::seconds>(elapsed * ((all - done) / done));
+  return text + fmt::format(", {} left", left.count() == 0 ? "0s" : format_duration(left));
+}
+
+bool Progress::is_seen() { return ::isatty(STDERR_FILENO) == 1; }
+
+Progress::Progress() : terminal_(is_seen()), start_(std::chrono::steady_clock::now()), last_(start_) {}
 
 bool Progress::is_due(std::chrono::duration<double>& since) {
   if (!terminal_) return false;
@@ -27,13 +41,14 @@ bool Progress::is_due(std::chrono::duration<double>& since) {
   return true;
 }
 
-void Progress::update(std::size_t messages, std::size_t line) {
+void Progress::update(std::size_t messages, std::size_t line, const Share& share) {
   std::chrono::duration<double> since{};
   if (!is_due(since)) return;
   const double rate = static_cast<double>(messages - last_messages_) / since.count();
   last_messages_ = messages;
-  show(fmt::format("{} messages, {} a second, line {}", grouped(messages),
-                   grouped(static_cast<unsigned long long>(rate)), grouped(line)));
+  show(fmt::format("{} messages, {} a second, line {}{}", grouped(messages),
+                   grouped(static_cast<unsigned long long>(rate)), grouped(line),
+                   share_and_time_left(share, elapsed())));
 }
 
 void Progress::draw(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <soci/soci.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/retention.hpp>
@@ -90,17 +91,33 @@ std::chrono::seconds age_of(const PurgeCommand& command) {
   return std::chrono::floor<seconds>(duration_of("--older-than", command.older_than, seconds(1)));
 }
 
+Counts count_each(soci::session& session, const PurgeCommand& command, seconds older_than) {
+  const std::size_t most = command.options.max_rows == 0 ? SIZE_MAX : command.options.max_rows;
+  Counts counts;
+  for (const Table& table : tables_of(command)) {
+    counts.emplace_back(table.name, std::min(most, table.count(session, older_than, command.options.consumer)));
+  }
+  return counts;
+}
+
+/// For the progress; 0 where they cannot be counted in the time of a statement.
+std::size_t count_all(Pool& pool, const PurgeCommand& command, seconds older_than) {
+  try {
+    auto connection = pool.acquire();
+    std::size_t all = 0;
+    for (const auto& [name, rows] : count_each(connection.session(), command, older_than)) all += rows;
+    return all;
+  } catch (const soci::soci_error&) {
+    return 0;
+  }
+}
+
 int run_dry(const PurgeCommand& command) {
   const auto older_than = age_of(command);
   Pool pool = open_for_reading(command.database);
   auto connection = pool.acquire();
-  const std::size_t most = command.options.max_rows == 0 ? SIZE_MAX : command.options.max_rows;
   const auto start = std::chrono::steady_clock::now();
-  Counts counts;
-  for (const Table& table : tables_of(command)) {
-    counts.emplace_back(table.name,
-                        std::min(most, table.count(connection.session(), older_than, command.options.consumer)));
-  }
+  const Counts counts = count_each(connection.session(), command, older_than);
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   Output output;
   if (command.json) {
@@ -123,6 +140,7 @@ int run_purge(const PurgeCommand& command) {
 
   StopSignals signals;
   Pool pool = open_database(command.database);
+  const std::size_t size = Progress::is_seen() ? count_all(pool, command, older_than) : 0;
   auto connection = pool.acquire(signals.token());
   Progress progress;
   std::size_t all = 0;
@@ -131,8 +149,9 @@ int run_purge(const PurgeCommand& command) {
   options.observer = [&](const Event& event) {
     all += event.rows;
     progress.draw(
-        fmt::format("{} rows, {} a second", grouped(all),
-                    grouped(static_cast<unsigned long long>(static_cast<double>(all) / progress.elapsed().count()))));
+        fmt::format("{} rows, {} a second{}", grouped(all),
+                    grouped(static_cast<unsigned long long>(static_cast<double>(all) / progress.elapsed().count())),
+                    share_and_time_left({.done = all, .all = size}, progress.elapsed())));
   };
 
   Counts counts;

@@ -69,10 +69,10 @@ void Report::add_json(std::size_t line, std::string_view key, std::string_view o
   pending_ += "}\n";
 }
 
-bool Report::flush() {
+bool Report::flush(const Share& read) {
   if (!pending_.empty()) output_.lines(pending_);
   pending_.clear();
-  progress_.update(tally_.messages(), done_through_);
+  progress_.update(tally_.messages(), done_through_, read);
   return !output_.failed();
 }
 

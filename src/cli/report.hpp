@@ -30,10 +30,10 @@ class Report {
   /// This line and those before it are done, empty ones included.
   void done_through(std::size_t line) { done_through_ = line; }
 
-  /// Has what was told read, and draws the progress.
+  /// Has what was told read, and draws the progress. `read`: how much of the input was read.
   ///
   /// @return false when nobody reads it any more.
-  bool flush();
+  bool flush(const Share& read);
 
   /// Prints the summary. `stopped_early`: with the line where it stopped.
   ///

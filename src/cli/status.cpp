@@ -2,10 +2,9 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <poll.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/result.hpp>
@@ -13,11 +12,13 @@
 #include "database_option.hpp"
 #include "describe_error.hpp"
 #include "exit_status.hpp"
+#include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "status_text.hpp"
 #include "stop_signals.hpp"
 #include "subcommands.hpp"
+#include "terminal.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -26,6 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 struct StatusOptions {
   DatabaseOption database;
+  std::string consumer;
   bool watch = false;
   bool json = false;
 };
@@ -36,21 +38,20 @@ struct Look {
   Clock::duration cost;
 };
 
-Look look(Pool& pool) {
+Look look(Pool& pool, const std::string& consumer) {
   const auto start = Clock::now();
   auto connection = pool.acquire();
-  Status found = status(connection.session());
+  Status found = status(connection.session(), consumer);
   return {std::move(found), start, Clock::now() - start};
 }
 
 /// The lines over what stood there, each cleared behind its end, and what is below them: nothing flickers.
 /// Only as many as the terminal has: more would make it scroll.
 std::string over_the_last(const std::string& text, bool first) {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1;
+  const std::size_t rows = terminal_size().rows;
   std::string screen = first ? "\x1b[2J\x1b[H" : "\x1b[H";
-  int lines = 0;
-  for (std::size_t at = 0; at <= text.size() && (!known || ++lines < size.ws_row);) {
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at <= text.size() && (rows < 2 || ++lines < rows);) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     screen += text.substr(at, end - at) + "\x1b[K\n";
     at = end + 1;
@@ -60,7 +61,7 @@ std::string over_the_last(const std::string& text, bool first) {
 
 bool print(Output& output, const std::string& text, bool json, bool first) {
   if (json) return output.line(text);
-  if (::isatty(STDOUT_FILENO) == 1) return output.lines(over_the_last(text, first));
+  if (is_terminal()) return output.lines(over_the_last(text, first));
   return output.line(first ? text : '\n' + text);
 }
 
@@ -78,11 +79,13 @@ int watch(Pool& pool, const StatusOptions& options, const StopSignals& signals) 
     auto pause = pause_after({});
     try {
       const bool first = !last;
-      Look now = look(pool);
+      Look now = look(pool, options.consumer);
+      if (first && now.status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
       const Rates rates = last ? rates_between(last->status, now.status, now.at - last->at) : Rates();
       last = std::move(now);
       pause = pause_after(last->cost);
-      const auto text = options.json ? status_json(last->status, rates) : status_text(last->status, rates);
+      const auto text =
+          options.json ? status_json(last->status, rates) : status_text_fitting(last->status, rates, terminal_size());
       if (!print(output, text, options.json, first)) return exit_stopped;
     } catch (...) {
       const auto error = std::current_exception();
@@ -100,9 +103,10 @@ int run_status(const StatusOptions& options) {
   if (options.watch) signals.emplace();
   auto pool = open_for_reading(options.database);
   if (signals) return watch(pool, options, *signals);
-  const Status status = look(pool).status;
+  const Status status = look(pool, options.consumer).status;
+  if (status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
   Output output;
-  output.line(options.json ? status_json(status) : status_text(status));
+  output.line(options.json ? status_json(status) : status_text(status, {}, terminal_size().columns));
   return output.failed() ? exit_stopped : exit_ok;
 }
 
@@ -112,6 +116,8 @@ void add_status(CLI::App& app, Run& run) {
   auto options = std::make_shared<StatusOptions>();
   auto* command = app.add_subcommand("status", "Count what is recorded for each consumer");
   options->database.add_to(*command);
+  command->add_option("--consumer", options->consumer, "Only of this consumer, whose rows alone are read")
+      ->type_name("NAME");
   command->add_flag("--watch", options->watch, "Again every two seconds, until a signal");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options, &run] { run = [options] { return run_status(*options); }; });

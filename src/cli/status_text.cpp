@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +16,7 @@
 namespace txinbox::cli {
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using Rows = TableRows;
 
 std::string number(std::int64_t n) { return grouped(static_cast<unsigned long long>(std::max<std::int64_t>(n, 0))); }
 
@@ -39,7 +40,7 @@ std::string time_or_none(const std::optional<Duration>& time) {
   return time ? format_duration(*time) : "-";
 }
 
-std::string counts(const Status& status, const std::optional<Rates>& now) {
+std::string counts(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
   Rows rows{{"CONSUMER", "CONSUMED", "A SECOND", "NOW", "DUPLICATES", "CONFLICTS", "FAILED", "PARKED", "DISCARDED",
              "LEASES", "RUN OUT"}};
   for (const auto& c : status.consumers) {
@@ -51,16 +52,17 @@ std::string counts(const Status& status, const std::optional<Rates>& now) {
   if (!now) {
     for (auto& row : rows) row.erase(row.begin() + 3);
   }
-  return format_table(rows, {false, true, true, true, true, true, true, true, true, true, true});
+  return format_table(rows, {false, true, true, true, true, true, true, true, true, true, true},
+                      {.columns = columns, .how = Narrow::fold});
 }
 
-std::string times(const Status& status) {
+std::string times(const Status& status, std::size_t columns) {
   Rows rows{{"CONSUMER", "OLDEST (UTC)", "NEWEST (UTC)", "DUPLICATE AGE", "RETENTION", "TO PURGE", "PURGED (UTC)"}};
   for (const auto& c : status.consumers) {
     rows.push_back({c.consumer, shortened(c.oldest), shortened(c.newest), time_or_none(c.oldest_duplicate),
                     time_or_none(c.retention), number(c.purge_backlog), shortened(c.purged_at)});
   }
-  return format_table(rows, {false, false, false, true, true, true});
+  return format_table(rows, {false, false, false, true, true, true}, {.columns = columns, .how = Narrow::fold});
 }
 
 nlohmann::ordered_json as_json(const ConsumerStatus& c) {
@@ -87,6 +89,8 @@ nlohmann::ordered_json as_json(const ConsumerStatus& c) {
   if (c.retention) json["retention_s"] = c.retention->count();
   return json;
 }
+
+std::size_t lines_in(std::string_view text) { return 1 + static_cast<std::size_t>(std::ranges::count(text, '\n')); }
 
 }  // namespace
 
@@ -119,12 +123,28 @@ std::string status_json(const Status& status, const std::optional<Rates>& now) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-std::string status_text(const Status& status, const std::optional<Rates>& now) {
+std::string status_text(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
   std::string text = fmt::format("{} {}, schema version {}, {} rows", status.database, status.server_version,
                                  status.schema_version, number(status.rows));
   if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
-  if (!status.consumers.empty()) text += "\n\n" + counts(status, now) + "\n\n" + times(status);
+  if (!status.consumers.empty()) text += "\n\n" + counts(status, now, columns) + "\n\n" + times(status, columns);
   return text;
+}
+
+std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size) {
+  std::string whole = status_text(status, now, size.columns);
+  const std::size_t all = status.consumers.size();
+  const std::size_t room = size.rows - 1;  // the cursor stands below
+  if (size.rows < 2 || all < 2 || lines_in(whole) <= room) return whole;
+  Status some = status;
+  some.consumers.resize(1);
+  const std::size_t least = lines_in(status_text(some, now, size.columns));
+  const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);
+  constexpr std::size_t note = 2;
+  const std::size_t more = room > least + note ? (room - least - note) / each : 0;
+  some.consumers.assign(status.consumers.begin(), status.consumers.begin() + static_cast<std::ptrdiff_t>(1 + more));
+  return status_text(some, now, size.columns) +
+         fmt::format("\n\nand {} more consumers; --consumer NAME shows one", all - some.consumers.size());
 }
 
 }  // namespace txinbox::cli

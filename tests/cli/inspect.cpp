@@ -121,10 +121,23 @@ TEST_CASE("status counts by consumer") {
   CHECK(json.at("consumers").at(0).at("consumed") == 2);
 }
 
+TEST_CASE("status --consumer counts the rows of this consumer only") {
+  const Orders orders;
+  orders.consume(Orders::line(1) + Orders::line(2));
+  run({"consume", "--consumer", "other", "--key", "/no", "--sql", "select 1"}, orders.db.url(), Orders::line(1));
+  const auto json = nlohmann::json::parse(run({"status", "--consumer", "orders", "--json"}, orders.db.url()).out);
+  CHECK(json.at("rows") == 2);
+  REQUIRE(json.at("consumers").size() == 1);
+  CHECK(json.at("consumers").at(0).at("consumer") == "orders");
+  CHECK(json.at("consumers").at(0).at("last_minute") == 2);
+  CHECK(run({"status", "--consumer", std::string(65, 'c')}, orders.db.url()).status == 2);
+}
+
 TEST_CASE("a consumer that nothing is recorded of is named as such") {
   const Orders orders;
   orders.consume(Orders::line(1));
-  for (const Command::Arguments& words : {Command::Arguments{"leases", "--consumer", "oders"},
+  for (const Command::Arguments& words : {Command::Arguments{"status", "--consumer", "oders"},
+                                          {"leases", "--consumer", "oders"},
                                           {"show", "--consumer", "oders", "o1"},
                                           {"forget", "--consumer", "oders", "o1"},
                                           {"failed", "list", "--consumer", "oders"},
@@ -219,10 +232,10 @@ TEST_CASE("leases lists who holds which key, the one that is held longest first,
   const Ended text = run({"leases"}, orders.db.url());
   CHECK(text.status == 0);
   CHECK(text.err.empty());
-  CHECK(text.out.starts_with("CONSUMER  BUSINESS KEY  OWNER   ATTEMPT  SINCE (UTC)"));
+  CHECK(text.out.starts_with("CONSUMER  BUSINESS KEY  OWNER   ATTEMPT          SINCE (UTC)"));
   CHECK(text.out.find("\norders    o2            host:7        2  2") != std::string::npos);
   CHECK(text.out.find("  ran out 2h ago\n") != std::string::npos);
-  CHECK(text.out.find("  -                    ran out\n") != std::string::npos);
+  CHECK(text.out.find("  -  ran out\n") != std::string::npos);
   CHECK(text.out.find("o3") == std::string::npos);
 
   const auto json = nlohmann::json::parse(run({"leases", "--json"}, orders.db.url()).out);

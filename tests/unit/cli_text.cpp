@@ -51,6 +51,33 @@ TEST_CASE("a table's columns line up, by characters and not by bytes") {
   CHECK(format_table({{"A", "N"}, {"é", "10"}, {"xyz", "7"}}, {false, true}) == "A     N\né    10\nxyz   7");
 }
 
+TEST_CASE("a table that is too wide is cut, wrapped or folded, but numbers never are") {
+  const TableRows rows{{"KEY", "COUNT", "ERROR"}, {"éééééééééééé", "1234567890", "some text of words"}};
+  const std::vector<bool> right{false, true};
+  CHECK(format_table(rows, right, {.columns = 44}) == format_table(rows, right));
+  CHECK(format_table(rows, right, {.columns = 37}) ==
+        "KEY                COUNT  ERROR\néééééééééééé  1234567890  some text…");
+  CHECK(format_table(rows, right, {.columns = 37, .how = Narrow::wrap}) ==
+        "KEY                COUNT  ERROR\néééééééééééé  1234567890  some text\n                          of words");
+  CHECK(format_table(rows, right, {.columns = 30, .how = Narrow::fold}) ==
+        "KEY              COUNT\nééééééééé…  1234567890\n\nKEY         ERROR\nééééééééé…  some text of words");
+  // No narrower than it can be read.
+  CHECK(format_table(rows, right, {.columns = 5}) == "KEY            COUNT  ERROR\nééééééé…  1234567890  some te…");
+  CHECK(format_table({{"A"}, {"a\nb"}}, {}, {.columns = 80, .how = Narrow::wrap}) == "A\na\\x0ab");
+  CHECK(format_table({{"A"}, {"abcdefghijkl mn"}}, {}, {.columns = 8, .how = Narrow::wrap}) == "A\nabcdefgh\nijkl mn");
+}
+
+TEST_CASE("the progress tells the share and the time that is left, where they are known") {
+  using namespace std::chrono_literals;
+  CHECK(share_and_time_left({.done = 5, .all = 0}, 10s).empty());
+  CHECK(share_and_time_left({.done = 0, .all = 100}, 10s) == ", 0 %");
+  CHECK(share_and_time_left({.done = 30, .all = 100}, 500ms) == ", 30 %");
+  CHECK(share_and_time_left({.done = 25, .all = 100}, 30s) == ", 25 %, 1m30s left");
+  CHECK(share_and_time_left({.done = 999, .all = 1000}, 2s) == ", 99 %, 1s left");
+  CHECK(share_and_time_left({.done = 100, .all = 100}, 10s) == ", 100 %, 0s left");
+  CHECK(share_and_time_left({.done = 120, .all = 100}, 10s) == ", 100 %, 0s left");  // it has grown
+}
+
 TEST_CASE("the summary gives counts, rate, and where it stopped") {
   const Tally tally{.consumed = 10'000, .already_consumed = 2'000, .conflicts = 0, .parked = 1, .failed = 2};
   CHECK(summary(tally, std::chrono::seconds(2), {}) ==
