@@ -1,5 +1,5 @@
-# Installs the library, its headers, the package config, the pkg-config file, the migrations and the
-# commands.
+# Installs the library, its headers, the package config, the pkg-config file, the migrations, the commands, and the man
+# page and the completions of txinbox.
 
 include(CMakePackageConfigHelpers)
 
@@ -18,6 +18,12 @@ install(DIRECTORY include/txinbox DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILE
 install(DIRECTORY migrations DESTINATION "${CMAKE_INSTALL_DATADIR}/txinbox" FILES_MATCHING PATTERN "V*.sql")
 if(TARGET txinbox-cli)
   install(TARGETS txinbox-cli txinbox-torture)
+endif()
+if(TARGET txinbox_reference_files)
+  set(reference "${CMAKE_CURRENT_BINARY_DIR}/src/cli/reference")
+  install(FILES "${reference}/txinbox.1" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+  install(FILES "${reference}/txinbox" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+  install(FILES "${reference}/txinbox.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 
 # The CMake package. 0.x: a new MINOR breaks.

@@ -8,6 +8,7 @@
 #include <txinbox/tx_consumer.hpp>
 
 #include "consume_run.hpp"
+#include "help_text.hpp"
 #include "input_file.hpp"
 #include "open_database.hpp"
 #include "session_dialect.hpp"
@@ -97,6 +98,16 @@ void add_consume(CLI::App& app, Run& run) {
   command->add_flag("--verbose", options->verbose,
                     "With an error, the database's own text too, which can hold values of the message");
   command->add_option("file", options->file, "JSON lines; default: standard input")->option_text("[FILE]");
+  add_help(*command,
+           {"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
+            "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
+            "kcat -C -b broker -t orders -o beginning -e | \\",
+            "  txinbox consume --consumer order-service --key /no --sql-file orders.sql"},
+           {{exit_ok, "every message took effect, now or before"},
+            {exit_found, "a message failed; standard error names its line"},
+            {exit_usage, "the command line, or the SQL in it, is wrong"},
+            {exit_database, "the database cannot be used; run it again on the same input"},
+            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
   command->callback([options, &run] { run = [options] { return run_consume(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include "database_option.hpp"
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "subcommands.hpp"
@@ -63,6 +64,12 @@ void add_doctor(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("doctor", "Say what makes this database unsafe or slow, and the mend");
   options->database.add_to(*command);
   command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox doctor --db sqlite:orders.db"},
+           {{exit_ok, "nothing but notes was found"},
+            {exit_found, "an error or a warning was found"},
+            usage_status,
+            database_status,
+            output_status});
   command->callback([options, &run] { run = [options] { return run_doctor(*options); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <txinbox/retention.hpp>
 
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
@@ -55,6 +56,10 @@ void add_forget(CLI::App& app, Run& run) {
   auto options = std::make_shared<RowOptions>();
   auto* command = app.add_subcommand("forget", "Remove the row of a business key: the next delivery runs again");
   options->add_to(*command);
+  add_help(
+      *command,
+      {"txinbox forget --consumer order-service o22", "txinbox forget --consumer order-service --keys-from keys.txt"},
+      {{exit_ok, "all is well"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
   command->callback([options, &run] { run = [options] { return run_forget(*options); }; });
 }
 

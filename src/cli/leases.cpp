@@ -10,6 +10,7 @@
 #include "age.hpp"
 #include "database_option.hpp"
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
@@ -96,6 +97,8 @@ void add_leases(CLI::App& app, Run& run) {
       ->capture_default_str()
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}, "from 1 to 100000"));
   command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox leases --consumer payments"},
+           {{exit_ok, "all is well, also when there is none"}, usage_status, database_status, output_status});
   command->callback([options, &run] { run = [options] { return run_leases(*options); }; });
 }
 

@@ -5,8 +5,8 @@
 #include <soci/soci.h>
 #include <CLI/CLI.hpp>
 #include <txinbox/error.hpp>
-#include <txinbox/version.hpp>
 
+#include "command_line.hpp"
 #include "database_option.hpp"
 #include "describe_error.hpp"
 #include "exit_status.hpp"
@@ -63,18 +63,8 @@ int main(int argc, char** argv) {
   }
 
   CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("txinbox ") + txinbox::version());
   Run run;
-  add_migrate(app, run);
-  add_doctor(app, run);
-  add_consume(app, run);
-  add_status(app, run);
-  add_leases(app, run);
-  add_show(app, run);
-  add_forget(app, run);
-  add_purge(app, run);
-  add_failed(app, run);
+  add_all(app, run);
   if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
     message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
     return exit_usage;

@@ -9,6 +9,7 @@
 
 #include "database_option.hpp"
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
 #include "subcommands.hpp"
@@ -100,6 +101,10 @@ void add_migrate(CLI::App& app, Run& run) {
   command->add_flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
       ->excludes(print);
   command->add_flag("--json", options->json, "Print JSON");
+  add_help(
+      *command,
+      {"txinbox migrate --db sqlite:orders.db", "txinbox migrate --db postgresql://owner@db.example/orders --info"},
+      {{exit_ok, "the tables are up to date"}, usage_status, database_status, output_status});
   command->callback([options, &run] { run = [options] { return run_migrate(*options); }; });
 }
 

@@ -14,6 +14,7 @@
 #include "database_option.hpp"
 #include "duration.hpp"
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
@@ -196,6 +197,13 @@ void add_purge(CLI::App& app, Run& run) {
   purge->add_flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
   purge->add_flag("--dry-run", command->dry_run, "Only say how many rows would go");
   purge->add_flag("--json", command->json, "Print JSON");
+  add_help(*purge,
+           {"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
+            "txinbox purge --older-than 90d --failed --conflicts"},
+           {{exit_ok, "all is well, also when --max-rows or --max-time ended it"},
+            usage_status,
+            database_status,
+            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
   purge->callback([command, &run] { run = [command] { return run_purge(*command); }; });
 }
 

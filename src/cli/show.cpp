@@ -6,6 +6,7 @@
 #include <txinbox/inspect.hpp>
 
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
@@ -96,6 +97,10 @@ void add_show(CLI::App& app, Run& run) {
   auto options = std::make_shared<RowOptions>();
   auto* command = app.add_subcommand("show", "Print what is recorded for a business key");
   options->add_to(*command);
+  add_help(*command,
+           {"txinbox show --consumer order-service o22",
+            "txinbox show --consumer order-service --keys-from keys.txt --json"},
+           {{exit_ok, "all is well"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
   command->callback([options, &run] { run = [options] { return run_show(*options); }; });
 }
 

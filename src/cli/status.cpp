@@ -12,6 +12,7 @@
 #include "database_option.hpp"
 #include "describe_error.hpp"
 #include "exit_status.hpp"
+#include "help_text.hpp"
 #include "known_consumer.hpp"
 #include "open_database.hpp"
 #include "output.hpp"
@@ -120,6 +121,8 @@ void add_status(CLI::App& app, Run& run) {
       ->type_name("NAME");
   command->add_flag("--watch", options->watch, "Again every two seconds, until a signal");
   command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox status --db sqlite:orders.db", "txinbox status --watch --consumer order-service"},
+           {{exit_ok, "all is well, also when a signal ends --watch"}, usage_status, database_status, output_status});
   command->callback([options, &run] { run = [options] { return run_status(*options); }; });
 }
 
