@@ -15,6 +15,7 @@
 #endif
 
 #include "error_meanings.hpp"
+#include "output.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -22,15 +23,20 @@ namespace {
 struct Described {
   std::string code;
   std::string text;
+  bool says_all = false;  // the database's own text would add nothing but the names of SOCI's functions
 };
 
 Described describe(const soci::soci_error& error) {
   auto with_meaning = [](const char* what, const std::string& code, std::string_view meaning) -> Described {
-    return {code, meaning.empty() ? fmt::format("{} {}", what, code) : fmt::format("{} {} ({})", what, code, meaning)};
+    return {
+        .code = code,
+        .text = meaning.empty() ? fmt::format("{} {}", what, code) : fmt::format("{} {} ({})", what, code, meaning)};
   };
 #ifdef TXINBOX_WITH_SQLITE3
   if (const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error)) {
-    return with_meaning("SQLite error", std::to_string(e->result()), sqlite3_meaning(e->result()));
+    auto described = with_meaning("SQLite error", std::to_string(e->result()), sqlite3_meaning(e->result()));
+    described.says_all = sqlite3_meaning_says_all(e->result());
+    return described;
   }
 #endif
 #ifdef TXINBOX_WITH_MYSQL
@@ -42,11 +48,12 @@ Described describe(const soci::soci_error& error) {
 #ifdef TXINBOX_WITH_POSTGRESQL
   if (const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error)) {
     const std::string state = e->sqlstate();
-    if (state.find_first_not_of(' ') == std::string::npos) return {"", "PostgreSQL error without a code"};
+    if (state.find_first_not_of(' ') == std::string::npos)
+      return {.code = "", .text = "PostgreSQL error without a code"};
     return with_meaning("PostgreSQL SQLSTATE", state, postgresql_meaning(state));
   }
 #endif
-  return {"", "database error without a code"};
+  return {.code = "", .text = "database error without a code"};
 }
 
 }  // namespace
@@ -58,10 +65,8 @@ std::string describe_error(const std::exception_ptr& error, bool verbose) {
     return e.what();
   } catch (const soci::soci_error& e) {
     const auto described = describe(e);
-    if (!verbose) return described.text;
-    std::string text = e.get_error_message();
-    text.erase(text.find_last_not_of(" \n") + 1);
-    return fmt::format("{}: {}", described.text, text);
+    if (!verbose || described.says_all) return described.text;
+    return fmt::format("{}: {}", described.text, one_line(e.get_error_message()));
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

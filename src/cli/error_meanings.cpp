@@ -1,5 +1,6 @@
 #include "error_meanings.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -42,6 +43,12 @@ std::string_view sqlite3_meaning(int code) {
   }};
   const auto meaning = find(meanings, code);
   return meaning.empty() ? find(meanings, code & 0xFF) : meaning;
+}
+
+bool sqlite3_meaning_says_all(int code) {
+  constexpr std::array wanting{1, 19, 20};
+  const int primary = code & 0xFF;
+  return !sqlite3_meaning(code).empty() && std::ranges::find(wanting, primary) == wanting.end();
 }
 
 std::string_view mysql_meaning(int code) {

@@ -36,13 +36,13 @@ int run_reporting_errors(const Run& run) {
   try {
     return run();
   } catch (const txinbox::Error& error) {
-    message(std::string("txinbox: ") + error.what());
+    message("txinbox: " + one_line(error.what()));
     return status_of(error);
   } catch (const soci::soci_error&) {
     message("txinbox: " + describe_setup_error(std::current_exception()));
     return exit_database;
   } catch (const std::exception& error) {
-    message(std::string("txinbox: ") + error.what());
+    message("txinbox: " + one_line(error.what()));
     return exit_found;
   }
 }
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    message(std::string("txinbox: ") + error.what() + "\nRun with --help for more information.");
+    message("txinbox: " + one_line(error.what()) + "\nRun with --help for more information.");
     return exit_usage;
   }
   return run_reporting_errors(run);

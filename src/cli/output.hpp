@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace txinbox::cli {
@@ -24,7 +25,10 @@ class Output {
   bool failed_ = false;
 };
 
-/// One line on standard error.
+/// The text with spaces instead of line ends, and none around it: what a database says can have several lines.
+std::string one_line(std::string_view text);
+
+/// One line on standard error; what has several becomes several.
 void message(std::string_view text);
 
 }  // namespace txinbox::cli

@@ -39,8 +39,9 @@ void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std:
 
 void Report::failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why) {
   ++tally_.failed;
-  message(fmt::format("line {}: {}", line, why));
-  if (json_) add_json(line, key, outcome, why);
+  const std::string text = one_line(why);
+  message(fmt::format("line {}: {}", line, text));
+  if (json_) add_json(line, key, outcome, text);
 }
 
 void Report::reading_failed(std::size_t line, int error_number) {

@@ -236,6 +236,41 @@ TEST_CASE("the SQL can be in a file") {
   CHECK(orders.taken() == 1);
 }
 
+TEST_CASE("a file of SQL has at most 64 MiB") {
+  const Ended ended =
+      run({"consume", "--consumer", "c", "--key", "/no", "--sql-file", "/dev/zero"}, "sqlite:/nonexistent/x.db");
+  CHECK(ended.status == 2);
+  CHECK(ended.err == "txinbox: /dev/zero: it has more than 67108864 bytes\n");
+}
+
+TEST_CASE("a database that cannot be used is told in one line") {
+  for (const char* url : {"mysql://127.0.0.1:1/x", "postgresql://127.0.0.1:1/x", "sqlite:/nonexistent/x.db"}) {
+    const Ended ended = run({"migrate"}, url);
+    CAPTURE(ended.err);
+    CHECK(ended.status == 3);
+    CHECK(ended.err.ends_with('\n'));
+    CHECK(ended.err.find('\n') + 1 == ended.err.size());
+  }
+  const TestDatabase db(TestDatabase::Tables::none);
+  db.run("create table txinbox_consumed_message (consumer integer)");
+  const Ended ended = run({"migrate"}, db.url());  // many differences
+  CHECK(ended.status == 3);
+  CHECK(ended.err.find('\n') + 1 == ended.err.size());
+}
+
+TEST_CASE("a locked SQLite file is told in our words, without the names of functions") {
+  if (!on_sqlite3()) return;
+  const Orders orders;
+  const auto other = orders.db.session();
+  *other << "pragma locking_mode = exclusive";
+  *other << "begin exclusive";
+  const Ended ended = run({"forget", "--consumer", "c", "k"}, orders.db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.status == 3);
+  CHECK(ended.err == "txinbox: SQLite error 5 (the database is locked)\n");
+  *other << "rollback";
+}
+
 TEST_CASE("a consumer's name that is too long, or a key that is, is refused by name and not cut") {
   const Orders orders;
   CHECK(run({"consume", "--consumer", std::string(65, 'c'), "--key", "/a", "--sql", "select 1"}, orders.db.url(), "{}")

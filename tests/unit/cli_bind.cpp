@@ -38,6 +38,31 @@ TEST_CASE("each JSON value is bound as the database can hold it whole") {
   CHECK(text_of(bound("1.50", Database::postgresql)) == "1.50");
 }
 
+TEST_CASE("SQLite gets a real where a double holds the number, and its text where it does not") {
+  const auto is_real = [](const std::string& json, double value) {
+    const BoundValue number = bound(json, Database::sqlite3);
+    const auto* real = std::get_if<double>(&number);
+    CAPTURE(json);
+    CHECK((real != nullptr && *real == value));
+  };
+  is_real("0.1", 0.1);
+  is_real("-1.50", -1.5);
+  is_real("0.0", 0);
+  is_real("-0.0", 0);
+  is_real("0e999999", 0);
+  is_real("1E+2", 100);
+  is_real("100.00e-1", 10);
+  is_real("0.30000000000000004", 0.30000000000000004);
+  is_real("123456789012345.67", 123456789012345.67);
+  is_real("1.7976931348623157e308", 1.7976931348623157e308);
+  is_real("5e-324", 5e-324);
+  for (const char* json : {"12345678901234567.89", "0.1234567890123456789", "-12345678901234567.89", "1e400", "1e-400",
+                           "1.7976931348623159e308", "9007199254740993.0", "3e-324"}) {
+    CAPTURE(json);
+    CHECK(text_of(bound(json, Database::sqlite3)) == json);
+  }
+}
+
 TEST_CASE("text with NUL is refused where it would be cut") {
   CHECK_THROWS_AS(bound("\"a\\u0000b\"", Database::postgresql), LineError);
   CHECK(text_of(bound("\"a\\u0000b\"", Database::mysql)) == std::string("a\0b", 3));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/database_option.hpp"
+#include "cli/output.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "cli/tally.hpp"
@@ -76,6 +77,11 @@ TEST_CASE("the progress tells the share and the time that is left, where they ar
   CHECK(share_and_time_left({.done = 999, .all = 1000}, 2s) == ", 99 %, 1s left");
   CHECK(share_and_time_left({.done = 100, .all = 100}, 10s) == ", 100 %, 0s left");
   CHECK(share_and_time_left({.done = 120, .all = 100}, 10s) == ", 100 %, 0s left");  // it has grown
+}
+
+TEST_CASE("an error is one line, whatever the database says") {
+  CHECK(one_line("cannot connect.\nserver says no\r\n\n") == "cannot connect. server says no");
+  CHECK(one_line("").empty());
 }
 
 TEST_CASE("the summary gives counts, rate, and where it stopped") {
