@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Shows the main job: messages, some of them delivered twice and three times, change a SQLite database
-# exactly once. First made-up orders, then a week of real earthquakes.
+# exactly once. First made-up orders, then transfers while the command is killed again and again, then a week of
+# real earthquakes.
 #
 # Usage: examples/run.sh
 #
@@ -28,7 +29,9 @@ query() {
   sqlite3 -column -header "$1" "$2"
 }
 # one DATABASE SQL: a single value.
-one() { sqlite3 -batch "$1" "$2"; }
+one() { sqlite3 -batch -cmd ".timeout 10000" "$1" "$2"; }
+# Of so few messages, how many a second says nothing.
+without_rate() { sed 's/  ([0-9,]* messages.s)//'; }
 
 heading "Install what is missing, and build the command"
 "$root/tests/install-packages.sh" build
@@ -66,7 +69,7 @@ consume_orders() {
 }
 show "txinbox consume --db sqlite:orders.db --consumer order-service --key /order/no --message-id /id \\
     --bind no=/order/no --bind customer=/order/customer --sql-file orders.sql orders.jsonl"
-consume_orders
+consume_orders | without_rate
 
 # Against the stream itself: every order once, and the stock less by each order once.
 check_orders() {
@@ -98,11 +101,63 @@ echo "Each order took effect once: 30 rows for 50 deliveries, and the stock agre
 heading "The same stream again: all duplicates"
 before=$(one orders.db "SELECT group_concat(sku || stock) FROM t_inventory")
 show "txinbox consume ... orders.jsonl"
-consume_orders
+consume_orders | without_rate
 [ "$(one orders.db "SELECT group_concat(sku || stock) FROM t_inventory")" = "$before" ] || fail "a duplicate changed the stock"
 check_orders
 show "txinbox show --db sqlite:orders.db --consumer order-service $busiest"
 txinbox show --db sqlite:orders.db --consumer order-service "$busiest"
+
+heading "Killed again and again: 30,000 transfers between 100 accounts, in 40,000 deliveries"
+# Every third transfer comes again later. The same stream each time: the numbers are of a generator with a fixed start.
+awk 'function next_of(n) { seed = (seed * 16807) % 2147483647; return seed % n }
+  function line(no) {
+    printf "{\"no\":\"t%d\",\"from\":%d,\"to\":%d,\"amount\":%d}\n", no, from[no], to[no], amount[no]
+  }
+  BEGIN {
+    seed = 42
+    for (no = 1; no <= 30000; no++) {
+      from[no] = 1 + next_of(100); to[no] = 1 + next_of(100); amount[no] = 1 + next_of(500)
+      line(no)
+      if (no % 3 == 0) line(1 + next_of(no))
+    }
+  }' >transfers.jsonl
+sqlite3 accounts.db <accounts_schema.sql
+txinbox migrate --db sqlite:accounts.db >migrated.txt
+echo "What each transfer does:"
+grep -v '^--' accounts.sql | sed 's/^/    /'
+show "txinbox consume --db sqlite:accounts.db --consumer bank --key /no --sql-file accounts.sql transfers.jsonl"
+transfers=(txinbox consume --db sqlite:accounts.db --consumer bank --key /no --sql-file accounts.sql transfers.jsonl)
+kills=0
+for target in 5000 10000 15000 20000 25000; do
+  "${transfers[@]}" >consume.txt 2>consume.err &
+  consumer=$!
+  # Nobody waits for a certain time: it is killed where so many transfers are done.
+  while kill -0 $consumer 2>/dev/null &&
+    [ "$(one accounts.db "SELECT count(*) FROM txinbox_consumed_message" 2>/dev/null || echo 0)" -lt $target ]; do :; done
+  kill -KILL $consumer 2>/dev/null || true
+  status=0
+  wait $consumer 2>/dev/null || status=$?
+  case $status in
+    137) kills=$((kills + 1)) ;;
+    0) break ;; # this machine is too fast for the rest
+    *) cat consume.err >&2; fail "the command ended with status $status" ;;
+  esac
+  done_now=$(one accounts.db "SELECT count(*) FROM t_transfer")
+  inbox_now=$(one accounts.db "SELECT count(*) FROM txinbox_consumed_message")
+  money_now=$(one accounts.db "SELECT sum(balance) FROM t_account")
+  echo "kill -9: $done_now transfers are done, the inbox knows $inbox_now, the accounts hold $money_now"
+  [ "$done_now $money_now" = "$inbox_now 100000000" ] || fail "a kill has torn a transfer from its key, or money is lost"
+done
+echo "Again on the whole file, to its end:"
+"${transfers[@]}" | without_rate
+# Against the stream: each transfer once, and each balance as awk counts it.
+awk -F '[:,}"]+' '!seen[$3]++ { balance[$5] -= $9; balance[$7] += $9 }
+  END { for (id = 1; id <= 100; id++) print id "|" 1000000 + balance[id] }' transfers.jsonl >expected.txt
+one accounts.db "SELECT id, balance FROM t_account ORDER BY id" >balances.txt
+cmp -s expected.txt balances.txt || fail "balances differ from those of the stream"
+query accounts.db "SELECT count(*) AS transfers, (SELECT sum(balance) FROM t_account) AS money FROM t_transfer"
+echo
+echo "Killed $kills times with SIGKILL, and all 100 balances are as if each transfer had come once."
 
 heading "Real data: a week of earthquakes, from a poller that sees most of them four times"
 # Every six hours the poller fetches what happened in the past day: the same events come again and again.
@@ -134,7 +189,7 @@ txinbox migrate --db sqlite:quakes.db
 show "txinbox consume --db sqlite:quakes.db --consumer quake-counter --key /id --bind net=/properties/net \\
     --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl"
 txinbox consume --db sqlite:quakes.db --consumer quake-counter --key /id --bind net=/properties/net \
-  --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl
+  --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl | without_rate
 query quakes.db "SELECT network, sum(quakes) AS quakes, max(strongest) AS strongest FROM t_quake_day GROUP BY network ORDER BY 2 DESC LIMIT 5"
 
 # Both ways, so that a row too many is seen as well as one too few.
@@ -153,8 +208,7 @@ echo "All $days rows by network and day equal a direct count of the $(one feed.d
 
 heading "What to try next"
 cat <<NEXT
-- The command itself, on these files or yours; kill it in the middle and run it again on the whole
-  file, the result is the same:
+- The command itself, on these files or yours:
     PATH=$build/src/cli:\$PATH; cd $examples
     txinbox --help
     sqlite3 /tmp/orders.db < orders_schema.sql && txinbox migrate --db sqlite:/tmp/orders.db

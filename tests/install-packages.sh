@@ -54,9 +54,13 @@ esac
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+quietly() { "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }; }
+echo "Asking Debian for the sizes ..."
+quietly apt-get -q update
+# shellcheck disable=SC2086
+LC_ALL=C apt-get --assume-no --no-install-recommends install $missing 2>/dev/null |
+  sed -n 's/^Need to get \(.*\) of archives\.$/To download: \1./p; s/^After this operation, \(.*\) of additional .*/On disk: \1./p' || true
+echo "It takes about as long as that download, and a minute or two more. Nothing is printed meanwhile."
 # shellcheck disable=SC2086  # a list of packages
-if ! { apt-get -q update && apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confold \
-  -o Dpkg::Use-Pty=0 install $missing; } >"$log" 2>&1; then
-  cat "$log" >&2
-  exit 1
-fi
+quietly apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confold \
+  -o Dpkg::Use-Pty=0 install $missing
