@@ -68,6 +68,7 @@ PoolState::PoolState(const std::string& text, PoolOptions options) : options_(st
   Url url = parse_url(text);
   database_ = &database_for(url);
   connection_string_ = database_->connection_string(url, options_);
+  url_parameters_ = std::move(url.parameters);
   idle_.reserve(options_.connections);
   idle_.push_back(connect());
   open_ = 1;
@@ -91,7 +92,7 @@ void PoolState::refuse_forked() const {
 
 std::unique_ptr<Slot> PoolState::connect() const {
   auto slot = std::make_unique<Slot>(*database_);
-  slot->session = database_->open(slot->factory, connection_string_);
+  slot->session = database_->open(slot->factory, connection_string_, url_parameters_);
   slot->locals = ConnectionLocals(*slot->session);
   slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
   slot->backend->configure(options_);

@@ -71,6 +71,7 @@ class PoolState {
   const PoolOptions options_;
   const backend::Database* database_;
   std::string connection_string_;  ///< May hold a password: never part of a text.
+  UrlParameters url_parameters_;   ///< The same.
 
   std::mutex mutex_;
   std::condition_variable_any freed_;

@@ -9,6 +9,8 @@
 
 namespace txinbox::inline TXINBOX_ABI::detail {
 
+using UrlParameters = std::vector<std::pair<std::string, std::string>>;  ///< Name and value.
+
 /// A database URL, taken apart and percent-decoded (RFC 3986). The scheme decides what the parts mean.
 struct Url {
   std::string scheme;  ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
@@ -18,7 +20,7 @@ struct Url {
   std::string port;            ///< Digits, or empty.
   std::string path;            ///< After the host and its slash; without "//", all that follows the scheme.
   bool has_authority = false;  ///< Whether "//" follows the scheme.
-  std::vector<std::pair<std::string, std::string>> parameters;
+  UrlParameters parameters;
 };
 
 /// Errors: `Error` invalid_argument, whose text holds no part that may be a password.

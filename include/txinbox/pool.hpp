@@ -136,7 +136,8 @@ class Pool {
 /// Errors:   `Error` invalid_argument for a URL or an option; unsupported_database for a database
 ///           that is not compiled in; unsafe_connection for `reconnect=1` or an
 ///           in-memory SQLite database with more than one connection; what the database said when
-///           it could not be reached. No text holds the password.
+///           it could not be reached. No text holds the password, or a
+///           value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 
 }  // namespace txinbox::inline TXINBOX_ABI

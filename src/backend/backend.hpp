@@ -23,16 +23,13 @@
 #include "backend/purge.hpp"
 #include "backend/query.hpp"
 #include "token.hpp"
+#include "url.hpp"
 
 namespace soci {
 class session;
 class soci_error;
 class backend_factory;
 }  // namespace soci
-
-namespace txinbox::inline TXINBOX_ABI::detail {
-struct Url;
-}
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
@@ -368,9 +365,11 @@ class Database {
   virtual const soci::backend_factory& factory() const noexcept = 0;
 
   /// Opens a session by `factory`, which must outlive it; the string is SOCI's, as above or as the user gave it behind
-  /// `soci:`.
+  /// `soci:`. No error repeats a value of `parameters`, which are those of the URL: a password can stand in the wrong
+  /// one.
   virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
-                                              const std::string& connection_string) const;
+                                              const std::string& connection_string,
+                                              const detail::UrlParameters& parameters) const;
 
   /// None for an error of another database.
   virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;

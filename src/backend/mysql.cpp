@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
+#include "backend/hidden_values.hpp"
 #include "backend/mysql_catalog.hpp"
 #include "backend/mysql_dialect.hpp"
 #include "backend/mysql_native.hpp"
@@ -69,6 +70,15 @@ class MysqlDatabase final : public Database {
   }
 
   const soci::backend_factory& factory() const noexcept override { return soci::mysql; }
+
+  std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
+                                      const detail::UrlParameters& parameters) const override {
+    try {
+      return Database::open(factory, connection_string, parameters);
+    } catch (const soci::mysql_soci_error& e) {
+      throw soci::mysql_soci_error(without_values(e.what(), parameters), static_cast<int>(e.err_num_));
+    }
+  }
 
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
+#include "backend/hidden_values.hpp"
 #include "backend/postgresql_catalog.hpp"
 #include "backend/postgresql_dialect.hpp"
 #include "backend/postgresql_session.hpp"
@@ -82,14 +83,14 @@ class PostgresqlDatabase final : public Database {
 
   const soci::backend_factory& factory() const noexcept override { return soci::postgresql; }
 
-  std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
-                                      const std::string& connection_string) const override {
+  std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
+                                      const detail::UrlParameters& parameters) const override {
     try {
-      return Database::open(factory, connection_string);
-    } catch (const soci::postgresql_soci_error&) {
-      throw;
+      return Database::open(factory, connection_string, parameters);
+    } catch (const soci::postgresql_soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters), e.sqlstate().c_str());
     } catch (const soci::soci_error& e) {  // libpq tells no code when it cannot connect
-      throw soci::postgresql_soci_error(e.what(), "08001");
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters), "08001");
     }
   }
 

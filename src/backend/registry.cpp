@@ -68,7 +68,8 @@ std::string code_of(const soci::soci_error& error) {
 }
 
 std::unique_ptr<soci::session> Database::open(const soci::backend_factory& factory,
-                                              const std::string& connection_string) const {
+                                              const std::string& connection_string,
+                                              const detail::UrlParameters&) const {
   return std::make_unique<soci::session>(factory, connection_string);
 }
 

@@ -47,7 +47,7 @@ std::unique_ptr<soci::session> open(const std::string& url, const std::string& m
     add(on_mysql() ? "db" : "dbname", parts.path);
     for (const auto& [name, value] : parts.parameters) add(name, value);
   }
-  return kind.open(kind.factory(), string + more);
+  return kind.open(kind.factory(), string + more, {});
 }
 
 /// Ends the sessions that would make the removal wait: a test may leave a transaction open on purpose.
