@@ -40,6 +40,11 @@ std::vector<Finding> diagnose(soci::session& sql) {
   const bool usable = std::ranges::none_of(findings, [](const Finding& f) { return f.severity == Severity::error; });
   take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());
   std::ranges::move(catalog->check_server(), std::back_inserter(findings));
+  if (const auto transport = catalog->transport(); transport.leaves_host && transport.encryption.empty()) {
+    findings.push_back({Severity::note, "encryption",
+                        "none: who is between this host and the server can read and change what is consumed",
+                        "sslmode=verify-full in the database URL (SECURITY.md)"});
+  }
   if (usable) {
     std::ranges::move(detail::inbox_findings(sql, *database.dialect(tables.schema)), std::back_inserter(findings));
   }

@@ -158,6 +158,7 @@ Status status(soci::session& sql, std::string_view consumer) {
   const auto dialect = database.dialect(schema);
   Status status{.database = std::string(database.name()), .server_version = catalog->server_version(), .consumers = {}};
   status.schema_version = detail::examine(*catalog, database.name()).version;
+  status.encryption = catalog->transport().encryption;
   status.bytes = catalog->table_bytes(schema);
 
   StatusReader reader(sql, *dialect, consumer);

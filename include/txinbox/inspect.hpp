@@ -77,6 +77,7 @@ struct Status {
   std::int64_t bytes = 0;                 ///< Table and indexes, as the database estimates; 0 where it cannot tell.
   std::vector<ConsumerStatus> consumers;  ///< By name.
   std::int64_t purged = 0;                ///< Rows that purges of all consumers at once have removed.
+  std::string encryption = {};  ///< Of this connection: "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
 };
 
 /// Counts what is in the inbox's tables. Reads the consumed-message table as a whole, once, which takes

@@ -305,6 +305,12 @@ class Session {
   int duplicates_in_a_row_ = 0;
 };
 
+/// How a connection reaches its server.
+struct Transport {
+  bool leaves_host = false;  ///< Over TCP, to an address that is not the loopback's.
+  std::string encryption;    ///< "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
+};
+
 /// What the schema, the server and the tables look like on one connection: for migrate, verify,
 /// doctor, status, show and forget. Not on the path of a message.
 class Catalog {
@@ -327,6 +333,9 @@ class Catalog {
 
   /// Runs one SELECT.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
+
+  /// How the connection reaches its server.
+  virtual Transport transport() { return {}; }
 
   /// The size of the consumed-message table with its indexes, 0 where it cannot be told.
   virtual std::int64_t table_bytes(const std::string& schema) = 0;

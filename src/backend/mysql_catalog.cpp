@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "backend/mysql_native.hpp"
+#include "backend/peer.hpp"
 #include "backend/query.hpp"
 #include "backend/script.hpp"
 #include "backend/table_check.hpp"
@@ -34,6 +35,11 @@ class MysqlCatalog final : public Catalog {
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
 
   std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
+
+  Transport transport() override {
+    MYSQL* connection = mysql_native(sql_);
+    return {reaches_beyond_host(static_cast<int>(mysql_get_socket(connection))), mysql_encryption(connection)};
+  }
 
   std::int64_t table_bytes(const std::string& schema) override {
     return number_in(query_text(sql_, fmt::format("SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "

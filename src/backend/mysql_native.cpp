@@ -2,6 +2,8 @@
 
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "hex.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
@@ -69,6 +71,18 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
 void throw_mysql_error(MYSQL* connection) {
   throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_error(connection),
                                static_cast<int>(mysql_errno(connection)));
+}
+
+std::string mysql_encryption(MYSQL* connection) {
+  const char* cipher = mysql_get_ssl_cipher(connection);
+  if (cipher == nullptr) return {};
+#ifdef MARIADB_PACKAGE_VERSION
+  const char* version = nullptr;
+  if (mariadb_get_infov(connection, MARIADB_CONNECTION_TLS_VERSION, &version) == 0 && version != nullptr) {
+    return fmt::format("{}, {}", version, cipher);
+  }
+#endif
+  return cipher;
 }
 
 std::string hex_literal(std::string_view bytes) { return "x'" + detail::to_hex(bytes) + "'"; }

@@ -41,6 +41,9 @@ std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
 
 [[noreturn]] void throw_mysql_error(MYSQL* connection);
 
+/// "TLSv1.3, TLS_AES_256_GCM_SHA384" as the client sees it; empty without encryption.
+std::string mysql_encryption(MYSQL* connection);
+
 /// A literal x'…': these very bytes, whatever character set and sql_mode the session has.
 std::string hex_literal(std::string_view bytes);
 

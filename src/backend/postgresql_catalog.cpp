@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "backend/peer.hpp"
 #include "backend/postgresql_native.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
@@ -32,6 +35,21 @@ class PostgresqlCatalog final : public Catalog {
 
   std::vector<Row> read(const std::string& text, std::size_t columns) override {
     return postgresql_query(sql_, text, columns);
+  }
+
+  Transport transport() override {
+    PGconn* pg = postgresql_native(sql_);
+    std::string encryption;
+    if (PQsslInUse(pg) != 0) {
+      const auto attribute = [pg](const char* name) {
+        const char* value = PQsslAttribute(pg, name);
+        return std::string(value == nullptr ? "" : value);
+      };
+      encryption = fmt::format("{}, {}", attribute("protocol"), attribute("cipher"));
+    } else if (PQgssEncInUse(pg) != 0) {
+      encryption = "GSSAPI";
+    }
+    return {reaches_beyond_host(PQsocket(pg)), std::move(encryption)};
   }
 
   std::int64_t table_bytes(const std::string& schema) override {

@@ -119,7 +119,8 @@ std::string status_json(const Status& status, const std::optional<Rates>& now) {
                                        {"rows", status.rows},
                                        {"bytes", status.bytes},
                                        {"consumers", consumers},
-                                       {"purged", status.purged}};
+                                       {"purged", status.purged},
+                                       {"encryption", status.encryption}};
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -127,6 +128,7 @@ std::string status_text(const Status& status, const std::optional<Rates>& now, s
   std::string text = fmt::format("{} {}, schema version {}, {} rows", status.database, status.server_version,
                                  status.schema_version, number(status.rows));
   if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
+  if (!status.encryption.empty()) text += "\nencrypted: " + status.encryption;
   if (!status.consumers.empty()) text += "\n\n" + counts(status, now, columns) + "\n\n" + times(status, columns);
   return text;
 }

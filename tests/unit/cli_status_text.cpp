@@ -82,6 +82,15 @@ TEST_CASE("rates are differences a second, and never below nothing") {
   CHECK(rates_between(before, now, 0s).at("new") == 0);
 }
 
+TEST_CASE("status says how its connection is encrypted, and nothing where it is not") {
+  Status status = example();
+  CHECK(status_text(status, std::nullopt).find("encrypted") == std::string::npos);
+  CHECK(nlohmann::json::parse(status_json(status, std::nullopt)).at("encryption") == "");
+  status.encryption = "TLSv1.3, TLS_AES_256_GCM_SHA384";
+  CHECK(status_text(status, std::nullopt).find("\nencrypted: TLSv1.3, TLS_AES_256_GCM_SHA384\n") != std::string::npos);
+  CHECK(nlohmann::json::parse(status_json(status, std::nullopt)).at("encryption") == status.encryption);
+}
+
 TEST_CASE("the JSON of status has all that is known") {
   const auto json = nlohmann::json::parse(status_json(example(), Rates{{"orders", 1.5}}));
   const auto& first = json.at("consumers").at(0);
