@@ -134,7 +134,7 @@ pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,stopping_tests,cluster_tests,failover_tests}; do
+  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,stopping_tests,tls_tests,cluster_tests,failover_tests}; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))
@@ -150,6 +150,8 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 step "Test: ${labels[*]}"
 # Three at a time: most of a test is waiting for a server.
 run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 3 -L "$pattern")
+# Of TLS, which needs servers of its own.
+if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then run+=(-E '^tls_mysql$'); fi
 if [ -n "$quick" ]; then run+=(-R '^(unit|conformance|cli)(_|$)'); fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi

@@ -129,14 +129,16 @@ class Pool {
 /// or `postgres://…`, or a connection string of SOCI's behind `soci:`, such as
 /// `soci:mysql://db=orders user=svc`. Special characters are percent-encoded. A password may stand in
 /// the URL (keep that out of command lines), in `~/.pgpass` or `PGPASSWORD`, or in the `[client]`
-/// group of `~/.my.cnf`. `unix_socket`, `sslca`, `sslcert`, `sslkey` and `charset` may follow a MySQL
-/// URL, every libpq parameter a PostgreSQL one.
+/// group of `~/.my.cnf`. `unix_socket`, `sslmode`, `sslca`, `sslcert`, `sslkey` and `charset` may follow a MySQL
+/// URL, every libpq parameter a PostgreSQL one. `sslmode` means the same on both: `require` for encryption,
+/// `verify-ca` and `verify-full` for a checked certificate; a server that does not offer it is refused before the
+/// client logs in. What the `[client]` group says about TLS counts where the URL says nothing (SECURITY.md).
 ///
 /// Blocking: `connect_timeout`.
-/// Errors:   `Error` invalid_argument for a URL or an option; unsupported_database for a database
-///           that is not compiled in; unsafe_connection for `reconnect=1` or an
-///           in-memory SQLite database with more than one connection; what the database said when
-///           it could not be reached. No text holds the password, or a
+/// Errors:   `Error` invalid_argument for a URL or an option, or for a file of its that cannot be read;
+///           unsupported_database for a database that is not compiled in; unsafe_connection for `reconnect=1`, for
+///           `sslca` in a connection string of SOCI's, or for an in-memory SQLite database with more than one
+///           connection; what the database said when it could not be reached. No text holds the password, or a
 ///           value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 

@@ -3,8 +3,6 @@
 #include <errmsg.h>
 #include <mysqld_error.h>
 
-#include <memory>
-
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
@@ -13,6 +11,7 @@
 #include "backend/mysql_dialect.hpp"
 #include "backend/mysql_native.hpp"
 #include "backend/mysql_session.hpp"
+#include "backend/mysql_tls.hpp"
 #include "url.hpp"
 
 namespace txinbox::inline TXINBOX_ABI::backend {
@@ -31,23 +30,6 @@ constexpr unsigned er_group_replication_rollback = 3101;  // MySQL: certificatio
 constexpr unsigned er_lock_nowait = 3572;                 // MySQL; MariaDB says 1205
 constexpr unsigned er_table_not_in_engine = 1932;
 
-/// The password that the [client] group of the client library's option files holds for this account.
-/// The library reads them only while it connects, and SOCI does not ask it to, so a connection of its
-/// own is made for that. Empty when there is none, or when it cannot connect: SOCI then says why.
-std::string password_from_option_files(const detail::Url& url, const std::string& socket, unsigned timeout) {
-  const std::unique_ptr<MYSQL, decltype(&mysql_close)> scratch(mysql_init(nullptr), &mysql_close);
-  if (!scratch) return {};
-  mysql_options(scratch.get(), MYSQL_READ_DEFAULT_GROUP, "client");
-  mysql_options(scratch.get(), MYSQL_OPT_CONNECT_TIMEOUT, &timeout);
-  const auto or_null = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
-  if (mysql_real_connect(scratch.get(), or_null(url.host), or_null(url.user), nullptr, nullptr,
-                         url.port.empty() ? 0 : static_cast<unsigned>(std::stoul(url.port)), or_null(socket),
-                         0) == nullptr) {
-    return {};
-  }
-  return scratch->passwd == nullptr ? "" : scratch->passwd;
-}
-
 class MysqlDatabase final : public Database {
  public:
   std::string_view name() const noexcept override { return "mysql"; }
@@ -57,7 +39,11 @@ class MysqlDatabase final : public Database {
     using std::chrono::seconds;
     std::string string = url.scheme == "soci" ? url.path : std::string();
     const auto connect_timeout = ceil<seconds>(options.connect_timeout).count();
-    if (url.scheme != "soci") add_url(string, url, static_cast<unsigned>(connect_timeout));
+    if (url.scheme == "soci") {
+      refuse_weak_tls(string);
+    } else {
+      add_url(string, url);
+    }
     const auto add_default = [&](std::string_view name, auto value) {
       if (string.find(std::string(name) + "=") == std::string::npos)
         append_parameter(string, name, std::to_string(value));
@@ -69,7 +55,7 @@ class MysqlDatabase final : public Database {
     return string;
   }
 
-  const soci::backend_factory& factory() const noexcept override { return soci::mysql; }
+  const soci::backend_factory& factory() const noexcept override { return mysql_factory(); }
 
   std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
                                       const detail::UrlParameters& parameters) const override {
@@ -162,32 +148,30 @@ class MysqlDatabase final : public Database {
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 
  private:
-  static void add_url(std::string& string, const detail::Url& url, unsigned connect_timeout) {
-    std::string socket;
+  static void add_url(std::string& string, const detail::Url& url) {
     for (const auto& [name, value] : url.parameters) {
-      if (name == "unix_socket") {
-        socket = value;
-      } else if (name != "sslca" && name != "sslcert" && name != "sslkey" && name != "charset") {
+      if (name != "unix_socket" && name != "charset" && !is_tls_parameter(name)) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the parameter '{}' of the MySQL URL is not known; unix_socket, sslca, sslcert, "
-                                "sslkey and charset are",
+                    fmt::format("the parameter '{}' of the MySQL URL is not known; unix_socket, sslmode, sslca, "
+                                "sslcert, sslkey and charset are",
                                 name));
       }
     }
     if (url.path.empty()) {
       throw Error(ErrorCode::invalid_argument, "the MySQL URL names no database; write mysql://user@host:3306/db");
     }
-    std::string password = url.password;
-    if (password.empty()) password = password_from_option_files(url, socket, connect_timeout);
+    const MysqlOptionFiles files = read_mysql_option_files();
     const auto add = [&](std::string_view name, std::string_view value) {
       if (!value.empty()) append_parameter(string, name, value);
     };
-    add("host", url.host);
+    add("host", mysql_host(url, files));
     add("port", url.port);
     add("user", url.user);
-    add("password", password);
+    add("password", url.password.empty() ? files.password : url.password);
     add("db", url.path);
-    for (const auto& [name, value] : url.parameters) add(name, value);
+    for (const auto& [name, value] : url.parameters) {
+      if (!is_tls_parameter(name)) add(name, value);
+    }
   }
 };
 

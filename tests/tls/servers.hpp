@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include <soci/soci.h>
+#include <txinbox/error.hpp>
+#include <txinbox/pool.hpp>
+
+#include "backend/backend.hpp"
+
+namespace txinbox::test {
+
+/// Of tests/tls.sh: TXINBOX_TEST_`name`.
+inline std::string given(const std::string& name) {
+  const char* value = std::getenv(("TXINBOX_TEST_" + name).c_str());
+  if (value == nullptr) throw std::runtime_error("TXINBOX_TEST_" + name + " is not set; tests/tls.sh sets it");
+  return value;
+}
+
+inline std::string with_certificate() { return given("URL"); }
+inline std::string with_other_hosts_certificate() { return given("OTHER_HOST_URL"); }
+inline std::string without_tls() { return given("UNENCRYPTED_URL"); }
+
+/// A file of the certificates, as a value in a URL.
+inline std::string file(const std::string& name) { return given("CERTIFICATES") + "/" + name; }
+
+inline std::string encryption(soci::session& sql) {
+  return backend::database_of(sql).catalog(sql)->transport().encryption;
+}
+
+/// How a pool's connection to this URL ends: "encrypted", "unencrypted", "refused" by the client library or the server,
+/// or the name of an `ErrorCode`.
+inline std::string connect(const std::string& url) {
+  try {
+    Pool pool = open_pool(url, {.connections = 1});
+    return encryption(pool.acquire()).empty() ? "unencrypted" : "encrypted";
+  } catch (const Error& e) {
+    return std::string(to_string(e.code()));
+  } catch (const soci::soci_error&) {
+    return "refused";
+  }
+}
+
+/// What an attempt to connect to this URL says.
+inline std::string error_of(const std::string& url) {
+  try {
+    (void)open_pool(url, {.connections = 1});
+    return "";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+/// An environment variable for the time of a test.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    if (const char* before = std::getenv(name_.c_str())) before_ = before;
+    setenv(name_.c_str(), value.c_str(), 1);
+  }
+  ~Variable() {
+    if (before_.empty()) {
+      unsetenv(name_.c_str());
+    } else {
+      setenv(name_.c_str(), before_.c_str(), 1);
+    }
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  std::string name_, before_;
+};
+
+}  // namespace txinbox::test
