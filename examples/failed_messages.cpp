@@ -16,9 +16,14 @@ struct Incoming {
   std::string json;
 };
 
+bool warehouse_is_away = true;
 bool warehouse_knows_all = false;
 
 void ship(soci::session&, txinbox::Delivery& delivery) {
+  if (warehouse_is_away) {
+    // docs/failed-messages.md
+    throw txinbox::RetryLater(std::chrono::seconds(30));
+  }
   if (delivery.message().business_key == "order2" && !warehouse_knows_all)
     throw std::invalid_argument("no such article");
 }
@@ -59,6 +64,8 @@ int main(int argc, char** argv) {
       std::cout << in.order_no << ": " << txinbox::to_string(deliver(consumer, in)) << '\n';
     }
   };
+  deliver_both();  // not now, which is no failure
+  warehouse_is_away = false;
   for (int delivery = 1; delivery <= 4; ++delivery) deliver_both();
   warehouse_knows_all = true;
   {

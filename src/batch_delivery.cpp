@@ -36,7 +36,7 @@ bool says_run_again(const std::exception_ptr& error) noexcept {
 
 /// The same error, if it is that one, with what a torn claim needs.
 std::exception_ptr as_torn(std::exception_ptr error) noexcept {
-  if (error && !is_transaction_lost(error)) return error;  // the handler's own
+  if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own
   return std::make_exception_ptr(transaction_lost(true));
 }
 
@@ -228,7 +228,7 @@ void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& 
 /// Gives the message its result. When the environment failed it, those behind it are not begun.
 void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
   if (on_failure_ == OnFailure::stop || is_environment_error(error)) end_ = std::min(end_, item.index);
-  item.result = {.outcome = Outcome::failed, .error = std::move(error)};
+  item.result = failed_with(std::move(error));
   progress_ = true;
 }
 
@@ -257,13 +257,17 @@ std::vector<Result> BatchDelivery::finish() {
     stopped = on_failure_ == OnFailure::stop && holds_up(result);
     context_.tell({.type = event_for(result.outcome),
                    .business_key = item.message->business_key,
+                   .message_id = item.message->message_id,
                    .attempt = std::max(item.runs, 1),
                    .duration = schedule_.elapsed(),
                    .error = result.error,
                    .age = result.age});
     if (item.parked) {
-      context_.tell(
-          {.type = EventType::parked, .business_key = item.message->business_key, .duration = schedule_.elapsed()});
+      context_.tell({.type = EventType::parked,
+                     .business_key = item.message->business_key,
+                     .message_id = item.message->message_id,
+                     .duration = schedule_.elapsed()});
+      results.back().outcome = Outcome::parked;
     }
   }
   context_.duplicates.count(results);

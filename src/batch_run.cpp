@@ -116,7 +116,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
     throw;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    const bool refused = is_refusal(error);
+    const bool refused = is_refusal(backend, error);
     if (is_transient(error) && !refused) throw;
     if (!backend.undo_step()) {
       culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
@@ -126,7 +126,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
     session_.drop_locals();
     if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
     key = {};
-    staged_.push_back({&item, {.outcome = Outcome::failed, .error = error}});
+    staged_.push_back({&item, failed_with(error)});
   }
 }
 

@@ -106,7 +106,8 @@ class BatchRun {
 
 /// Whether, with `OnFailure::stop`, what is behind a message of this result must wait for its redelivery.
 inline bool holds_up(const Result& result) noexcept {
-  return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress;
+  return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
+         result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
 }
 
 }  // namespace txinbox::inline TXINBOX_ABI::detail

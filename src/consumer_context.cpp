@@ -43,8 +43,35 @@ bool ConsumerContext::can_go_on_after(const std::exception_ptr& error) const noe
   return source.reconnects() || !is_fatal_to_session(error);
 }
 
+bool ConsumerContext::is_declared_transient(const std::exception_ptr& error) const noexcept {
+  try {
+    return options.is_transient && options.is_transient(error);
+  } catch (...) {
+    return false;
+  }
+}
+
+bool ConsumerContext::counts(const std::exception_ptr& error) const noexcept {
+  return is_failure(error) && !is_lease_lost(error) && !options.stop.stop_requested() && !is_declared_transient(error);
+}
+
+std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RetryLater& later) {
+    return Result{.outcome = Outcome::postponed, .error = error, .retry_after = later.delay()};
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+Result failed_with(std::exception_ptr error) noexcept {
+  if (auto postponed = postponed_by(error)) return std::move(*postponed);
+  return {.outcome = Outcome::failed, .error = std::move(error)};
+}
+
 bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
-  if (!is_failure(error) || options.stop.stop_requested()) return false;
+  if (!counts(error)) return false;
   try {
     on_session(source, {}, [&](backend::Session& session) {
       const FailureRecord record(session, consumer);
@@ -102,6 +129,8 @@ EventType event_for(Outcome outcome) noexcept {
       return EventType::parked;
     case Outcome::discarded:
       return EventType::discarded;
+    case Outcome::postponed:
+      return EventType::postponed;
     case Outcome::failed:
     case Outcome::not_run:
       return EventType::failed;

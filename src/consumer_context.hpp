@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <optional>
 #include <string>
 
+#include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/transaction.hpp>
@@ -37,6 +40,12 @@ struct ConsumerContext {
   /// Whether the same source can be used for another run after this error.
   bool can_go_on_after(const std::exception_ptr& error) const noexcept;
 
+  /// Whether the error of a handler is one that the options declare transient.
+  bool is_declared_transient(const std::exception_ptr& error) const noexcept;
+
+  /// Whether this error of a delivery counts against its message.
+  bool counts(const std::exception_ptr& error) const noexcept;
+
   /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. False: it
   /// was not counted. An error on the way does not count: the handler's does.
   bool note_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
@@ -50,6 +59,18 @@ struct ConsumerContext {
   /// Hands the event to the observer, and drops what it throws.
   void tell(Event) const noexcept;
 };
+
+/// Errors: `Error` invalid_argument.
+template <class AnyHandler>
+void refuse_empty(const AnyHandler& handler) {
+  if (!handler) throw Error(ErrorCode::invalid_argument, "the handler is empty; give one that can be called");
+}
+
+/// The result of a delivery whose handler asked for a later one; none for another error.
+std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept;
+
+/// The result of a message that failed with this error.
+Result failed_with(std::exception_ptr error) noexcept;
 
 /// What a claim's answer, or a result, is called elsewhere.
 Outcome outcome_for(Claim) noexcept;

@@ -20,4 +20,14 @@ inline backend::ErrorClass class_of(const std::exception_ptr& error) noexcept {
   }
 }
 
+inline bool is_of_database(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const soci::soci_error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace txinbox::inline TXINBOX_ABI::detail

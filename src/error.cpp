@@ -38,6 +38,10 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "lease_lost";
     case ErrorCode::forked:
       return "forked";
+    case ErrorCode::access_refused:
+      return "access_refused";
+    case ErrorCode::retry_later:
+      return "retry_later";
   }
   return "unknown";
 }

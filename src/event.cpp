@@ -22,6 +22,8 @@ std::string_view to_string(EventType type) noexcept {
       return "failed";
     case EventType::discarded:
       return "discarded";
+    case EventType::postponed:
+      return "postponed";
     case EventType::lease_taken_over:
       return "lease_taken_over";
     case EventType::purged:

@@ -51,7 +51,7 @@ std::string payload_of(const Message& message) {
 
 bool is_failure(const std::exception_ptr& error) noexcept {
   return !is_transient(error) && !is_environment_error(error) && !has_code(error, ErrorCode::stopped) &&
-         action_for(error) != Action::stop;
+         !has_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
 }
 
 bool is_rejected(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::rejected); }

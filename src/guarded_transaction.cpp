@@ -18,6 +18,11 @@ bool is_free_lease(const backend::ExistingRow& row, std::string_view content_has
          !is_conflict(row.content_hash, content_hash);
 }
 
+/// Whether the error tells of a commit that the guard has refused.
+bool tells_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
+  return class_of(error) == backend::ErrorClass::commit_refused || (session.refused_commit() && is_of_database(error));
+}
+
 }  // namespace
 
 Error transaction_lost(bool torn) {
@@ -25,7 +30,7 @@ Error transaction_lost(bool torn) {
     return {ErrorCode::transaction_lost,
             "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
             "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
-            "statement out, repair the data, then run txinbox forget"};
+            "statement out, repair the data, then call txinbox::forget or run `txinbox forget`"};
   }
   return {ErrorCode::transaction_lost,
           "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET "
@@ -34,9 +39,8 @@ Error transaction_lost(bool torn) {
           "out, and let errors through to txinbox"};
 }
 
-bool is_refusal(const std::exception_ptr& error) noexcept {
-  const backend::ErrorClass found = class_of(error);
-  return found == backend::ErrorClass::commit_refused || found == backend::ErrorClass::read_only;
+bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
+  return tells_refused_commit(session, error) || class_of(error) == backend::ErrorClass::read_only;
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
@@ -207,9 +211,8 @@ void GuardedTransaction::roll_back() noexcept {
 }
 
 std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
-  const backend::ErrorClass found = class_of(error);
   const bool refused =
-      found == backend::ErrorClass::commit_refused || (found == backend::ErrorClass::read_only && lost_);
+      tells_refused_commit(session_, error) || (class_of(error) == backend::ErrorClass::read_only && lost_);
   return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
 }
 

@@ -47,7 +47,7 @@ struct OwnClaim {
 Error transaction_lost(bool torn);
 
 /// Whether a database refuses so what a handler does once it has ended the transaction, or tries to.
-bool is_refusal(const std::exception_ptr&) noexcept;
+bool is_refusal(const backend::Session&, const std::exception_ptr&) noexcept;
 
 /// Whether the error is `transaction_lost`.
 bool is_transaction_lost(const std::exception_ptr&) noexcept;

@@ -42,6 +42,7 @@ TxConsumerOptions common_options(const LeaseOptions& options) {
           .stop = options.stop,
           .observer = options.observer,
           .max_attempts = options.max_attempts,
+          .is_transient = options.is_transient,
           .count_starts = options.count_starts,
           .keep_error_text = options.keep_error_text};
 }
@@ -68,6 +69,7 @@ class LeaseConsumer::Impl {
                  common_options(options_)) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
+    detail::refuse_empty(handler);
     return detail::LeaseDelivery(context_, options_, *timer_, holder_name_, message, handler).consume();
   }
 

@@ -43,9 +43,15 @@ Result LeaseDelivery::consume() {
     context_.duplicates.count({&result, 1});
     return std::move(result);
   } catch (...) {
-    tell({.type = EventType::failed, .error = std::current_exception()});
-    if (parked_) tell({.type = EventType::parked});
-    throw;
+    const std::exception_ptr error = std::current_exception();
+    if (auto postponed = handler_ran_ ? postponed_by(error) : std::nullopt) {
+      tell({.type = EventType::postponed, .error = error});
+      return std::move(*postponed);
+    }
+    tell({.type = EventType::failed, .error = error});
+    if (!parked_) throw;
+    tell({.type = EventType::parked});
+    return {.outcome = Outcome::parked, .error = error};
   }
 }
 
@@ -146,6 +152,7 @@ Result LeaseDelivery::run(const Granted& granted) {
   if (options_.count_starts && !start_attempt(held)) return {.outcome = Outcome::parked};
   try {
     begin_handler(held);
+    handler_ran_ = true;
     handler_(held.lease());
     held.stop_heartbeat();
   } catch (...) {
@@ -212,7 +219,7 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
 /// Counts what failed and removes the mark of the attempt, then lets the redelivery run at once, or parks the message.
 /// If that does not succeed, the lease runs out.
 void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
-  const bool counts = is_failure(error) && !is_lease_lost(error) && !context_.options.stop.stop_requested();
+  const bool counts = context_.counts(error);
   try {
     BorrowedSession session = context_.source.borrow({});
     const LeaseTable table(session.backend(), context_.consumer, message_);
@@ -234,6 +241,7 @@ void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& e
 
 void LeaseDelivery::tell(Event event) const noexcept {
   event.business_key = message_.business_key;
+  event.message_id = message_.message_id;
   event.duration = whole_.elapsed();
   context_.tell(event);
 }

@@ -71,6 +71,7 @@ class LeaseDelivery {
   StartedAttempt attempt_;
   RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
   bool looks_first_ = false;  ///< A row of the key has been seen.
+  bool handler_ran_ = false;
   bool taken_over_ = false;
   bool parked_ = false;
 };

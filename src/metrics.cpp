@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 /// Each delivery tells one of these at its end.
 constexpr std::array outcomes = {EventType::consumed,    EventType::already_consumed, EventType::conflict,
                                  EventType::in_progress, EventType::parked,           EventType::failed,
-                                 EventType::discarded};
+                                 EventType::discarded,   EventType::postponed};
 
 constexpr std::string_view other = "other";
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <soci/error.h>
 #include <soci/session.h>
 #include <txinbox/error.hpp>
 
@@ -92,10 +93,15 @@ void PoolState::refuse_forked() const {
 
 std::unique_ptr<Slot> PoolState::connect() const {
   auto slot = std::make_unique<Slot>(*database_);
-  slot->session = database_->open(slot->factory, connection_string_, url_parameters_);
-  slot->locals = ConnectionLocals(*slot->session);
-  slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
-  slot->backend->configure(options_);
+  try {
+    slot->session = database_->open(slot->factory, connection_string_, url_parameters_);
+    slot->locals = ConnectionLocals(*slot->session);
+    slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
+    slot->backend->configure(options_);
+  } catch (const soci::soci_error& error) {
+    if (const auto why = database_->refusal(error, connection_string_)) throw Error(ErrorCode::access_refused, *why);
+    throw;
+  }
   if (options_.on_connect) {
     options_.on_connect(*slot->session);
     if (slot->backend->in_transaction()) {

@@ -24,6 +24,8 @@ std::string_view to_string(Outcome outcome) noexcept {
       return "not_run";
     case Outcome::discarded:
       return "discarded";
+    case Outcome::postponed:
+      return "postponed";
   }
   return "unknown";
 }
@@ -54,6 +56,7 @@ Action action_for(const Result& result) noexcept {
     case Outcome::failed:
       return action_for(result.error);
     case Outcome::in_progress:
+    case Outcome::postponed:
     case Outcome::not_run:
       return Action::redeliver;
   }
@@ -74,15 +77,17 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::schema_mismatch:
     case ErrorCode::unsupported_database:
     case ErrorCode::unsafe_connection:
+    case ErrorCode::access_refused:
+    case ErrorCode::transaction_open:
     case ErrorCode::nested_consume:
     case ErrorCode::forked:
       return Action::stop;
-    case ErrorCode::transaction_open:
     case ErrorCode::transaction_lost:
     case ErrorCode::acquire_timeout:
     case ErrorCode::unknown_state:
     case ErrorCode::stopped:
     case ErrorCode::lease_lost:
+    case ErrorCode::retry_later:
       return Action::redeliver;
   }
   return Action::redeliver;

@@ -25,9 +25,11 @@ Result SingleDelivery::consume() {
     context_.duplicates.count({&result, 1});
     return result;
   } catch (...) {
-    tell({.type = EventType::failed, .error = std::current_exception()});
-    if (parked_) tell({.type = EventType::parked});
-    throw;
+    const std::exception_ptr error = std::current_exception();
+    tell({.type = EventType::failed, .error = error});
+    if (!parked_) throw;
+    tell({.type = EventType::parked});
+    return {.outcome = Outcome::parked, .error = error};
   }
 }
 
@@ -43,7 +45,8 @@ Result SingleDelivery::consume_with_retries() {
     }
     tell_if_torn();
     const auto backoff = schedule_.next_backoff();
-    if (is_transient(error) && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
+    const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
+    if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
       if (attempt_.begun()) attempt_.strike_out();  // the run's own session was of no more use
       tell({.type = EventType::retry, .error = error, .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
@@ -51,6 +54,9 @@ Result SingleDelivery::consume_with_retries() {
     aftermath_.settle_elsewhere(context_.source);
     note_torn();
     tell_if_torn();
+    if (!torn_ && handler_ran_) {
+      if (auto postponed = postponed_by(error)) return std::move(*postponed);
+    }
     if (handler_ran_ && context_.note_failure(message_, error, parked_)) attempt_.ended();
     std::rethrow_exception(error);
   }
@@ -103,7 +109,7 @@ Result SingleDelivery::run() {
     const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
     if (transaction.session_usable() && !is_fatal_to_session(error)) strike_out(session);
     note_torn();
-    if (torn_ && is_transaction_lost(error)) throw transaction_lost(true);
+    if (torn_ && (is_transaction_lost(error) || postponed_by(error))) throw transaction_lost(true);
     std::rethrow_exception(error);
   }
 }
@@ -185,6 +191,7 @@ void SingleDelivery::tell_if_torn() noexcept {
 
 void SingleDelivery::tell(Event event) const noexcept {
   event.business_key = message_.business_key;
+  event.message_id = message_.message_id;
   event.attempt = schedule_.attempt();
   event.duration = schedule_.elapsed();
   context_.tell(event);

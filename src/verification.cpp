@@ -58,7 +58,8 @@ void examine_version(backend::Catalog& catalog, std::string_view database, Exami
         {ErrorCode::schema_outdated,
          {Severity::error, subject,
           fmt::format("the tables are of version {}, this library needs {}", result.version, newest),
-          fmt::format("run `txinbox migrate`, or apply {}", files_after(database, result.version))}});
+          fmt::format("call txinbox::migrate, or run `txinbox migrate`, or apply {}",
+                      files_after(database, result.version))}});
   } else if (result.version > newest && !supports(oldest_library)) {
     result.problems.push_back({ErrorCode::schema_too_new,
                                {Severity::error, subject,
@@ -125,15 +126,23 @@ Examination examine(backend::Catalog& catalog, std::string_view database) {
 
 void refuse(const std::vector<Problem>& problems) {
   if (std::ranges::none_of(problems, is_error)) return;
-  // The codes are ordered by what must be mended first.
+  // The codes are ordered by what must be mended first. But a table of another shape which no migration has made is not
+  // ours, and keeps migrations from being applied.
+  const auto has = [&](ErrorCode code, std::string_view table) {
+    return std::ranges::any_of(problems,
+                               [&](const Problem& p) { return p.code == code && backend::concerns(p, table); });
+  };
+  const bool foreign = has(ErrorCode::schema_missing, backend::schema_table) &&
+                       has(ErrorCode::schema_mismatch, backend::consumed_message_table);
   auto code = ErrorCode::unsafe_connection;
   std::string text = "the database is not ready for txinbox:";
+  int number = 0;
   for (const Problem& problem : problems) {
     const Finding& finding = problem.finding;
     if (is_error(problem)) code = std::min(code, problem.code);
-    text += fmt::format("\n  {}: {}; mend: {}", finding.subject, finding.found, finding.mend);
+    text += fmt::format(" [{}] {}: {}; mend: {}", ++number, finding.subject, finding.found, finding.mend);
   }
-  throw Error(code, text);
+  throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
 }
 
 std::string verify_for_consuming(soci::session& sql) {

@@ -39,8 +39,8 @@ rm -f orders.db
 rm -f orders.db
 
 actions=$("$7" | tr '\n' ' ')
-[ "$actions" = "order1: acknowledge order2: redeliver order1: acknowledge order2: redeliver order1: acknowledge \
-order2: redeliver order1: acknowledge order2: dead_letter order2: failed 3 times, std::invalid_argument \
+[ "$actions" = "order1: redeliver order2: redeliver order1: acknowledge order2: redeliver order1: acknowledge \
+order2: redeliver order1: acknowledge order2: dead_letter order1: acknowledge order2: dead_letter order2: failed 3 times, std::invalid_argument \
 published again: {\"no\":\"order2\"} order1: acknowledge order2: acknowledge " ] ||
   fail "failed_messages says: $actions"
 rm -f orders.db

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,6 +29,8 @@ enum class ErrorCode {
   stopped,               ///< The stop token was set before the work began.
   lease_lost,            ///< Another worker has taken the lease over, or may have.
   forked,                ///< The pool was opened before fork(), by the parent; a child opens its own.
+  access_refused,        ///< The server refuses user, password or database, or the file cannot be opened.
+  retry_later,           ///< Thrown by a handler as `RetryLater`: this message is to be delivered later.
 };
 
 /// The code's name, as in the enumeration.
@@ -45,6 +49,23 @@ class Error : public std::runtime_error {
 
  private:
   ErrorCode code_;
+};
+
+/// Thrown by a handler that cannot do its work now, such as while another service is away: the delivery is rolled back,
+/// no failure is counted, and `consume` returns `Outcome::postponed` with the delay in `Result::retry_after`.
+///
+/// The delay is for the broker loop: txinbox does not keep it. A delivery that comes sooner runs the handler.
+class RetryLater : public Error {
+ public:
+  /// A negative delay counts as zero.
+  explicit RetryLater(std::chrono::milliseconds delay,
+                      const std::string& text = "the handler asks for a later delivery of this message")
+      : Error(ErrorCode::retry_later, text), delay_(std::max(delay, std::chrono::milliseconds::zero())) {}
+
+  std::chrono::milliseconds delay() const noexcept { return delay_; }
+
+ private:
+  std::chrono::milliseconds delay_;
 };
 
 }  // namespace txinbox::inline TXINBOX_ABI

@@ -22,6 +22,7 @@ enum class EventType {
                      ///< later delivery takes it for consumed.
   failed,            ///< `consume` throws `error`; in a batch, it is the message's result.
   discarded,         ///< An operator has discarded the message; the handler did not run.
+  postponed,         ///< The handler asked for a later delivery.
   lease_taken_over,  ///< The lease of another worker has run out, and the key was taken over from it.
   purged,            ///< A batch of old rows was removed: `rows`.
 };
@@ -34,6 +35,7 @@ struct Event {
   std::string_view consumer = {};
   std::string_view business_key = {};    ///< Can be personal data: take care what you log. Empty for the retry of a
                                          ///< batch.
+  std::string_view message_id = {};      ///< The broker's, as it was given; empty where it was not.
   int attempt = 1;                       ///< The run within this call.
   std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called; for
                                          ///< purged, that of the batch.

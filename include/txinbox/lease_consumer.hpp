@@ -1,12 +1,14 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 
 #include <txinbox/event.hpp>
+#include <txinbox/handler.hpp>
 #include <txinbox/lease.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
@@ -16,12 +18,6 @@
 namespace txinbox::inline TXINBOX_ABI {
 
 class Pool;
-
-/// The user's code: work that cannot be in one transaction, such as a call of another service. It runs
-/// outside of any transaction and holds no connection. It may run again: after it threw, and after the
-/// process died or was too slow for its lease, while the first may still be at it. So let it be idempotent,
-/// or pass `Lease::fence` to a service that refuses smaller ones than it has seen.
-using LeaseHandler = std::function<void(Lease&)>;
 
 struct LeaseOptions {
   /// How long a worker has the key for itself, from 1 ms to 24 days: longer than the handler usually takes,
@@ -48,6 +44,9 @@ struct LeaseOptions {
 
   /// As in `TxConsumerOptions`, but not from the heartbeat's thread.
   std::function<void(const Event&)> observer = {};
+
+  /// As in `TxConsumerOptions`; the handler does not run again within one `consume`.
+  std::function<bool(const std::exception_ptr&)> is_transient = {};
 
   /// As in `TxConsumerOptions`: costs a read and two writes for each message. What waits for others holds its
   /// lease meanwhile, and renews it before its handler runs.
@@ -82,7 +81,8 @@ class LeaseConsumer {
 
   /// Consumes one delivery: takes the lease, runs the handler, completes.
   ///
-  /// When the handler throws, the lease is released, so that the redelivery runs at once.
+  /// When the handler throws, the lease is released, so that the redelivery runs at once. As with `TxConsumer`, a
+  /// delivery whose failure parks its message returns `parked`, and one whose handler throws `RetryLater` `postponed`.
   ///
   /// Transaction: one of its own for each step, none while the handler runs.
   /// Blocking:    the claim and the completion at most `retry.max_elapsed` and one run more, each; `wait`;

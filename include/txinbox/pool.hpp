@@ -89,9 +89,9 @@ class Connection {
 /// Owned and configured connections to one database.
 ///
 /// Its sessions are safe for the inbox by construction: READ COMMITTED, strict mode, UTF-8, autocommit,
-/// the time-outs of `PoolOptions`, TCP keepalive; on MariaDB and MySQL the time zone is UTC; SQLite in WAL mode with foreign keys and full
-/// synchronization. What `on_connect` changes is checked again when a consumer first uses a session.
-/// On PostgreSQL a consumer's session is read-only outside its transactions, unless a pooler stands before the
+/// the time-outs of `PoolOptions`, TCP keepalive; on MariaDB and MySQL the time zone is UTC; SQLite in WAL mode with
+/// foreign keys and full synchronization. What `on_connect` changes is checked again when a consumer first uses a
+/// session. On PostgreSQL a consumer's session is read-only outside its transactions, unless a pooler stands before the
 /// server; a session that `acquire` lends is writable.
 ///
 /// Threads:   `acquire` may be called from any number; moving must not race with it.

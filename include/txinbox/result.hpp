@@ -16,10 +16,11 @@ enum class Outcome {
   already_consumed,  ///< An earlier delivery did.
   conflict,          ///< Same key, other content; the handler did not run.
   in_progress,       ///< Another worker holds a lease on the key.
-  parked,            ///< Given up: failed too often, or torn by a handler that committed it itself.
+  parked,            ///< Given up: failed too often, now or earlier, or torn by a handler that committed it itself.
   failed,            ///< This delivery of a batch failed; `error` says why. `consume` throws instead.
   not_run,           ///< A batch stopped before it.
   discarded,         ///< Parked once, and then given up for good by an operator; the handler did not run.
+  postponed,         ///< The handler asked for a later delivery (`RetryLater`): nothing is left of it.
 };
 
 std::string_view to_string(Outcome) noexcept;
@@ -27,9 +28,10 @@ std::string_view to_string(Outcome) noexcept;
 /// The outcome of a delivery and what belongs to it.
 struct [[nodiscard]] Result {
   Outcome outcome;
-  std::exception_ptr error = {};                      ///< Set where outcome is failed.
+  std::exception_ptr error = {};  ///< failed; parked: what this delivery failed with, null if an earlier one parked it;
+                                  ///< postponed: what the handler threw.
   std::optional<std::string> stored = {};             ///< What the handler stored, in this delivery or an earlier one.
-  std::chrono::milliseconds retry_after{0};           ///< in_progress: when to deliver again.
+  std::chrono::milliseconds retry_after{0};           ///< in_progress, postponed: when to deliver again.
   std::optional<std::chrono::milliseconds> age = {};  ///< already_consumed: since the original was consumed. None
                                                       ///< where a memory of recent keys answered.
 };
@@ -45,14 +47,14 @@ enum class Action {
 std::string_view to_string(Action) noexcept;
 
 /// What to do with a message whose `consume` returned: `acknowledge` for consumed, already_consumed and discarded,
-/// `dead_letter` for parked and conflict, `redeliver` for in_progress and not_run, and for failed what its
-/// error says.
+/// `dead_letter` for parked and conflict, `redeliver` for in_progress, postponed and not_run, and for failed what its
+/// error says. The delivery that parks its message gives `dead_letter`, too.
 Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
 /// `stop` for what must be mended first (the schema codes, unsupported_database, unsafe_connection,
-/// invalid_argument, nested_consume, forked), else `redeliver`: after a pause where the database is away or
-/// out of resources. A null pointer gives `redeliver`.
+/// access_refused, invalid_argument, transaction_open, nested_consume, forked), else `redeliver`: after a pause where
+/// the database is away or out of resources. A null pointer gives `redeliver`.
 Action action_for(const std::exception_ptr&) noexcept;
 
 /// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock

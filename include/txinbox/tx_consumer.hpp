@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include <txinbox/delivery.hpp>
 #include <txinbox/event.hpp>
+#include <txinbox/handler.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
@@ -22,13 +24,6 @@ class session;
 namespace txinbox::inline TXINBOX_ABI {
 
 class Pool;
-
-/// The user's code: SQL on the session that it is given. It may run several times within one
-/// `consume`; only one run's SQL stays. It must not begin, commit or roll back, nor run DDL on
-/// MariaDB and MySQL, nor SET CONSTRAINTS ALL IMMEDIATE on PostgreSQL; savepoints of its own are fine. A pool's
-/// session refuses `reconnect()`, with `Error` transaction_lost. What it does outside that session (an HTTP
-/// call, a file, another database) is not covered by the transaction.
-using Handler = std::function<void(soci::session&, Delivery&)>;
 
 struct TxConsumerOptions {
   /// When and how often a transaction runs again after a transient error.
@@ -54,6 +49,12 @@ struct TxConsumerOptions {
   /// `rejected` parks its message at once. 0: never park, since a bad deployment would discard all messages.
   int max_attempts = 0;
 
+  /// Says which errors of handlers are transient besides those of the database, such as a time-out of a service that
+  /// the handler calls, or a deadlock on a connection of its own. Such a delivery runs again as after a transient error
+  /// (a message of a batch and one under a lease end with it, to be delivered again), and is not counted as a failure.
+  /// It is called on the consuming thread; what it throws means no.
+  std::function<bool(const std::exception_ptr&)> is_transient = {};
+
   /// Counts the start of an attempt too, so that a message which kills the process is parked in the end.
   /// Costs a read and a second commit for each message, and makes a batch run message by message. A process's
   /// death makes each message that was in flight a suspect, which runs alone in its process from then on: others
@@ -66,7 +67,8 @@ struct TxConsumerOptions {
   bool keep_error_text = false;
 };
 
-/// What a batch does after a message that failed, or that another worker holds (`in_progress`).
+/// What a batch does after a message that failed, that another worker holds (`in_progress`), or whose handler asked for
+/// a later delivery (`postponed`).
 enum class OnFailure {
   stop,  ///< What follows is `not_run`: the committed prefix is exact, and no message overtakes another.
   skip,  ///< The others go on.
@@ -106,10 +108,13 @@ class TxConsumer {
   ///              `connect_timeout` + `lock_timeout` (the claim) + the handler's own time, in which
   ///              each statement takes at most `statement_timeout`, + `statement_timeout` (the
   ///              commit). docs/blocking.md has the sum in full.
+  /// A delivery whose failure parks its message (`max_attempts`, `rejected`) returns `parked`, with what the handler
+  /// threw in `Result::error`. One whose handler throws `RetryLater` returns `postponed`.
+  ///
   /// Errors:      what the handler threw, after the rollback and after it was counted in a short transaction
   ///              of its own (if that fails, nothing is said of it); `Error` transaction_lost when the handler
-  ///              ended the transaction; other codes of error.hpp; a database error that outlived its
-  ///              retries, as the `soci::soci_error` that it was. Whatever is thrown: do not
+  ///              ended the transaction; invalid_argument for an empty handler; other codes of error.hpp; a database
+  ///              error that outlived its retries, as the `soci::soci_error` that it was. Whatever is thrown: do not
   ///              acknowledge; `action_for` says what to do instead.
   /// Threads:     with a pool any number, but not from inside a handler on the same pool
   ///              (`nested_consume`).
@@ -130,14 +135,16 @@ class TxConsumer {
   /// MySQL) runs again for the next claim.
   ///
   /// Returns one result for each message, in the given order. With `stop` there is at most one
-  /// `failed` or `in_progress`, and all behind it are `not_run`.
+  /// message that failed (`failed`, or `parked` with an error), is `in_progress` or `postponed`, and all behind it are
+  /// `not_run`.
   ///
   /// Transaction: its own, one or more. None may be open on a session of the caller's.
   /// Blocking:    as `consume`, with the time of all handlers; `retry.max_elapsed` counts for the
   ///              whole batch, `retry.max_attempts` for each part. Other consumers that want one of the
   ///              keys wait as long.
   /// Limits:      any number of messages, also none; 50 to 500 are sensible.
-  /// Errors:      thrown only while nothing was sent: `Error` stopped, nested_consume, forked,
+  /// Errors:      thrown only while nothing was sent: `Error` stopped, invalid_argument for an empty handler,
+  /// nested_consume, forked,
   ///              acquire_timeout, transaction_open, a schema code, a database error from connecting. What fails
   ///              afterwards (an invalid key, what a handler throws, a database error that outlives its
   ///              retries) is in the result of its message, as `consume` would have thrown it.

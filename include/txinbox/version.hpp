@@ -1,5 +1,9 @@
 #pragma once
 
+#if __cplusplus < 202002L
+#error "txinbox needs C++20: compile with -std=c++20 or later"
+#endif
+
 /// The version of these headers. CMake reads it from here; nothing else repeats it.
 #define TXINBOX_VERSION_MAJOR 0
 #define TXINBOX_VERSION_MINOR 1

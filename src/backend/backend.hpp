@@ -218,6 +218,10 @@ class Session {
   /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
 
+  /// Whether the guard has refused a commit of the handler's in the transaction that is open or was ended last, with
+  /// an error that its code does not tell.
+  virtual bool refused_commit() const noexcept { return false; }
+
   /// Whether a run can have failed for what an earlier handler left on the connection, and `roll_back` does not
   /// see: let `clean` look.
   virtual bool may_be_reason() const noexcept { return false; }
@@ -379,6 +383,10 @@ class Database {
   virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
                                               const std::string& connection_string,
                                               const detail::UrlParameters& parameters) const;
+
+  /// Says in words why a session cannot be opened, and what to mend, if the server refuses this user, password or
+  /// database, or the file cannot be used: an error that waiting does not mend. None for any other error.
+  virtual std::optional<std::string> refusal(const soci::soci_error&, const std::string& connection_string) const = 0;
 
   /// None for an error of another database.
   virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;

@@ -66,6 +66,31 @@ class MysqlDatabase final : public Database {
     }
   }
 
+  std::optional<std::string> refusal(const soci::soci_error& error, const std::string& /*unused*/) const override {
+    constexpr unsigned er_must_change_password_login = 1862;
+    constexpr unsigned er_account_locked_mysql = 3118;
+    constexpr unsigned er_account_locked_mariadb = 4151;
+    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    switch (e->err_num_) {
+      case ER_ACCESS_DENIED_ERROR:
+      case ER_ACCESS_DENIED_NO_PASSWORD_ERROR:
+      case ER_DBACCESS_DENIED_ERROR:
+      case ER_BAD_DB_ERROR:
+      case ER_HOST_NOT_PRIVILEGED:
+      case ER_MUST_CHANGE_PASSWORD:
+      case er_must_change_password_login:
+      case er_account_locked_mysql:
+      case er_account_locked_mariadb:
+        return fmt::format(
+            "the server refuses this user, password or database (mysql {}); check the URL, the password's source and "
+            "the user's rights",
+            e->err_num_);
+      default:
+        return std::nullopt;
+    }
+  }
+
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;

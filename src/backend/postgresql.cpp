@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "backend/hidden_values.hpp"
 #include "backend/postgresql_catalog.hpp"
 #include "backend/postgresql_dialect.hpp"
+#include "backend/postgresql_refusal.hpp"
 #include "backend/postgresql_session.hpp"
 #include "url.hpp"
 
@@ -50,6 +52,7 @@ class PostgresqlDatabase final : public Database {
     const auto add = [&](std::string_view name, std::string_view value) {
       if (!value.empty()) append_parameter(conninfo, name, value);
     };
+    for (const auto& parameter : url.parameters) refuse_unknown(parameter.first);
     add("host", url.host);
     add("port", url.port);
     add("user", url.user);
@@ -89,9 +92,22 @@ class PostgresqlDatabase final : public Database {
       return Database::open(factory, connection_string, parameters);
     } catch (const soci::postgresql_soci_error& e) {
       throw soci::postgresql_soci_error(without_values(e.what(), parameters), e.sqlstate().c_str());
-    } catch (const soci::soci_error& e) {  // libpq tells no code when it cannot connect
-      throw soci::postgresql_soci_error(without_values(e.what(), parameters), "08001");
+    } catch (const soci::soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters),
+                                        postgresql_state_of_refusal(connection_string).c_str());
     }
+  }
+
+  std::optional<std::string> refusal(const soci::soci_error& error, const std::string& /*unused*/) const override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::string state = e->sqlstate();
+    // invalid_authorization_specification, invalid_password; invalid_catalog_name; insufficient_privilege
+    if (!state.starts_with("28") && state != "3D000" && state != "42501") return std::nullopt;
+    return fmt::format(
+        "the server refuses this user, password or database (postgresql {}); check the URL, the password's source and "
+        "the user's rights",
+        state);
   }
 
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
@@ -116,6 +132,18 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
 
  private:
+  /// libpq's text for it would come as late as with the connection, as one that could not be made.
+  static void refuse_unknown(const std::string& parameter) {
+    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
+    if (!known) return;
+    for (const PQconninfoOption* each = known.get(); each->keyword != nullptr; ++each) {
+      if (parameter == each->keyword) return;
+    }
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
+  }
+
   /// libpq's own text repeats words of the string, which can be part of a password.
   static void refuse_malformed(const std::string& conninfo) {
     char* text = nullptr;

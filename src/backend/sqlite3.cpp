@@ -1,6 +1,12 @@
 #include "backend/sqlite3.hpp"
 
 #include <soci/soci.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
 
 #include "backend/sqlite3_catalog.hpp"
 #include "backend/sqlite3_dialect.hpp"
@@ -58,6 +64,35 @@ class Sqlite3Database final : public Database {
   }
 
   const soci::backend_factory& factory() const noexcept override { return soci::sqlite3; }
+
+  /// A file that cannot be opened for want of a file descriptor, say, is none of these.
+  std::optional<std::string> refusal(const soci::soci_error& error,
+                                     const std::string& connection_string) const override {
+    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::filesystem::path file(file_of(connection_string));
+    const auto say = [&](std::string_view why) {
+      return fmt::format("the SQLite file '{}' {} (sqlite3 {}); check the URL, and who runs this", file.string(), why,
+                         e->result());
+    };
+    std::error_code unknown;
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    switch (e->result() & 0xFF) {
+      case SQLITE_NOTADB:
+        return say("is not a SQLite database");
+      case SQLITE_PERM:
+      case SQLITE_AUTH:
+      case SQLITE_READONLY:
+        return say("may not be written");
+      case SQLITE_CANTOPEN:
+        if (!std::filesystem::is_directory(folder, unknown)) return say("is in a folder that does not exist");
+        if (std::filesystem::is_directory(file, unknown)) return say("is a folder");
+        if (::access(folder.c_str(), W_OK | X_OK) != 0) return say("is in a folder that may not be written");
+        return std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
 
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);

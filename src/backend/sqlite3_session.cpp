@@ -54,7 +54,7 @@ Sqlite3Session::~Sqlite3Session() {
 int Sqlite3Session::on_commit(void* hooks) {
   auto& h = *static_cast<Hooks*>(hooks);
   if (!h.guarding || h.committing) return 0;
-  h.lost = true;  // a vetoed commit is rolled back, and the rollback hook is not told
+  h.lost = h.refused = true;  // a vetoed commit is rolled back, and the rollback hook is not told
   return 1;
 }
 

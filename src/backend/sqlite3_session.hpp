@@ -45,6 +45,7 @@ class Sqlite3Session final : public Session {
   CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_be_reason() const noexcept override { return true; }
   RollbackStatus roll_back() noexcept override;
+  bool refused_commit() const noexcept override { return hooks_->refused || refused_commit_; }
 
   bool prove() override;
   void begin_step() override;
@@ -64,11 +65,13 @@ class Sqlite3Session final : public Session {
  private:
   template <class Run>
   auto in_turn(const std::string& sql, const Run& run);
+
   /// What the hooks see; at an address of its own that they can be told apart by.
   struct Hooks {
     bool guarding = false;    ///< Between our begin and our end.
     bool committing = false;  ///< Our own COMMIT runs.
     bool lost = false;        ///< Something else ended the transaction.
+    bool refused = false;     ///< That was a COMMIT which was vetoed.
   };
 
   /// Gives the place in the queue up.
@@ -121,6 +124,7 @@ class Sqlite3Session final : public Session {
   bool foreign_keys_ = true;
   bool reads_committed_ = false;                         ///< Not so only with a shared cache and read_uncommitted.
   std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `clean` restores.
+  bool refused_commit_ = false;                          ///< In the transaction that was ended last.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
   bool broken_ = false;     ///< An error that may come from the connection: `clean` refuses it.

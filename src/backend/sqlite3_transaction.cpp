@@ -105,6 +105,7 @@ void Sqlite3Session::open_guarded(::sqlite3* db) {
   try {
     if (pooled_) {
       *hooks_ = {.guarding = true};
+      refused_commit_ = false;
       hooks_in_place(db);
     } else {
       Sqlite3Statement(db, "SAVEPOINT " + guard_).run();
@@ -225,6 +226,7 @@ RollbackStatus Sqlite3Session::roll_back() noexcept {
   if (!intact()) return RollbackStatus::failed;
   const bool open = sqlite3_get_autocommit(db) == 0;
   const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
+  refused_commit_ = hooks_->refused;
   *hooks_ = {};
   left_open_ = open && !try_roll_back();
   if (left_open_) return RollbackStatus::failed;

@@ -130,10 +130,12 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
       report_.ended(line, key, result.outcome, "conflict: the same key came with other content");
       return after_failure();
     case Outcome::parked:
+      if (result.error) break;  // by this run
       report_.ended(line, key, result.outcome,
                     "parked: an earlier run was given up, or ended its transaction itself; see txinbox failed list");
       return after_failure();
     case Outcome::in_progress:
+    case Outcome::postponed:
     case Outcome::not_run:
       return tell_failed(line, key, to_string(result.outcome),
                          "in progress: another worker holds the key; deliver it again");

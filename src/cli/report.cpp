@@ -28,6 +28,7 @@ void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std:
       ++tally_.discarded;
       break;
     case Outcome::in_progress:
+    case Outcome::postponed:
     case Outcome::failed:
     case Outcome::not_run:
       ++tally_.failed;

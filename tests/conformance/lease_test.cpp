@@ -137,14 +137,17 @@ TEST_CASE("a lease's failures are counted, and park its message") {
   const auto failing = [](Lease&) { throw std::invalid_argument("no"); };
   CHECK_THROWS_AS((void)consumer.consume(order, failing), std::invalid_argument);
   CHECK(list_failed(*t.db.session()).front().attempts == 1);
-  CHECK_THROWS_AS((void)consumer.consume(order, failing), std::invalid_argument);
+  const Result last = consumer.consume(order, failing);
+  CHECK(last.outcome == parked);
+  CHECK(error_class(last.error) == "std::invalid_argument");
   CHECK(consumer.consume(order, must_not_run).outcome == parked);
   CHECK(TxConsumer(t.pool, "svc").consume(order, add_effect).outcome == parked);
   CHECK(retry_failed(*t.db.session(), {}) == 1);
   CHECK(consumer.consume(order, nothing).outcome == consumed);
-  CHECK_THROWS_AS(
-      (void)consumer.consume({.business_key = "bad"}, [](Lease&) { throw Error(ErrorCode::rejected, "not for us"); }),
-      Error);
+  const Result rejected =
+      consumer.consume({.business_key = "bad"}, [](Lease&) { throw Error(ErrorCode::rejected, "not for us"); });
+  CHECK(rejected.outcome == parked);
+  CHECK(code_of(rejected.error) == ErrorCode::rejected);
   CHECK(consumer.consume({.business_key = "bad"}, must_not_run).outcome == parked);
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -60,6 +62,53 @@ TEST_CASE("a connection that could not be opened is tried again, and takes no pl
   for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pool.acquire(), std::domain_error);
   broken = false;
   CHECK_NOTHROW((void)pool.acquire());
+}
+
+/// The URL with other parts.
+std::string url_with(const std::string& url, const std::string& user, const std::string& database) {
+  const auto begin = url.find("://") + 3;
+  const auto password = url.find(':', begin);
+  const auto path = url.find('/', begin);
+  const auto more = std::min(url.find('?', path), url.size());
+  const std::string named = database.empty() ? url.substr(path + 1, more - path - 1) : database;
+  return url.substr(0, begin) + (user.empty() ? url.substr(begin, password - begin) : user) +
+         url.substr(password, path - password) + "/" + named + url.substr(more);
+}
+
+TEST_CASE("what the server or the file system refuses is to be mended, and not tried again") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  std::vector<std::string> urls;
+  if (on_sqlite3()) {
+    urls = {"sqlite:///no/such/folder/x.db", "sqlite:" TXINBOX_SOURCE_DIR "/tests/main.cpp",
+            "sqlite:" TXINBOX_SOURCE_DIR};
+  } else {
+    urls = {url_with(db.url(), "nobody", ""), url_with(db.url(), "", "nowhere")};
+  }
+  for (const std::string& url : urls) {
+    CAPTURE(url);
+    std::exception_ptr error;
+    try {
+      (void)open_pool(url);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    CHECK(code_of(error) == ErrorCode::access_refused);
+    CHECK(action_for(error) == Action::stop);
+    CHECK(!is_transient(error));
+  }
+}
+
+TEST_CASE("a parameter of the URL that the client library does not know is refused by name") {
+  if (!on_postgresql()) return;
+  const TestDatabase db(TestDatabase::Tables::none);
+  const std::string url = db.url() + (db.url().find('?') == std::string::npos ? "?" : "&") + "nonsense=1";
+  try {
+    (void)open_pool(url);
+    FAIL("it was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(std::string(error.what()).find("nonsense") != std::string::npos);
+  }
 }
 
 TEST_CASE("a connection that the server closed while it was idle is not lent" * doctest::skip(on_sqlite3())) {

@@ -76,7 +76,8 @@ TEST_CASE("migrate works on a pool's connection, and leaves no transaction open"
 TEST_CASE("migrate and verify refuse a session that is inside a transaction") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
-  for (void (*call)(soci::session&) : {&migrate, &verify}) {
+  using Call = void (*)(soci::session&);
+  for (const Call call : {Call([](soci::session& s) { (void)migrate(s); }), Call(verify)}) {
     sql->begin();
     *sql << "create table mine (id integer)";  // on MySQL this commits
     if (on_mysql()) {

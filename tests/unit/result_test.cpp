@@ -32,6 +32,7 @@ TEST_CASE("each outcome has its action") {
   CHECK(action_for(Result{Outcome::conflict}) == Action::dead_letter);
   CHECK(action_for(Result{Outcome::parked}) == Action::dead_letter);
   CHECK(action_for(Result{Outcome::in_progress}) == Action::redeliver);
+  CHECK(action_for(Result{Outcome::postponed}) == Action::redeliver);
   CHECK(action_for(Result{Outcome::not_run}) == Action::redeliver);
   CHECK(action_for(Result{.outcome = Outcome::failed, .error = thrown(Error(ErrorCode::rejected, ""))}) ==
         Action::dead_letter);
@@ -47,6 +48,9 @@ TEST_CASE("each error has its action, and what is unknown is delivered again") {
   CHECK(action_of(ErrorCode::schema_too_new) == Action::stop);
   CHECK(action_of(ErrorCode::schema_mismatch) == Action::stop);
   CHECK(action_of(ErrorCode::unsafe_connection) == Action::stop);
+  CHECK(action_of(ErrorCode::access_refused) == Action::stop);
+  CHECK(action_of(ErrorCode::transaction_open) == Action::stop);
+  CHECK(action_of(ErrorCode::retry_later) == Action::redeliver);
   CHECK(action_of(ErrorCode::transaction_lost) == Action::redeliver);
   CHECK(action_of(ErrorCode::acquire_timeout) == Action::redeliver);
   CHECK(action_of(ErrorCode::unknown_state) == Action::redeliver);

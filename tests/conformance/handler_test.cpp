@@ -1,0 +1,93 @@
+// What a consumer takes as a handler, and what becomes of one that cannot be called.
+
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/leases.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+void add_a(soci::session& sql) { sql << "insert into effect values ('a')"; }
+
+TEST_CASE("a handler may leave the delivery out") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_a).outcome == consumed);
+  CHECK(consumer.consume({.business_key = "2"}, [](soci::session& sql) { add_a(sql); }).outcome == consumed);
+  int runs = 0;
+  const std::function<void(soci::session&)> kept = [&](soci::session& sql) {
+    ++runs;
+    add_a(sql);
+  };
+  CHECK(outcomes(consumer.consume_batch(messages_of({"3", "4"}), kept)) == Outcomes{consumed, consumed});
+  CHECK(runs == 2);
+  CHECK(db.effects() == 4);
+}
+
+TEST_CASE("an empty handler is refused before anything is claimed") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+  LeaseConsumer leases(pool, "leases", {.max_attempts = 1});
+  void (*const none)(soci::session&) = nullptr;
+  for (const Handler& empty :
+       {Handler(), Handler(nullptr), Handler(none), Handler(std::function<void(soci::session&)>()),
+        Handler(std::function<void(soci::session&, Delivery&)>())}) {
+    CHECK(!empty);
+    CHECK(thrown_by([&] { (void)consumer.consume(order, empty); }) == "invalid_argument");
+    CHECK(thrown_by([&] { (void)consumer.consume_batch(messages_of({"1"}), empty); }) == "invalid_argument");
+  }
+  CHECK(thrown_by([&] { (void)leases.consume(order, nullptr); }) == "invalid_argument");
+  CHECK(db.claims() == 0);
+}
+
+TEST_CASE("events have the broker's message id") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  std::string ids;
+  const auto note = [&](const Event& e) { ids += std::string(e.message_id) + " "; };
+  TxConsumer consumer(pool, "svc", {.observer = note});
+  (void)consumer.consume({.business_key = "1", .message_id = "a"}, add_a);
+  const std::vector<Message> batch = {{.business_key = "2", .message_id = "b"}, {.business_key = "3"}};
+  (void)consumer.consume_batch(batch, add_a);
+  LeaseConsumer leases(pool, "leases", {.observer = note});
+  (void)leases.consume({.business_key = "1", .message_id = "c"}, nothing);
+  CHECK(ids == "a b  c ");
+}
+
+TEST_CASE("a commit of the handler's that was refused is told as what it is, on every database") {
+  const EffectDatabase db;
+  if (on_mysql()) return;  // nothing refuses it there: torn_test
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto committing = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    sql.commit();
+  };
+  CHECK(thrown_by([&] { (void)consumer.consume(order, committing); }) == "transaction_lost");
+  const auto results = consumer.consume_batch(messages_of({"1", "2"}), committing, OnFailure::skip);
+  for (const Result& each : results) CHECK(code_of(each.error) == ErrorCode::transaction_lost);
+  // What the handler makes of it is its own.
+  const auto wrapping = [](soci::session& sql, Delivery&) {
+    try {
+      sql.commit();
+    } catch (const soci::soci_error&) {
+      throw std::invalid_argument("cannot");
+    }
+  };
+  CHECK(thrown_by([&] { (void)consumer.consume(order, wrapping); }) == "other");
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  CHECK(db.effects() == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,151 @@
+// Handlers that ask for a later delivery, and errors that the user declares transient.
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/leases.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Outcome postponed = Outcome::postponed;
+
+void not_now(soci::session& sql, Delivery& delivery) {
+  add_effect(sql, delivery);
+  throw RetryLater(30s);
+}
+
+struct Away : std::runtime_error {
+  Away() : std::runtime_error("the other service is away") {}
+};
+
+bool is_away(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Away&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void check_postponed(const Result& result) {
+  CHECK(result.outcome == postponed);
+  CHECK(result.retry_after == 30s);
+  CHECK(code_of(result.error) == ErrorCode::retry_later);
+  CHECK(action_for(result) == Action::redeliver);
+}
+
+TEST_CASE("a handler that asks for a later delivery leaves nothing, and counts no failure") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  const auto sql = db.session();
+  for (const bool counts_starts : {false, true}) {
+    std::vector<EventType> told;
+    TxConsumer consumer(pool, "svc",
+                        {.observer = [&](const Event& e) { told.push_back(e.type); },
+                         .max_attempts = 1,
+                         .count_starts = counts_starts});
+    const Message message{.business_key = "k" + std::to_string(counts_starts)};
+    for (int i = 0; i < 3; ++i) check_postponed(consumer.consume(message, not_now));
+    CHECK(told == std::vector(3, EventType::postponed));
+    CHECK(db.effects_of(message.business_key) == 0);
+    CHECK(consumer.consume(message, add_effect).outcome == consumed);
+  }
+  TxConsumer own(*sql, "own", {.max_attempts = 1});
+  check_postponed(own.consume(order, not_now));
+  CHECK(own.consume(order, add_effect).outcome == consumed);
+  CHECK(list_failed(*sql).empty());
+}
+
+TEST_CASE("a delay below zero is none") { CHECK(RetryLater(-1s).delay() == 0ms); }
+
+TEST_CASE("in a batch only the message waits whose handler asks for it, and what follows it where order counts") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (delivery.message().business_key == "later") throw RetryLater(30s);
+  };
+  const auto messages = messages_of({"1", "later", "2"});
+  for (const bool counts_starts : {false, true}) {
+    TxConsumer consumer(pool, counts_starts ? "counting" : "svc", {.max_attempts = 1, .count_starts = counts_starts});
+    const auto stopped = consumer.consume_batch(messages, handler);
+    CHECK(outcomes(stopped) == Outcomes{consumed, postponed, not_run});
+    check_postponed(stopped[1]);
+    CHECK(outcomes(consumer.consume_batch(messages, handler, OnFailure::skip)) ==
+          Outcomes{duplicate, postponed, consumed});
+    CHECK(outcomes(consumer.consume_batch(messages_of({"later"}), handler)) == Outcomes{postponed});
+  }
+  CHECK(db.effects_of("later") == 0);
+  CHECK(list_failed(*db.session()).empty());
+}
+
+TEST_CASE("a lease handler that asks for a later delivery gives its lease back") {
+  Leases t;
+  LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1});
+  check_postponed(consumer.consume(order, [](Lease&) { throw RetryLater(30s); }));
+  CHECK(consumer.consume(order, nothing).outcome == consumed);
+  CHECK(list_failed(*t.db.session()).empty());
+}
+
+TEST_CASE("a handler that has committed and then asks for a later delivery has torn its message") {
+  const EffectDatabase db;
+  if (!on_mysql()) return;  // the others refuse the commit
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    sql << "commit";
+    throw RetryLater(30s);
+  };
+  CHECK(thrown_by([&] { (void)consumer.consume(order, handler); }) == "transaction_lost");
+  CHECK(consumer.consume(order, add_effect).outcome == parked);
+  const auto results = consumer.consume_batch(messages_of({"1", "2"}), handler);
+  CHECK(code_of(results[0].error) == ErrorCode::transaction_lost);
+}
+
+TEST_CASE("an error that the user declares transient runs again, and is not counted") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(
+      pool, "svc", {.retry = {.max_attempts = 3, .initial_backoff = 1ms}, .max_attempts = 1, .is_transient = is_away});
+  int runs = 0;
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (++runs < 3) throw Away();
+  };
+  CHECK(consumer.consume(order, handler).outcome == consumed);
+  CHECK(runs == 3);
+  CHECK(db.effects() == 1);
+
+  runs = -100;
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, handler), Away);
+  CHECK(runs == -97);
+  const auto results = consumer.consume_batch(messages_of({"3", "4"}), handler, OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{failed, failed});
+  CHECK(action_for(results[0]) == Action::redeliver);
+
+  LeaseConsumer leases(pool, "leases", {.max_attempts = 1, .is_transient = is_away});
+  CHECK_THROWS_AS((void)leases.consume(order, [](Lease&) { throw Away(); }), Away);
+  CHECK(list_failed(*db.session()).empty());
+
+  // Another error is the message's, and so is one of which the function cannot tell.
+  TxConsumer unsure(pool, "svc", {.is_transient = [](const std::exception_ptr&) -> bool { throw 1; }});
+  CHECK_THROWS_AS((void)unsure.consume({.business_key = "5"}, [](soci::session&) { throw Away(); }), Away);
+  CHECK(list_failed(*db.session()).size() == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test

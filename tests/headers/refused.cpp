@@ -1,0 +1,42 @@
+// Handlers that a consumer must not take. Each case is compiled by itself and must be refused with a text that says
+// what to do; the file without any of them must compile.
+
+#include <txinbox/txinbox.hpp>
+
+#include <coroutine>
+#include <system_error>
+
+using txinbox::Delivery;
+using txinbox::Lease;
+
+/// Begins only when somebody resumes it.
+struct LazyTask {
+  struct promise_type {
+    LazyTask get_return_object() { return {}; }
+    std::suspend_always initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+};
+
+void use(txinbox::TxConsumer& consumer, txinbox::LeaseConsumer& leases, std::span<const txinbox::Message> messages) {
+  const txinbox::Message message{.business_key = "k"};
+  (void)consumer.consume(message, [](soci::session&, Delivery&) {});
+  (void)consumer.consume(message, [](soci::session&) {});
+  (void)consumer.consume_batch(messages, [](soci::session&, Delivery&) {});
+  (void)leases.consume(message, [](Lease&) {});
+#if defined(RETURNS_BOOL)
+  (void)consumer.consume(message, [](soci::session&, Delivery&) { return false; });
+#elif defined(RETURNS_BOOL_WITHOUT_DELIVERY)
+  (void)consumer.consume(message, [](soci::session&) { return false; });
+#elif defined(BATCH_RETURNS_ERROR_CODE)
+  (void)consumer.consume_batch(messages, [](soci::session&, Delivery&) { return std::error_code(); });
+#elif defined(LEASE_RETURNS_BOOL)
+  (void)leases.consume(message, [](Lease&) { return true; });
+#elif defined(IS_COROUTINE)
+  (void)consumer.consume(message, [](soci::session&, Delivery&) -> LazyTask { co_return; });
+#elif defined(TAKES_SOMETHING_ELSE)
+  (void)consumer.consume(message, [](int) {});
+#endif
+}
