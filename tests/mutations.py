@@ -215,6 +215,8 @@ def table(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the mutations, and try none")
+    parser.add_argument("--check", action="store_true",
+                        help="look whether each mutation's text still stands in its file once, and try none")
     parser.add_argument("--only", action="append", default=[], metavar="N|GROUP",
                         help="try only this number, or this file's; may be given more than once")
     parser.add_argument("--jobs", type=int, default=1, help="how many copies of the tree work at a time (default: 1)")
@@ -236,6 +238,17 @@ def main():
               [(str(n), m.group, m.file, m.what, f"{m.program} {m.database if m.program != 'unit' else ''}".strip())
                for n, m in mutations])
         return 0
+
+    if arguments.check:
+        wrong = 0
+        for number, mutation in mutations:
+            try:
+                mutation.applied_to((ROOT / mutation.file).read_text())
+            except (Untried, OSError) as error:
+                wrong += 1
+                print(f"{number}: {mutation.what}: {error}", file=sys.stderr)
+        print(f"{len(mutations)} mutations, {wrong} of which cannot be tried")
+        return 2 if wrong else 0
 
     results = try_all(mutations, arguments, arguments.folder.resolve())
     missing = ("NOT TRIED", "no copy of the tree could be made")
