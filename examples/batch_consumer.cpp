@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   {
     auto connection = pool.acquire();
     txinbox::migrate(connection);
-    connection.session() << "create table if not exists payment (order_no varchar(255) not null)";
+    *connection << "create table if not exists payment (order_no varchar(255) not null)";
   }
   txinbox::TxConsumer consumer(pool, "payment-service");
   const std::vector<txinbox::Message> polled = {
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
 
   long long payments = 0;
   auto connection = pool.acquire();
-  connection.session() << "select count(*) from payment", soci::into(payments);
+  *connection << "select count(*) from payment", soci::into(payments);
   std::cout << "payments: " << payments << '\n';
   return payments == 2 ? 0 : 1;
 }

@@ -80,8 +80,8 @@ int run(const std::string& url) {
   auto connection = pool.acquire();
   long long cents = 0;
   int archived = 0;
-  connection.session() << "select cents from t_account where no = 'A'", soci::into(cents);
-  connection.session() << "select count(*) from t_archive", soci::into(archived);
+  *connection << "select cents from t_account where no = 'A'", soci::into(cents);
+  *connection << "select count(*) from t_archive", soci::into(archived);
   std::cout << cents << " cents, " << archived << " event\n";
   return 0;
 }

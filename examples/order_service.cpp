@@ -81,8 +81,8 @@ int run(const std::string& url) {
   auto connection = pool.acquire();
   int tea = 0;
   int cups = 0;
-  connection.session() << "select sold from t_inventory where sku = 'tea'", soci::into(tea);
-  connection.session() << "select sold from t_inventory where sku = 'cup'", soci::into(cups);
+  *connection << "select sold from t_inventory where sku = 'tea'", soci::into(tea);
+  *connection << "select sold from t_inventory where sku = 'cup'", soci::into(cups);
   std::cout << "sold: " << tea << " tea, " << cups << " cup\n";
   return 0;
 }

@@ -7,7 +7,7 @@ int main() {
   {
     auto connection = pool.acquire();
     txinbox::migrate(connection);  // or ops apply migrations/ themselves
-    connection.session() << "create table if not exists t_order (order_no text primary key, status text)";
+    *connection << "create table if not exists t_order (order_no text primary key, status text)";
   }
   txinbox::TxConsumer consumer(pool, "order-service");
   auto result = consumer.consume({.business_key = "order123"}, [](soci::session& sql, txinbox::Delivery& d) {

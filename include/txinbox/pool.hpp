@@ -76,6 +76,8 @@ class Connection {
   ~Connection();
 
   soci::session& session() const noexcept;
+  soci::session& operator*() const noexcept { return session(); }
+  soci::session* operator->() const noexcept { return &session(); }
   operator soci::session&() const noexcept { return session(); }  // NOLINT(google-explicit-constructor)
 
  private:

@@ -242,8 +242,11 @@ std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::stri
       continue;
     }
     if (table.persistence == "u") {
-      problems.push_back(mismatch(name, "it is UNLOGGED: a crash empties it, and every message would run again",
-                                  fmt::format("ALTER TABLE {} SET LOGGED", name)));
+      const bool has_claims = expected.name == consumed_message_table;
+      problems.push_back(mismatch(
+          name,
+          fmt::format("it is UNLOGGED: a crash empties it{}", has_claims ? ", and every message would run again" : ""),
+          fmt::format("ALTER TABLE {} SET LOGGED", name)));
     } else if (table.persistence == "t") {
       problems.push_back(mismatch(name, "it is a temporary table, which other sessions do not see",
                                   fmt::format("DROP TABLE pg_temp.{}", name)));

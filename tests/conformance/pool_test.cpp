@@ -350,6 +350,17 @@ TEST_CASE("a consumer that falls silent inside its handler frees its key") {
   CHECK(db.effects() == 1);
 }
 
+TEST_CASE("a connection stands for its session") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  const Connection connection = pool.acquire();
+  CHECK(&*connection == &connection.session());
+  connection->begin();
+  *connection << "insert into effect values ('a')";
+  connection->commit();
+  CHECK(db.effects() == 1);
+}
+
 TEST_CASE("a connection may outlive its pool object") {
   EffectDatabase db;
   auto pool = std::make_unique<Pool>(db.pool(1));
