@@ -117,6 +117,7 @@ std::vector<MigrationState> migration_states(soci::session& sql) {
     }
   }
   std::vector<MigrationState> all;
+  all.reserve(states.size());
   for (auto& [version, state] : states) all.push_back(std::move(state));
   return all;
 }

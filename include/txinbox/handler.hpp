@@ -32,8 +32,8 @@ class BasicHandler {
   BasicHandler() = default;
 
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, BasicHandler>) BasicHandler(F&& function)
-      : function_(adapted(std::forward<F>(function))) {}  // NOLINT
+  requires(!std::same_as<std::remove_cvref_t<F>, BasicHandler>) BasicHandler(F&& function)  // NOLINT
+      : function_(adapted(std::forward<F>(function))) {}
 
   explicit operator bool() const noexcept { return static_cast<bool>(function_); }
   void operator()(First& first, More&... more) const { function_(first, more...); }
