@@ -20,6 +20,7 @@ inline backend::ErrorClass class_of(const std::exception_ptr& error) noexcept {
   }
 }
 
+/// Whether it is an error of the database, whatever it means.
 inline bool is_of_database(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);

@@ -109,21 +109,14 @@ LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
 std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
   const LeaseTable table(session, context_.consumer, message_);
   const auto sent = HeldLease::Clock::now();
-  if (!looks_first_ && !session.looks_first()) {
+  std::optional<backend::ExistingRow> row;
+  if (looks_first_ || session.looks_first()) row = table.find();
+  if (!row) {
     looks_first_ = true;
     const auto fence = table.insert(holder_, hash_.bytes(), options_.lease);
     session.note_claim(!fence);
-    if (fence) return Granted{*fence, sent + options_.lease};
-    return std::nullopt;
-  }
-  auto row = table.find();
-  looks_first_ = row.has_value();
-  if (!row) {
-    session.note_claim(false);
-    if (const auto fence = table.insert(holder_, hash_.bytes(), options_.lease)) {
-      return Granted{*fence, sent + options_.lease};
-    }
-    return std::nullopt;
+    if (!fence) return std::nullopt;
+    return Granted{*fence, sent + options_.lease};
   }
   if (row->state != "consuming") return answer(session, *row);
   const auto remaining = row->lease_remaining.value_or(milliseconds(1));

@@ -70,7 +70,7 @@ class LeaseDelivery {
   const LeaseHolder holder_;
   StartedAttempt attempt_;
   RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
-  bool looks_first_ = false;  ///< A row of the key has been seen.
+  bool looks_first_ = false;  ///< The row was inserted, or is another's.
   bool handler_ran_ = false;
   bool taken_over_ = false;
   bool parked_ = false;

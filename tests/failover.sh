@@ -31,24 +31,7 @@ shift
 
 . "$(dirname "$0")/private_server.sh"
 prepare failover
-pids=()
-
-# All are killed: nobody wants their data any more.
-stop() {
-  status=$?
-  trap - EXIT
-  local pid children
-  for pid in "${pids[@]}"; do
-    read -ra children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
-    kill -KILL "$pid" "${children[@]}" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-  rm -rf "$folder"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+kill_servers_at_exit
 
 # wait_until LOG COMMAND...: at most a minute.
 wait_until() {

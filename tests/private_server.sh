@@ -33,3 +33,25 @@ free_ports() {
     return
   done
 }
+
+# kill_servers_at_exit: sets `pids`, to which the script adds each server that it starts. All are killed, with their
+# children, and `folder` is removed: nobody wants their data any more.
+kill_servers_at_exit() {
+  pids=()
+  trap kill_servers EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+}
+
+kill_servers() {
+  local status=$? pid children
+  trap - EXIT
+  for pid in "${pids[@]}"; do
+    children=()
+    read -ra children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
+    kill -KILL "$pid" "${children[@]}" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -rf "$folder"
+  exit "$status"
+}

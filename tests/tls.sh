@@ -36,25 +36,7 @@ tests=$(cd "$(dirname "$0")" && pwd)
 if [ "$kind" = mysql ]; then mysqld=$("$tests/get_mysql.sh"); fi
 . "$tests/private_server.sh"
 prepare tls
-pids=()
-
-# All are killed: nobody wants their data any more.
-stop() {
-  status=$?
-  trap - EXIT
-  local pid children
-  for pid in "${pids[@]}"; do
-    children=()
-    read -ra children 2>/dev/null <"/proc/$pid/task/$pid/children" || true
-    kill -KILL "$pid" "${children[@]}" 2>/dev/null || true
-    wait "$pid" 2>/dev/null || true
-  done
-  rm -rf "$folder"
-  exit "$status"
-}
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+kill_servers_at_exit
 
 # quietly COMMAND...: what it says is shown only when it fails.
 quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; return 1; }; }

@@ -4,24 +4,30 @@
 
 namespace txinbox::inline TXINBOX_ABI::backend {
 
-bool try_insert(Session& session, const std::string& insert) {
+namespace {
+
+/// What `insert` returns; where a row of the key is there, what it would return for no row.
+template <class Insert>
+auto unless_duplicate(const Insert& insert) -> decltype(insert()) {
   try {
-    return session.change(insert + std::string(session.dialect().unless_exists())) > 0;
+    return insert();
   } catch (const soci::soci_error& error) {
     if (classify(error) != ErrorClass::duplicate_key) throw;
-    return false;
+    return {};
   }
+}
+
+}  // namespace
+
+bool try_insert(Session& session, const std::string& insert) {
+  return unless_duplicate([&] { return session.change(insert + std::string(session.dialect().unless_exists())) > 0; });
 }
 
 std::optional<std::int64_t> try_insert_returning(Session& session, const std::string& insert,
                                                  std::string_view returned) {
-  try {
-    const Dialect& sql = session.dialect();
-    return session.change_returning(insert + std::string(sql.unless_exists()) + sql.returning(returned));
-  } catch (const soci::soci_error& error) {
-    if (classify(error) != ErrorClass::duplicate_key) throw;
-    return std::nullopt;
-  }
+  const Dialect& sql = session.dialect();
+  return unless_duplicate(
+      [&] { return session.change_returning(insert + std::string(sql.unless_exists()) + sql.returning(returned)); });
 }
 
 // Databases have each their own statement for both.

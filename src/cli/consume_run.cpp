@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/error.hpp>
 
+#include "database_error.hpp"
 #include "describe_error.hpp"
 #include "environment_error.hpp"
 #include "exit_status.hpp"
@@ -17,16 +18,6 @@
 
 namespace txinbox::cli {
 namespace {
-
-bool is_database_error(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
 
 // A message that nothing was decided about.
 bool is_open(const Result& result) {
@@ -150,7 +141,7 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
   // The claim's own error, or the environment's: no other message can fare better.
-  const bool inbox_failed = !run.begun && is_database_error(result.error);
+  const bool inbox_failed = !run.begun && detail::is_of_database(result.error);
   if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
     return Next::stop_database;
   }
