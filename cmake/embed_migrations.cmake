@@ -21,7 +21,9 @@ file(
 
 #include \"embedded_migrations.hpp\"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 namespace {
 constexpr EmbeddedMigration all[] = {
@@ -30,5 +32,7 @@ ${entries}};
 
 std::span<const EmbeddedMigration> embedded_migrations() noexcept { return all; }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
 ")

@@ -8,7 +8,9 @@
 
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 using Work = OwnClaim::Work;
 
@@ -96,4 +98,6 @@ bool Aftermath::is_ours(const backend::ExistingRow& row) const noexcept {
   return std::ranges::any_of(in_doubt_, [&](const Token& token) { return token.bytes() == row.token; });
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

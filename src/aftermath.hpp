@@ -10,7 +10,9 @@
 #include "guarded_transaction.hpp"
 #include "session_source.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What the runs of one call may have left in the table without having committed it. A handler that commits the
 /// transaction itself commits its claims with it, where no database refuses that.
@@ -57,4 +59,6 @@ class Aftermath {
   std::vector<Token> in_doubt_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

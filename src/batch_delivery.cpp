@@ -9,7 +9,9 @@
 #include "key.hpp"
 #include "nesting_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 /// Whether the error is about others who want the same rows, which fewer messages in one transaction
@@ -274,4 +276,6 @@ std::vector<Result> BatchDelivery::finish() {
   return results;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 
 #include "batch_run.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// One `consume_batch` call: which messages go into which transaction, and what follows a failure.
 class BatchDelivery {
@@ -52,4 +54,6 @@ class BatchDelivery {
   bool over_ = false;      ///< Given up: what has no result is not run.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 #include "environment_error.hpp"
 #include "row_state.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath,
                    BorrowedSession& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
@@ -214,4 +216,6 @@ void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::u
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,9 @@
 #include "content_hash.hpp"
 #include "guarded_transaction.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// One message of a batch.
 struct BatchItem {
@@ -110,4 +112,6 @@ inline bool holds_up(const Result& result) noexcept {
          result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 void record_conflict(backend::Session& session, std::string_view consumer, const Message& message,
                      std::string_view content_hash) {
@@ -28,4 +30,6 @@ void record_conflict(backend::Session& session, std::string_view consumer, const
                   table, hash, id, sql.now(), sql.now(), sql.table(backend::consumed_message_table), key));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,10 +7,14 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Writes down that a delivery of this key came with another content than the row's: one row for each
 /// content, which counts. A transaction of its own. Nothing is written when the key's row is gone.
 void record_conflict(backend::Session&, std::string_view consumer, const Message&, std::string_view content_hash);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

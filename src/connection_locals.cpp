@@ -6,7 +6,9 @@
 
 #include <soci/session.h>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 /// Holds it until the process ends.
@@ -28,4 +30,6 @@ void ConnectionLocals::clear(soci::session& session) noexcept {
   objects_.clear();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

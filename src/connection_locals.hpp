@@ -6,7 +6,9 @@
 
 #include <txinbox/delivery.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What handlers keep with one connection, by its type.
 class ConnectionLocals {
@@ -32,4 +34,6 @@ struct DeliveryAccess {
   static void set_locals(Delivery& delivery, ConnectionLocals& locals) noexcept { delivery.locals_ = &locals; }
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -10,7 +10,9 @@
 #include "row_state.hpp"
 #include "tell.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, TxConsumerOptions options_)
     : source(std::move(source_)),
@@ -154,4 +156,6 @@ Result result_for(backend::ExistingRow& row, std::string_view content_hash) {
   return result;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -18,7 +18,9 @@
 #include "retry_schedule.hpp"
 #include "session_source.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What all calls of one consumer share.
 struct ConsumerContext {
@@ -79,4 +81,6 @@ EventType event_for(Outcome) noexcept;
 /// The result of a delivery that found this row of an earlier one.
 Result result_for(backend::ExistingRow&, std::string_view content_hash);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

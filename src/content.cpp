@@ -1,6 +1,7 @@
 #include <txinbox/content.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string content_of(std::span<const std::string_view> fields) {
   std::string content;
@@ -13,4 +14,5 @@ std::string content_of(std::span<const std::string_view> fields) {
   return content;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <stdexcept>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 ContentHash::ContentHash(std::string_view content) {
   if (content.empty()) return;
@@ -16,4 +18,6 @@ ContentHash::ContentHash(std::string_view content) {
   size_ = size;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The SHA-256 of a message's content; nothing for none.
 class ContentHash {
@@ -25,4 +27,6 @@ inline bool is_conflict(std::string_view one, std::string_view other) noexcept {
   return !one.empty() && !other.empty() && one != other;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What the error means, if it is one of the database; `other` if not.
 inline backend::ErrorClass class_of(const std::exception_ptr& error) noexcept {
@@ -31,4 +33,6 @@ inline bool is_of_database(const std::exception_ptr& error) noexcept {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

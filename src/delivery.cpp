@@ -5,7 +5,8 @@
 #include "connection_locals.hpp"
 #include "key.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 Delivery::Delivery(const Message& message, int attempt, std::stop_token stop, std::size_t index)
     : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
@@ -25,4 +26,5 @@ std::shared_ptr<void>& Delivery::connection_local(const std::type_info& type) {
   return locals_->of(type);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 using std::chrono::milliseconds;
@@ -98,4 +100,6 @@ void DuplicateLedger::write(backend::Session& session, const Entry& entry) const
   backend::change_or_insert(session, update, insert);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

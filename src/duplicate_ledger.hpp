@@ -11,7 +11,9 @@
 
 #include "session_source.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The duplicates that one consumer object has caught, and the greatest age of an original among them:
 /// counted in memory, and written to `txinbox_consumer` now and then, for `status` and `doctor`. What a
@@ -54,4 +56,6 @@ class DuplicateLedger {
   Clock::time_point next_;  ///< When it writes again, unless something much older comes.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

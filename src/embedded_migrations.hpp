@@ -5,7 +5,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A file `migrations/<database>/V<version>__<name>.sql`, as the build compiled it in.
 struct EmbeddedMigration {
@@ -18,4 +20,6 @@ struct EmbeddedMigration {
 /// Those of every database that was built in; for one database in the order of their versions.
 std::span<const EmbeddedMigration> embedded_migrations() noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

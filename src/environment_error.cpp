@@ -6,7 +6,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 bool is_environment_error(const std::exception_ptr& error) noexcept {
   if (!error) return false;
@@ -21,4 +23,6 @@ bool is_environment_error(const std::exception_ptr& error) noexcept {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Whether this error says that something around the messages is out of order and stays so until somebody
 /// mends it: a full disk, no memory, an I/O error, a limit of the server's, a table that is gone. No message is
@@ -12,4 +14,6 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 /// `std::bad_alloc` is one, too.
 bool is_environment_error(const std::exception_ptr& error) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

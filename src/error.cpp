@@ -1,6 +1,7 @@
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string_view to_string(ErrorCode code) noexcept {
   switch (code) {
@@ -46,4 +47,5 @@ std::string_view to_string(ErrorCode code) noexcept {
   return "unknown";
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -12,7 +12,8 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 std::string name_of(const std::type_info& type) {
@@ -41,4 +42,5 @@ std::string error_class(const std::exception_ptr& error) {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

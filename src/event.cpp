@@ -1,6 +1,7 @@
 #include <txinbox/event.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string_view to_string(EventType type) noexcept {
   switch (type) {
@@ -32,4 +33,5 @@ std::string_view to_string(EventType type) noexcept {
   return "unknown";
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

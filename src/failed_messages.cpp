@@ -13,7 +13,8 @@
 #include "inbox_session.hpp"
 #include "key.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 constexpr std::array states = {std::pair{"consuming", FailedState::running}, std::pair{"parked", FailedState::parked},
@@ -169,4 +170,5 @@ std::size_t retry_failed(soci::session& sql, const FailedFilter& filter) { retur
 
 std::size_t discard_failed(soci::session& sql, const FailedFilter& filter) { return for_each(sql, filter, discard); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

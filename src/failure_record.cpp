@@ -13,7 +13,9 @@
 #include "has_code.hpp"
 #include "utf8.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 /// As hexadecimal digits it is to fit into the packets that servers take.
@@ -103,4 +105,6 @@ bool FailureRecord::park(const Message& message) const {
           sql.now()));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Whether this error says that the handler cannot do with the message, rather than that something around
 /// it is out of order: neither a transient error, nor one of the environment, nor a stop, nor a set-up that must
@@ -48,4 +50,6 @@ class FailureRecord {
   std::string_view consumer_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

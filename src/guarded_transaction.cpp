@@ -6,7 +6,9 @@
 #include "database_error.hpp"
 #include "has_code.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 using backend::ClaimStatus;
 
@@ -216,4 +218,6 @@ std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) 
   return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

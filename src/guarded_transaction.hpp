@@ -15,7 +15,9 @@
 #include "backend/backend.hpp"
 #include "token.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A message to claim, with the hash of its content.
 struct Candidate {
@@ -138,4 +140,6 @@ class GuardedTransaction {
   std::vector<std::string> taken_over_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

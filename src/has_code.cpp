@@ -1,6 +1,8 @@
 #include "has_code.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept {
   if (!error) return false;
@@ -13,4 +15,6 @@ bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

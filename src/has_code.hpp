@@ -5,9 +5,13 @@
 #include <txinbox/error.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Whether it is an `Error` of this code; false for a null pointer.
 bool has_code(const std::exception_ptr& error, ErrorCode code) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 #include "on_session.hpp"
 #include "stoppable_sleep.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 Error lease_lost() {
   return {ErrorCode::lease_lost,
@@ -66,4 +68,6 @@ void HeldLease::beat(const std::stop_token& ended, std::chrono::milliseconds int
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -15,7 +15,9 @@
 #include "lease_table.hpp"
 #include "lease_timer.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// `Error` lease_lost.
 Error lease_lost();
@@ -66,4 +68,6 @@ class HeldLease {
   std::jthread heartbeat_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Two lower-case hexadecimal digits for each byte.
 inline std::string to_hex(std::string_view bytes) {
@@ -32,4 +34,6 @@ inline std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 /// Of this thread: one attempt's handler may consume by itself.
@@ -82,4 +84,6 @@ void InFlight::leave(bool exclusive) noexcept {
   changed_.notify_all();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

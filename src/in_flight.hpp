@@ -13,7 +13,9 @@
 #include "own_process.hpp"
 #include "token.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The attempts of this process that are counted from their start, on all of its pools. A process that dies
 /// leaves the marks of all of them in the database. Which one killed it is certain only for an exclusive attempt:
@@ -79,4 +81,6 @@ class InFlight {
   bool one_is_exclusive_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 using namespace std::chrono_literals;
@@ -150,4 +152,6 @@ std::vector<Finding> inbox_findings(soci::session& sql, const backend::Dialect& 
   return reader.take();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -17,7 +17,9 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A row of txinbox_consumer.
 struct ConsumerNotes {
@@ -43,4 +45,6 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>,
 /// this library's migrations make them. Reads the consumed-message table as a whole, once.
 std::vector<Finding> inbox_findings(soci::session&, const backend::Dialect&);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

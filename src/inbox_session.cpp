@@ -2,7 +2,9 @@
 
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 InboxSession::InboxSession(soci::session& sql)
     : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)) {
@@ -11,4 +13,6 @@ InboxSession::InboxSession(soci::session& sql)
   session_->use_schema(verify_for_consuming(sql));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

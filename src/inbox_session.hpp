@@ -6,7 +6,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A session of the caller's, for statements about the inbox's own tables.
 class InboxSession {
@@ -21,4 +23,6 @@ class InboxSession {
   std::unique_ptr<backend::Session> session_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,8 @@
 #include "key.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string_view to_string(Severity severity) noexcept {
   switch (severity) {
@@ -133,4 +134,5 @@ std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter
   return leases;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,8 @@
 #include "json/json_fields.hpp"
 #include "json/json_value.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 std::shared_ptr<const detail::JsonFields> fields_at(std::span<const std::string_view> pointers) {
@@ -22,4 +23,5 @@ JsonContent::JsonContent(std::span<const std::string_view> pointers) : fields_(f
 
 std::string JsonContent::operator()(std::string_view json) const { return fields_->content(detail::parse_json(json)); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -3,10 +3,12 @@
 #include "json/json_value.hpp"
 #include "json/key_template.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 JsonTemplate::JsonTemplate(std::string_view text) : template_(std::make_shared<const detail::KeyTemplate>(text)) {}
 
 std::string JsonTemplate::operator()(std::string_view json) const { return template_->key(detail::parse_json(json)); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 
 #include "utf8.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 constexpr std::size_t max_consumer = 64;
@@ -53,4 +55,6 @@ void check_result(std::string_view result) {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,8 @@
 
 #include "held_lease.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 Lease::Lease(detail::HeldLease& held, const Message& message, std::stop_token stop)
     : held_(held), delivery_(message, 1, std::move(stop)) {}
@@ -24,4 +25,5 @@ void Lease::renew() { held_.renew(); }
 
 std::stop_token Lease::stop_token() const noexcept { return delivery_.stop_token(); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -16,7 +16,8 @@
 #include "lease_timer.hpp"
 #include "pool_state.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using std::chrono::milliseconds;
@@ -91,4 +92,5 @@ Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handle
   return impl_->consume(message, handler);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

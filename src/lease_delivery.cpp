@@ -12,7 +12,9 @@
 #include "on_session.hpp"
 #include "stoppable_sleep.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 using std::chrono::milliseconds;
 
@@ -239,4 +241,6 @@ void LeaseDelivery::tell(Event event) const noexcept {
   context_.tell(event);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -17,7 +17,9 @@
 #include "lease_timer.hpp"
 #include "started_attempt.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// One `LeaseConsumer::consume` call.
 class LeaseDelivery {
@@ -76,4 +78,6 @@ class LeaseDelivery {
   bool parked_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 #include "backend/upsert.hpp"
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 std::string LeaseTable::table() const { return session_.dialect().table(backend::consumed_message_table); }
 
@@ -101,4 +103,6 @@ bool LeaseTable::park(const LeaseHolder& holder, std::int64_t fence) const {
       "state = 'parked', lease_owner = NULL, lease_expires_at = NULL, consumed_at = " + session_.dialect().now());
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -11,7 +11,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Who holds, or asks for, a lease: fresh for each `consume`, so that nothing that comes late from one call
 /// can be taken for another's.
@@ -58,4 +60,6 @@ class LeaseTable {
   const Message& message_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

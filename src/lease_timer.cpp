@@ -1,6 +1,8 @@
 #include "lease_timer.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 std::shared_ptr<LeaseTimer> LeaseTimer::make() {
   return {new LeaseTimer, [](const LeaseTimer* timer) {
@@ -47,4 +49,6 @@ void LeaseTimer::run(const std::stop_token& stop) {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,9 @@
 
 #include "own_process.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The time of one lease: it may be extended until it is over, and is told once when it is.
 struct LeaseTime {
@@ -65,4 +67,6 @@ class LeaseTimer {
   std::jthread thread_;      ///< Starts with the first watch. The last member: it uses the others.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,8 @@
 #include "metrics_text.hpp"
 #include "utf8.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using detail::Bounds;
@@ -204,4 +205,5 @@ void Metrics::operator()(const Event& event) { impl_->count(event); }
 
 std::string Metrics::text() const { return impl_->text(); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 void append_escaped(std::string& out, std::string_view value) {
@@ -57,4 +59,6 @@ void MetricsText::sample(std::string_view suffix, const Labels& labels, double v
   fmt::format_to(std::back_inserter(text_), "{}\n", value);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 thread_local std::vector<const void*> NestingCheck::active;
 
@@ -20,4 +22,6 @@ NestingCheck::NestingCheck(const void* source) {
   active.push_back(source);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Refuses a `consume` inside a handler of the same source: it would wait for the connection or the
 /// key that its own caller holds.
@@ -23,4 +25,6 @@ class NestingCheck {
   static thread_local std::vector<const void*> active;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 
 #include "session_source.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Runs `step(backend::Session&)`, whose statements are transactions of their own, on a borrowed session,
 /// which goes back clean; after an error that makes it useless, it is closed. `stop` ends the wait for it.
@@ -30,4 +32,6 @@ auto on_session(SessionSource& source, const std::stop_token& stop, const Step& 
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 #include "environment_error.hpp"
 #include "single_delivery.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const Message> messages,
                                        const Handler& handler, OnFailure on_failure) {
@@ -33,4 +35,6 @@ std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const
   return results;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,9 +8,13 @@
 
 #include "consumer_context.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// `consume_batch` where each message needs a transaction of its own.
 std::vector<Result> consume_one_by_one(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

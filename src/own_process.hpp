@@ -5,7 +5,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The process in which an object was made. A child of fork() has a copy of the object, but neither the
 /// parent's threads nor connections of its own.
@@ -19,4 +21,6 @@ class OwnProcess {
   const pid_t id_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

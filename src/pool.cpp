@@ -4,7 +4,8 @@
 
 #include "pool_state.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 Connection::Connection(std::shared_ptr<detail::PoolState> pool, std::unique_ptr<detail::Slot> slot) noexcept
     : pool_(std::move(pool)), slot_(std::move(slot)) {}
@@ -44,4 +45,5 @@ Pool open_pool(const std::string& url, PoolOptions options) {
   return detail::PoolAccess::make(detail::PoolState::open(url, std::move(options)));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 soci::details::session_backend* PoolSessionFactory::make_session(const soci::connection_parameters& parameters) const {
   if (!may_connect_) {
@@ -13,4 +15,6 @@ soci::details::session_backend* PoolSessionFactory::make_session(const soci::con
   return database_.make_session(parameters);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

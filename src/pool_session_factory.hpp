@@ -4,7 +4,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Opens the connections of one session of a pool. While a consumer has the session it opens none: a handler's
 /// `session.reconnect()` throws `Error` transaction_lost, and nothing of the handler's can run without the claim.
@@ -21,4 +23,6 @@ class PoolSessionFactory final : public soci::backend_factory {
   bool may_connect_ = true;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -11,7 +11,9 @@
 #include "url.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 const backend::Database& database_for(Url& url) {
@@ -193,4 +195,6 @@ void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
   freed_.notify_one();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -15,7 +15,9 @@
 #include "own_process.hpp"
 #include "pool_session_factory.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// One connection with everything that is cached for it. A reconnect is a new slot, so nothing cached
 /// can outlive the connection that it belongs to.
@@ -89,4 +91,6 @@ struct PoolAccess {
   }
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

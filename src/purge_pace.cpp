@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 constexpr std::size_t first_rows = 100;
@@ -42,4 +44,6 @@ std::chrono::nanoseconds PurgePace::rest_after(std::chrono::nanoseconds time) co
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time * (1 / duty_ - 1));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 #include <txinbox/retention.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// How much a purge takes at a time, and how long it rests: less when it was slow or in the way, more when
 /// it was neither.
@@ -37,4 +39,6 @@ class PurgePace {
   std::size_t spread_ = 1;  ///< How many times as many rows it looks at.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

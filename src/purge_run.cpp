@@ -16,7 +16,9 @@
 #include "stoppable_sleep.hpp"
 #include "tell.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 constexpr std::size_t largest_batch = 10'000;
@@ -172,4 +174,6 @@ void PurgeRun::tell(Event event) const noexcept {
   detail::tell(options_.observer, event);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

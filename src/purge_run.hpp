@@ -12,7 +12,9 @@
 #include "retry_schedule.hpp"
 #include "session_source.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Errors: as `purge`, before anything is done. `name` is what the text calls `older_than`.
 void check_age(std::string_view name, std::chrono::seconds older_than);
@@ -49,4 +51,6 @@ class PurgeRun {
   std::size_t removed_ = 0;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 using backend::PurgeTarget;
@@ -42,4 +44,6 @@ std::vector<PurgeTarget> purge_targets(Purge purge, const backend::Dialect& dial
   return all;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

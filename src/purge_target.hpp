@@ -8,7 +8,9 @@
 #include "backend/dialect.hpp"
 #include "backend/purge.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 enum class Purge { consumed, failed, conflicts };
 
@@ -16,4 +18,6 @@ enum class Purge { consumed, failed, conflicts };
 /// empty.
 std::vector<backend::PurgeTarget> purge_targets(Purge, const backend::Dialect&, std::string_view consumer);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

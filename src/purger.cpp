@@ -16,7 +16,8 @@
 #include "stoppable_sleep.hpp"
 #include "tell.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using std::chrono::milliseconds;
@@ -116,4 +117,5 @@ void Purger::request_stop() noexcept {
   if (impl_ && impl_->has_thread()) impl_->request_stop();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 RecentMemory::RecentMemory(const RecentKeys& options) : options_(options) {
   if (options.max_age < std::chrono::milliseconds(1) || options.max_age > std::chrono::days(24)) {
@@ -57,4 +59,6 @@ void RecentMemory::forget_oldest() {
   entries_.pop_front();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

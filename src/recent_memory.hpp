@@ -10,7 +10,9 @@
 
 #include <txinbox/recent_keys.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The keys that a consumer saw committed. Thread-safe.
 ///
@@ -53,4 +55,6 @@ class RecentMemory {
   std::unordered_map<std::string_view, Entries::iterator> by_key_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,8 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string_view to_string(Outcome outcome) noexcept {
   switch (outcome) {
@@ -119,4 +120,5 @@ bool is_transient(const std::exception_ptr& error) noexcept {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -11,7 +11,8 @@
 #include "session_source.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than, const PurgeOptions& options) {
@@ -86,4 +87,5 @@ std::size_t count_purgeable_conflicts(soci::session& sql, std::chrono::seconds o
   return count(detail::Purge::conflicts, sql, older_than, consumer);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "stoppable_sleep.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 void check(const RetryPolicy& policy) {
   using std::chrono::milliseconds;
@@ -37,4 +39,6 @@ bool RetrySchedule::wait(std::chrono::milliseconds backoff, const std::stop_toke
   return true;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Errors: `Error` invalid_argument, which names the field.
 void check(const RetryPolicy&);
@@ -54,4 +56,6 @@ class RetrySchedule {
   int attempt_ = 1;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

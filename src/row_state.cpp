@@ -6,7 +6,9 @@
 
 #include "content_hash.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 Claim claim_for(const backend::ExistingRow& row, std::string_view content_hash) {
   if (is_conflict(row.content_hash, content_hash)) return Claim::conflict;
@@ -19,4 +21,6 @@ Claim claim_for(const backend::ExistingRow& row, std::string_view content_hash) 
                                             "', which this version does not know; upgrade the library");
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What a row in this state means to a duplicate. A state that this library does not know is an error:
 /// its message is delivered again, never taken for consumed.
@@ -17,4 +19,6 @@ namespace txinbox::inline TXINBOX_ABI::detail {
 /// Errors: `Error` unknown_state.
 Claim claim_for(const backend::ExistingRow&, std::string_view content_hash);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

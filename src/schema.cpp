@@ -14,7 +14,8 @@
 #include "embedded_migrations.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using backend::Problem;
@@ -127,4 +128,5 @@ void verify(soci::session& sql) {
   detail::verify_for_consuming(sql);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 #include "pool_state.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
   return backend::is_fatal_to_session(class_of(error));
@@ -96,4 +98,6 @@ void BorrowedSession::verify_once() {
   slot_->verified = true;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

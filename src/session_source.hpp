@@ -9,11 +9,12 @@
 #include "backend/backend.hpp"
 #include "connection_locals.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
-class Pool;
-}
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+class Pool;
+
+namespace detail {
 
 class PoolState;
 struct Slot;
@@ -91,4 +92,6 @@ class SessionSource {
   bool verified_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

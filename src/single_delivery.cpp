@@ -11,7 +11,9 @@
 #include "nesting_check.hpp"
 #include "on_session.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 Result SingleDelivery::consume() {
   try {
@@ -197,4 +199,6 @@ void SingleDelivery::tell(Event event) const noexcept {
   context_.tell(event);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

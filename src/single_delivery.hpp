@@ -9,7 +9,9 @@
 #include "content_hash.hpp"
 #include "started_attempt.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// One `consume` call.
 class SingleDelivery {
@@ -52,4 +54,6 @@ class SingleDelivery {
   bool taken_over_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -11,7 +11,9 @@
 #include "pool_state.hpp"
 #include "stoppable_sleep.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 StartedAttempt::~StartedAttempt() {
   if (begun_) strike_out();
@@ -117,4 +119,6 @@ void StartedAttempt::strike_out() noexcept {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

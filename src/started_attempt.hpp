@@ -9,7 +9,9 @@
 #include "consumer_context.hpp"
 #include "in_flight.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The attempt of one call that is counted from its start: its mark in `txinbox_failed_message`, which is
 /// committed before the handler runs and removed when it ends, tells the next delivery that a process died.
@@ -83,4 +85,6 @@ class StartedAttempt {
   bool begun_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -15,7 +15,8 @@
 #include "key.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using backend::Row;
@@ -193,4 +194,5 @@ bool has_consumer(soci::session& sql, std::string_view consumer) {
                              });
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -3,7 +3,9 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 bool sleep_for(std::chrono::nanoseconds time, const std::stop_token& stop) {
   std::mutex mutex;
@@ -13,4 +15,6 @@ bool sleep_for(std::chrono::nanoseconds time, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,9 +5,13 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// False if the token was set before or meanwhile; it ends the sleep.
 bool sleep_for(std::chrono::nanoseconds time, const std::stop_token& stop);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <txinbox/result.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 void tell(const std::function<void(const Event&)>& observer, Event event) noexcept {
   if (!observer) return;
@@ -16,4 +18,6 @@ void tell(const std::function<void(const Event&)>& observer, Event event) noexce
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

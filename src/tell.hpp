@@ -5,9 +5,13 @@
 #include <txinbox/event.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// Hands the event to an observer, if there is one, with the class of its error; drops what that throws.
 void tell(const std::function<void(const Event&)>& observer, Event event) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 Token Token::random() {
   // The operating system's source; a generator of our own would have to be reseeded after a fork.
@@ -26,4 +28,6 @@ Token Token::of(std::string_view bytes) noexcept {
 
 std::string Token::hex() const { return to_hex(bytes()); }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// 128 random bits that nobody else has: they mark the claims of one run of a transaction, and name the
 /// guard's savepoint of a session.
@@ -29,4 +31,6 @@ class Token {
   std::array<char, 16> bytes_{};
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

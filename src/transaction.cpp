@@ -11,7 +11,8 @@
 #include "row_state.hpp"
 #include "verification.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 std::string_view to_string(Claim claim) noexcept {
   switch (claim) {
@@ -109,4 +110,5 @@ void Transaction::commit() { impl_->commit(); }
 
 void Transaction::rollback() noexcept { impl_->roll_back(); }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

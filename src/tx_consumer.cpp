@@ -10,7 +10,8 @@
 #include "pool_state.hpp"
 #include "single_delivery.hpp"
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 class TxConsumer::Impl : public detail::ConsumerContext {
  public:
@@ -40,4 +41,5 @@ std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages,
   return detail::BatchDelivery(*impl_, messages, handler, on_failure).consume();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -147,4 +149,6 @@ Url parse_url(std::string_view text) {
   return url;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

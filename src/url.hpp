@@ -7,7 +7,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 using UrlParameters = std::vector<std::pair<std::string, std::string>>;  ///< Name and value.
 
@@ -26,4 +28,6 @@ struct Url {
 /// Errors: `Error` invalid_argument, whose text holds no part that may be a password.
 Url parse_url(std::string_view text);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 bool starts_with_eight_of_ascii(std::string_view text) noexcept {
@@ -50,4 +52,6 @@ std::size_t find_invalid_utf8(std::string_view text) noexcept {
   return std::string_view::npos;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,9 @@
 #include "backend/table_check.hpp"
 #include "embedded_migrations.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 using backend::Problem;
@@ -180,4 +182,6 @@ OutsideTransaction::~OutsideTransaction() {
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// `Message::content` of several fields, joined so that no two lists of fields have one content:
 /// ("a", "bc") differs from ("ab", "c"), and ("a") from ("a", "").
@@ -28,4 +29,5 @@ inline std::string content_of(std::initializer_list<std::string_view> fields) {
   return content_of(std::span(fields.begin(), fields.size()));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class ConnectionLocals;
@@ -82,4 +83,5 @@ class Delivery {
   std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Of a delivery that no consumer made.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

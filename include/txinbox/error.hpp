@@ -8,7 +8,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// Why txinbox refused or gave up. The name says what the caller must mend; new codes may be added.
 enum class ErrorCode {
@@ -68,4 +69,5 @@ class RetryLater : public Error {
   std::chrono::milliseconds delay_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

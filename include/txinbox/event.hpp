@@ -8,7 +8,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// What happened to a delivery. New types may be added.
 enum class EventType {
@@ -47,4 +48,5 @@ struct Event {
   std::size_t rows = 0;                               ///< For purged.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

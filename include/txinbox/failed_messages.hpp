@@ -13,7 +13,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// What has become of a message that failed.
 enum class FailedState {
@@ -79,4 +80,5 @@ std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
 /// @return how many it was.
 std::size_t discard_failed(soci::session& session, const FailedFilter& filter);
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -12,7 +12,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 class Delivery;
 class Lease;
@@ -99,4 +100,5 @@ using Handler = detail::BasicHandler<soci::session, Delivery>;
 /// It throws as `Handler` does.
 using LeaseHandler = detail::BasicHandler<Lease>;
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

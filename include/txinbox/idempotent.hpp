@@ -11,7 +11,8 @@
 #include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 
@@ -121,4 +122,5 @@ auto prefixed(std::string prefix, KeyOf key_of) {
   };
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// How bad a finding is.
 enum class Severity {
@@ -146,4 +147,5 @@ struct LeaseFilter {
 /// Errors: `Error` invalid_key, schema_missing; a database error as it was.
 std::vector<LeaseInfo> list_leases(soci::session& session, const LeaseFilter& filter = {});
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -10,7 +10,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class JsonFields;
@@ -52,4 +53,5 @@ class JsonContent {
   std::shared_ptr<const detail::JsonFields> fields_;  // never changes: copies share it
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

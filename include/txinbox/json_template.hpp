@@ -8,7 +8,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class KeyTemplate;
@@ -49,4 +50,5 @@ class JsonTemplate {
   std::shared_ptr<const detail::KeyTemplate> template_;  // never changes: copies share it
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

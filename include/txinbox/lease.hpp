@@ -9,7 +9,8 @@
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class HeldLease;
@@ -70,4 +71,5 @@ class Lease {
   Delivery delivery_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -15,7 +15,8 @@
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
@@ -103,4 +104,5 @@ class LeaseConsumer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

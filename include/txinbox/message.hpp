@@ -4,7 +4,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// What identifies one message to the inbox. The handler has the rest.
 ///
@@ -28,4 +29,5 @@ struct Message {
   std::string payload = {};
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

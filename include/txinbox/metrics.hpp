@@ -10,7 +10,8 @@
 #include <txinbox/event.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 struct MetricsOptions {
   /// The upper bounds of the buckets in which durations and ages are counted, ascending.
@@ -57,4 +58,5 @@ class Metrics {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 class PoolState;
@@ -144,4 +145,5 @@ class Pool {
 ///           value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

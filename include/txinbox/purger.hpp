@@ -6,7 +6,8 @@
 #include <txinbox/retention.hpp>
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
@@ -56,4 +57,5 @@ class Purger {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// A consumer's memory of the keys that it saw committed: it answers their duplicates with
 /// `already_consumed` without asking the database, which matters when a broker delivers much again.
@@ -31,4 +32,5 @@ struct RecentKeys {
   std::chrono::milliseconds max_age{60'000};
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

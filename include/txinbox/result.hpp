@@ -8,7 +8,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// How one delivery ended. New outcomes may be added: let `action_for` decide, rather than a switch.
 enum class Outcome {
@@ -71,4 +72,5 @@ bool is_transient(const std::exception_ptr&) noexcept;
 /// its type (`std::invalid_argument`). Empty for a null pointer.
 std::string error_class(const std::exception_ptr&);
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

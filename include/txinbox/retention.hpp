@@ -15,7 +15,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// Removes the row of one key, whatever its state: the next delivery runs the handler again. For the
 /// operator who knows that the effect is not there, or must be repeated.
@@ -103,4 +104,5 @@ std::size_t count_purgeable_failed(soci::session& session, std::chrono::seconds 
 std::size_t count_purgeable_conflicts(soci::session& session, std::chrono::seconds older_than,
                                       const std::string& consumer = {});
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,8 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// How `consume` runs a transaction again after a transient error: exponential backoff with full
 /// jitter (a random wait between zero and the bound, which doubles each time), after M. Brooker,
@@ -25,4 +26,5 @@ struct RetryPolicy {
   std::chrono::milliseconds max_elapsed{30'000};
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

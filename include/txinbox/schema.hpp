@@ -9,7 +9,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// One step of the schema, as in `migrations/<database>/V<version>__<name>.sql`.
 struct Migration {
@@ -58,4 +59,5 @@ std::vector<MigrationState> migration_states(soci::session& session);
 ///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection.
 void verify(soci::session& session);
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

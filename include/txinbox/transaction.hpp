@@ -10,7 +10,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// What a claim found.
 enum class Claim {
@@ -79,4 +80,5 @@ class Transaction {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

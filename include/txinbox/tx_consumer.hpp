@@ -21,7 +21,8 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
@@ -157,4 +158,5 @@ class TxConsumer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

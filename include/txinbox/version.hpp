@@ -9,11 +9,13 @@
 #define TXINBOX_VERSION_MINOR 1
 #define TXINBOX_VERSION_PATCH 0
 
-/// The inline namespace of this ABI: 0.MINOR before 1.0, so that two versions cannot be linked into
-/// one program by mistake.
-#define TXINBOX_ABI v0_1
+/// Each header opens and closes with these the inline namespace of this ABI: 0.MINOR before 1.0. If a program links two
+/// versions of the library by mistake, their symbols do not meet.
+#define TXINBOX_NAMESPACE_BEGIN inline namespace v0_1 {
+#define TXINBOX_NAMESPACE_END }
 
-namespace txinbox::inline TXINBOX_ABI {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
 
 /// The version of the library that is linked, as "0.1.0". Differs from the macros when a program
 /// runs with another shared library than it was compiled against.
@@ -21,4 +23,5 @@ namespace txinbox::inline TXINBOX_ABI {
 /// Threads: any.
 const char* version() noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -31,7 +31,9 @@ class soci_error;
 class backend_factory;
 }  // namespace soci
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 using detail::Token;
 
@@ -429,4 +431,6 @@ std::string code_of(const soci::soci_error&);
 /// "deadlock" and so on; empty for `other` and `environment`, of which the code says more.
 std::string_view to_string(ErrorClass) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Adds name='value' to a connection string. SOCI's MySQL backend and libpq read the same form, in which
 /// a backslash escapes quotes and itself.
@@ -19,4 +21,6 @@ inline void append_parameter(std::string& string, std::string_view name, std::st
   string += '\'';
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

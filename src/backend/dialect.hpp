@@ -9,7 +9,9 @@
 
 #include "token.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The SQL that each database spells in its own way, for statements that are otherwise the same on all:
 /// those that are not on the path of every message. Values stand in the text as literals that mean the
@@ -76,4 +78,6 @@ class Dialect {
   Dialect() = default;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

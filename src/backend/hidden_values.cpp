@@ -5,7 +5,9 @@
 #include <functional>
 #include <string_view>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// Shorter values stand in a text for other reasons, too, as "1" does in "127.0.0.1". They are replaced where they
@@ -60,4 +62,6 @@ std::string without_values(std::string text, const detail::UrlParameters& parame
   return text;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,10 +6,14 @@
 
 #include "url.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// `text`, an error of a client library or a server, with [name] in place of each value of these parameters of a
 /// database URL, and of each part of a value that the library takes apart.
 std::string without_values(std::string text, const detail::UrlParameters& parameters);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,9 @@
 #include "backend/mysql_tls.hpp"
 #include "url.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 // Numbers that one of the two client libraries does not name.
@@ -207,4 +209,6 @@ const Database& mysql_database() noexcept {
   return database;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

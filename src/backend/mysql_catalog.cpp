@@ -10,7 +10,9 @@
 #include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
@@ -103,4 +105,6 @@ bool is_strict(std::string_view sql_mode) {
 
 std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql) { return std::make_unique<MysqlCatalog>(sql); }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql);
 
@@ -18,4 +20,6 @@ bool is_strict(std::string_view sql_mode);
 std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& schema);
 std::vector<Finding> check_mysql_server(soci::session& sql);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

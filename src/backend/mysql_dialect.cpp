@@ -6,7 +6,9 @@
 
 #include "backend/mysql_native.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 // UTC_TIMESTAMP is the time at which the statement began, SYSDATE the time at which it is evaluated, but in the
@@ -79,4 +81,6 @@ std::unique_ptr<Dialect> make_mysql_dialect(std::string schema) {
   return std::make_unique<MysqlDialect>(std::move(schema));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 struct FreeResult {
@@ -103,4 +105,6 @@ std::string quoted(std::string_view text) {
   return literal;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The connection of a SOCI session, null when it is closed.
 inline MYSQL* mysql_native(soci::session& sql) noexcept {
@@ -53,4 +55,6 @@ std::string quoted_identifier(std::string_view name);
 /// 'text' with its quotes and backslashes escaped: for names and values that the server itself gave.
 std::string quoted(std::string_view text);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

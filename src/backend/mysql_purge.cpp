@@ -8,7 +8,9 @@
 #include "backend/mysql_session.hpp"
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 // The primary key, whatever the optimizer thinks of a small table: a scan would lock rows of others.
@@ -157,4 +159,6 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
 /// MariaDB 10.5 cannot: there, one row that another holds keeps the batch from its work, as a lock time-out.
 bool MysqlSession::skips_locked(MYSQL* db) const { return !is_mariadb_ || mysql_get_server_version(db) >= 10'06'00; }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

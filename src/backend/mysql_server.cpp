@@ -7,7 +7,9 @@
 #include "backend/report.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr long long long_wait_seconds = 900;
@@ -213,4 +215,6 @@ std::vector<Finding> check_mysql_server(soci::session& sql) {
   return report.take();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

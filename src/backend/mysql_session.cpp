@@ -15,7 +15,9 @@
 #include "backend/mysql_dialect.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// What a handler can leave behind on a session and the next one would meet, besides the isolation
@@ -224,4 +226,6 @@ bool MysqlSession::clean() noexcept {
   return try_exec(db, "ROLLBACK") == 0 && try_exec(db, "UNLOCK TABLES") == 0 && restore(db);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

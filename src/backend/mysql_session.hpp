@@ -9,7 +9,9 @@
 #include "backend/mysql_session_tracker.hpp"
 #include "backend/mysql_statement.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The inbox on one connection to MariaDB or MySQL.
 ///
@@ -115,4 +117,6 @@ class MysqlSession final : public Session {
   MysqlStatement opening_, closing_, existing_;  ///< Pool on MariaDB.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

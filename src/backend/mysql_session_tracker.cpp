@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::string_view what_is_tracked = "session_track_system_variables";
@@ -138,4 +140,6 @@ void MysqlSessionTracker::note_state() noexcept {
   variable_in_reply_ = false;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 
 #include "backend/mysql_native.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Learns what a session's user changes: the server says it in its replies (session tracking), so that it costs no
 /// round trip. What changed is known by name for variables; that a temporary table, a user variable or a prepared
@@ -75,4 +77,6 @@ class MysqlSessionTracker {
   std::map<std::string, std::string, std::less<>> remembered_;  ///< Of those that were set by `remember`.
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::size_t max_values = 8;
@@ -114,4 +116,6 @@ void MysqlStatement::throw_error() const {
   throw_statement_error(statement_);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/mysql_native.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// A statement that the server keeps prepared. It can be a compound one, which then costs its server
 /// no parsing. Ends with its connection, after which it may only be destroyed.
@@ -49,4 +51,6 @@ class MysqlStatement {
   bool failed_behind_rows_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::array consumed_message_columns = {
@@ -183,4 +185,6 @@ std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& s
   return problems;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

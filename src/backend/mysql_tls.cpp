@@ -14,7 +14,9 @@
 
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 using MysqlHandle = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
@@ -346,4 +348,6 @@ const soci::backend_factory& mysql_factory() noexcept {
   return factory;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

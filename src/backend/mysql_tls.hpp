@@ -11,7 +11,9 @@
 #include "backend/mysql_native.hpp"
 #include "url.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// What the [client] group of MariaDB's and MySQL's option files says, as the client library reads them.
 struct MysqlOptionFiles {
@@ -45,4 +47,6 @@ void refuse_weak_tls(std::string_view soci_string);
 /// all the same.
 const soci::backend_factory& mysql_factory() noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

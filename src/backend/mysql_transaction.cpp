@@ -11,7 +11,9 @@
 
 #include "backend/mysql_session.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr auto claim_columns = "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
@@ -389,4 +391,6 @@ void MysqlSession::catch_up() {
   if (is_galera_) exec(connection(), "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

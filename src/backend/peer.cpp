@@ -4,7 +4,9 @@
 
 #include <cstring>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 bool is_beyond_host(const sockaddr_storage& address) noexcept {
   constexpr unsigned loopback_net = 127;
@@ -29,4 +31,6 @@ bool reaches_beyond_host(int socket) noexcept {
   return getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0 && is_beyond_host(address);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Whether what is sent to this address leaves the host: it is an IP address, and not one of the loopback.
 bool is_beyond_host(const sockaddr_storage& address) noexcept;
@@ -12,4 +14,6 @@ bool is_beyond_host(const sockaddr_storage& address) noexcept;
 /// The same of a connected socket's other end. False for a socket that is not connected.
 bool reaches_beyond_host(int socket) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -14,7 +14,9 @@
 #include "backend/postgresql_session.hpp"
 #include "url.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// SQLSTATEs, and classes where all of a class means the same; the first that fits counts.
@@ -164,4 +166,6 @@ const Database& postgresql_database() noexcept {
   return database;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 void append(std::string& out, std::int32_t value) {
@@ -29,4 +31,6 @@ std::string postgresql_array(PostgresqlElement type, std::span<const std::string
   return out;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

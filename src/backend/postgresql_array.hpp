@@ -6,7 +6,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The element types that we send arrays of; their values are the server's fixed OIDs.
 enum class PostgresqlElement { bytea = 17, text = 25 };
@@ -14,4 +16,6 @@ enum class PostgresqlElement { bytea = 17, text = 25 };
 /// An array in PostgreSQL's binary format, in which no element needs escaping. An empty element is NULL.
 std::string postgresql_array(PostgresqlElement type, std::span<const std::string_view> elements);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// Of the advisory lock: "txinbox" in ASCII. Such locks are the database's own.
@@ -102,4 +104,6 @@ std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) {
   return std::make_unique<PostgresqlCatalog>(sql);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

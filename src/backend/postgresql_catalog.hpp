@@ -6,7 +6,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql);
 
@@ -14,4 +16,6 @@ std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql);
 std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema);
 std::vector<Finding> check_postgresql_server(soci::session& sql);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

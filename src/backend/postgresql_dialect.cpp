@@ -6,7 +6,9 @@
 
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 std::string quoted_identifier(std::string_view name) {
@@ -78,4 +80,6 @@ std::unique_ptr<Dialect> make_postgresql_dialect(std::string schema) {
   return std::make_unique<PostgresqlDialect>(std::move(schema));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

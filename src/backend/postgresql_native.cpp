@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 std::string take(char* text) {
@@ -85,4 +87,6 @@ std::string quote_identifier(PGconn* connection, std::string_view name) {
   return take(PQescapeIdentifier(connection, name.data(), name.size()));
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

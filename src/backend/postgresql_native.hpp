@@ -16,7 +16,9 @@
 #include "backend/postgresql_reply.hpp"
 #include "backend/query.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The connection of a SOCI session, null when it is closed.
 inline PGconn* postgresql_native(soci::session& sql) noexcept {
@@ -52,4 +54,6 @@ inline std::string field(const PostgresqlResult& result, int row, int column) {
   return {PQgetvalue(result.get(), row, column), static_cast<std::size_t>(PQgetlength(result.get(), row, column))};
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <array>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::size_t max_values = 8;
@@ -71,4 +73,6 @@ std::vector<PostgresqlResult> PostgresqlPipeline::run() {
   return results;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/postgresql_native.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// A parameter, sent in binary format: text and bytea as they are, a uuid as its 16 bytes. One with a
 /// null pointer is NULL.
@@ -47,4 +49,6 @@ std::vector<PostgresqlResult> run_pipeline(PGconn* connection, F&& fill) {
   return pipeline.run();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

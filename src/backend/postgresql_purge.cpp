@@ -5,7 +5,9 @@
 
 #include "backend/postgresql_session.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Gives, for one batch: how many were removed, matched and looked at, and the time, partition and place of the
 /// last one.
@@ -63,4 +65,6 @@ PurgeReply PostgresqlSession::purge_some(const PurgeBatch& batch) {
   return reply;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -8,7 +8,9 @@
 #include <memory>
 #include <string_view>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr auto unreachable = "08001";
@@ -54,4 +56,6 @@ std::string postgresql_state_of_refusal(const std::string& conninfo) {
   return std::string(state.empty() ? unreachable : state);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

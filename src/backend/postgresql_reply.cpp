@@ -6,7 +6,9 @@
 
 #include <new>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// What is kept with a connection.
@@ -90,4 +92,6 @@ std::chrono::milliseconds fatal_silence(PGconn* connection) noexcept {
   return silence != nullptr && silence->ended_connection ? silence->longest : std::chrono::milliseconds::zero();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

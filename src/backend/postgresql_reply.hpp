@@ -7,7 +7,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 struct ClearResult {
   void operator()(PGresult* result) const noexcept { PQclear(result); }
@@ -25,4 +27,6 @@ PostgresqlResult next_result(PGconn*) noexcept;
 /// The silence that ended this connection; zero when something else did.
 std::chrono::milliseconds fatal_silence(PGconn*) noexcept;
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 #include "backend/report.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr int oldest_supported = 120000;
@@ -106,4 +108,6 @@ std::vector<Finding> check_postgresql_server(soci::session& sql) {
   return report.take();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

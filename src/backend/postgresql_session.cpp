@@ -11,7 +11,9 @@
 #include "backend/postgresql_dialect.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 struct Setting {
@@ -160,4 +162,6 @@ bool PostgresqlSession::clean() noexcept {
   return succeeded(try_exec(pg, (open ? "ROLLBACK; " : "") + restore_).get());
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 #include "backend/postgresql_native.hpp"
 #include "backend/postgresql_pipeline.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The statement of `purge_some`.
 std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_version);
@@ -99,4 +101,6 @@ class PostgresqlSession final : public Session {
   Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

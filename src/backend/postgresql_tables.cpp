@@ -9,7 +9,9 @@
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::string_view exact_text = "text COLLATE \"C\"";
@@ -262,4 +264,6 @@ std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::stri
   return problems;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

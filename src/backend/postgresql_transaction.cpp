@@ -12,7 +12,9 @@
 #include "backend/postgresql_session.hpp"
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 /// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
@@ -419,4 +421,6 @@ std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t col
   return postgresql_query(sql_, sql, columns);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

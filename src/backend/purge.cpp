@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 std::string old(const Dialect& dialect, const PurgeBatch& batch) {
@@ -61,4 +63,6 @@ PurgeReply choose(const Dialect& dialect, const PurgeBatch& batch, std::vector<P
   return reply;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,9 @@
 
 #include "backend/dialect.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// A table, and which of its rows go.
 struct PurgeTarget {
@@ -68,4 +70,6 @@ PurgeReply choose(const Dialect&, const PurgeBatch&, std::vector<PurgeCandidate>
 /// (literal, literal) of a key.
 std::string key_literals(const Dialect&, const PurgeTarget&, const std::vector<std::string>& key);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t columns) {
   std::deque<std::string> values(columns);
@@ -54,4 +56,6 @@ long long number_in(std::string_view text, long long otherwise) {
   return number;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

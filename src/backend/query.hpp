@@ -11,7 +11,9 @@ namespace soci {
 class session;
 }
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// One row as text; none for NULL.
 using Row = std::vector<std::optional<std::string>>;
@@ -32,4 +34,6 @@ std::string_view value_of(const Settings& settings, std::string_view name);
 /// The leading digits of `text`; `otherwise` when there are none.
 long long number_in(std::string_view text, long long otherwise = 0);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

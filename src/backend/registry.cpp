@@ -16,7 +16,9 @@
 #include "backend/postgresql.hpp"
 #endif
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 const auto& databases() {
@@ -98,4 +100,6 @@ std::string_view to_string(ErrorClass error_class) noexcept {
   return {};
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

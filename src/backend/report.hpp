@@ -6,7 +6,9 @@
 
 #include <txinbox/inspect.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Collects what `doctor` prints.
 class Report {
@@ -30,4 +32,6 @@ class Report {
   std::vector<Finding> findings_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

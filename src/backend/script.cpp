@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::vector<std::string> statements_of(std::string_view script) {
   constexpr std::string_view blank = " \t\r\n";
@@ -43,4 +45,6 @@ void run_script(soci::session& sql, std::string_view script) {
   for (const std::string& statement : statements_of(script)) sql << statement;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -13,7 +13,9 @@
 #include "backend/sqlite3_session.hpp"
 #include "url.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 bool is_in_memory(std::string_view file) {
@@ -141,4 +143,6 @@ const Database& sqlite3_database() noexcept {
   return database;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

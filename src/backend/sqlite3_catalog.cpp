@@ -10,7 +10,9 @@
 #include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 std::string quote(std::string_view text, char mark) {
@@ -85,4 +87,6 @@ class Sqlite3Catalog final : public Catalog {
 
 std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql) { return std::make_unique<Sqlite3Catalog>(sql); }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql);
 
@@ -14,4 +16,6 @@ std::vector<Problem> check_sqlite3_tables(soci::session& sql);
 std::vector<Problem> check_sqlite3_session(soci::session& sql);
 std::vector<Finding> check_sqlite3_server(soci::session& sql);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include "hex.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 std::string quoted(std::string_view text) {
@@ -64,4 +66,6 @@ class Sqlite3Dialect final : public Dialect {
 
 std::unique_ptr<Dialect> make_sqlite3_dialect() { return std::make_unique<Sqlite3Dialect>(); }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -17,7 +17,9 @@
 using namespace sqlite_api;  // NOLINT(google-build-using-namespace)
 #endif
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The connection of a SOCI session, null when it is closed.
 inline ::sqlite3* sqlite3_native(soci::session& sql) noexcept {
@@ -25,4 +27,6 @@ inline ::sqlite3* sqlite3_native(soci::session& sql) noexcept {
   return backend == nullptr ? nullptr : reinterpret_cast<::sqlite3*>(backend->conn_);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include "backend/sqlite3_session.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 PurgeReply Sqlite3Session::purge_some(const PurgeBatch& batch) {
   std::vector<PurgeCandidate> candidates = look_for_old(batch);
@@ -65,4 +67,6 @@ std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vecto
   return removed;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

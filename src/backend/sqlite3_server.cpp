@@ -6,7 +6,9 @@
 #include "backend/sqlite3_native.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr int oldest_supported = 3035000;  // RETURNING
@@ -85,4 +87,6 @@ std::vector<Finding> check_sqlite3_server(soci::session& sql) {
   return report.take();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -5,7 +5,9 @@
 
 #include "backend/sqlite3_dialect.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 bool has_file(::sqlite3* connection) noexcept {
@@ -179,4 +181,6 @@ bool Sqlite3Session::intact() noexcept {
   return false;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

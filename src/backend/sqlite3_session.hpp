@@ -13,7 +13,9 @@
 #include "backend/sqlite3_statement.hpp"
 #include "backend/writer_queue.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The inbox on one SQLite connection.
 ///
@@ -132,4 +134,6 @@ class Sqlite3Session final : public Session {
   Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,6 +1,8 @@
 #include "backend/sqlite3_statement.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what) {
 #if SOCI_VERSION >= 400100
@@ -89,4 +91,6 @@ std::string Sqlite3Statement::text(int column) const {
   return data == nullptr ? std::string() : std::string(data, size);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

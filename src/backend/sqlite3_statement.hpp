@@ -4,7 +4,9 @@
 
 #include "backend/sqlite3_native.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Throws SQLite's last error on this connection as SOCI's kind of exception.
 [[noreturn]] void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what);
@@ -54,4 +56,6 @@ class Sqlite3Statement {
   ::sqlite3_stmt* statement_ = nullptr;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 #include "backend/sqlite3_native.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 constexpr std::array consumed_message_columns = {
@@ -183,4 +185,6 @@ std::vector<Problem> check_sqlite3_tables(soci::session& sql) {
   return problems;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -4,7 +4,9 @@
 
 #include "backend/sqlite3_session.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 // `main.`: a temporary table of the same name would otherwise be taken first.
@@ -308,4 +310,6 @@ std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& 
 
 std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include "backend/query.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 namespace {
 
 bool lists(std::string_view columns, std::string_view name) {
@@ -143,4 +145,6 @@ TypeParts parts_of(std::string_view type) {
   return parts;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -10,7 +10,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 inline constexpr std::string_view consumed_message_table = "txinbox_consumed_message";
 inline constexpr std::string_view schema_table = "txinbox_schema";
@@ -89,4 +91,6 @@ struct TypeParts {
 };
 TypeParts parts_of(std::string_view type);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -3,7 +3,9 @@
 #include "backend/backend.hpp"
 #include "backend/table_check.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::string_view to_string(Birth birth) noexcept { return birth == Birth::consumed ? "consumed" : "torn"; }
 
@@ -19,4 +21,6 @@ std::string Session::take_over_sql(const ClaimRow& row) const {
       sql.now(), sql.is_key(row.consumer, row.business_key), sql.now());
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <soci/error.h>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 namespace {
 
@@ -38,4 +40,6 @@ void change_or_insert(Session& session, const std::string& update, const std::st
   }
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

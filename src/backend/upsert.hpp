@@ -7,7 +7,9 @@
 
 #include "backend/backend.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// Runs an INSERT in a transaction of its own. False: a row of that key is there.
 bool try_insert(Session&, const std::string& insert);
@@ -19,4 +21,6 @@ std::optional<std::int64_t> try_insert_returning(Session&, const std::string& in
 /// to insert is given up.
 void change_or_insert(Session&, const std::string& update, const std::string& insert);
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

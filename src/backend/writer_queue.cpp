@@ -6,7 +6,9 @@
 #include <map>
 #include <utility>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 std::shared_ptr<WriterQueue> WriterQueue::of(const std::string& file) {
   struct stat status = {};
@@ -52,4 +54,6 @@ void WriterQueue::leave() noexcept {
   next->turn.notify_one();
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -9,7 +9,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::backend {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
 
 /// The line of this process's threads that want to write one SQLite file. SQLite itself lets waiters
 /// poll, so that a busy writer can starve the others; here the one who has waited longest is next.
@@ -59,4 +61,6 @@ class WriterTurn {
   bool held_ = false;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::backend
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

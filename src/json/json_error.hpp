@@ -4,7 +4,9 @@
 
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// What is wrong with the JSON of one message, which fails at each delivery. The text holds nothing of
 /// its values.
@@ -13,4 +15,6 @@ class JsonError : public Error {
   explicit JsonError(const std::string& text) : Error(ErrorCode::invalid_key, text) {}
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -2,7 +2,9 @@
 
 #include <txinbox/content.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 std::string JsonFields::content(const JsonValue& root) const {
   std::vector<std::string> texts;
@@ -16,4 +18,6 @@ std::string JsonFields::content(const JsonValue& root) const {
   return content_of(fields);
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 #include "json_pointer.hpp"
 #include "json_value.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The fields of a message's content, as `JsonContent` describes them.
 class JsonFields {
@@ -26,4 +28,6 @@ class JsonFields {
   std::vector<JsonPointer> pointers_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

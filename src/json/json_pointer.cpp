@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 namespace {
 
 std::string unescaped(std::string_view token, std::string_view pointer) {
@@ -64,4 +66,6 @@ const JsonValue* JsonPointer::find(const JsonValue& root) const {
   return value;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -6,7 +6,9 @@
 
 #include "json_value.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A JSON Pointer (RFC 6901).
 class JsonPointer {
@@ -28,4 +30,6 @@ class JsonPointer {
   std::vector<std::string> tokens_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -7,7 +7,9 @@
 
 #include <txinbox/version.hpp>
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// A JSON value that keeps what a double would lose: numbers stay the text that they were.
 struct JsonValue {
@@ -43,4 +45,6 @@ std::string to_json_text(const JsonValue& value);
 /// Appends the text as a JSON string, quotes included. It must be valid UTF-8.
 void append_json_string(std::string& out, std::string_view text);
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

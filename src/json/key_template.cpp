@@ -5,7 +5,9 @@
 
 #include "json_error.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::string_view what) {
   const JsonValue* value = pointer.find(root);
@@ -75,4 +77,6 @@ std::string KeyTemplate::key(const JsonValue& root) const {
   return result;
 }
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

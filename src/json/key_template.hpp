@@ -7,7 +7,9 @@
 #include "json_pointer.hpp"
 #include "json_value.hpp"
 
-namespace txinbox::inline TXINBOX_ABI::detail {
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
 
 /// The text of a string, number or boolean: a number as it stood in the JSON.
 ///
@@ -37,4 +39,6 @@ class KeyTemplate {
   std::vector<Part> parts_;
 };
 
-}  // namespace txinbox::inline TXINBOX_ABI::detail
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
