@@ -90,7 +90,7 @@ for section in "$@"; do
       command)
         [ "$database" = sqlite3 ] || continue
         measure command sqlite3 one-cpu durable command --lines "$(either 20000 1000000)" --rounds "$(either 1 3)" \
-          --command "$build/src/cli/txinbox" --by-hand "$build/bench/txinbox_consume_by_hand"
+          --command "$build/tools/cli/txinbox" --by-hand "$build/bench/txinbox_consume_by_hand"
         ;;
       slow-disk)
         # Servers were started with the library; on SQLite it is the client that writes.

@@ -8,7 +8,7 @@ set(migration_files "")
 foreach(database IN LISTS txinbox_databases)
   string(TOLOWER ${database} folder)
   foreach(migration IN LISTS txinbox_migrations)
-    list(APPEND migration_files "${CMAKE_CURRENT_SOURCE_DIR}/migrations/${folder}/${migration}.sql")
+    list(APPEND migration_files "${PROJECT_SOURCE_DIR}/migrations/${folder}/${migration}.sql")
   endforeach()
 endforeach()
 
@@ -16,8 +16,8 @@ set(embedded_migrations "${CMAKE_CURRENT_BINARY_DIR}/generated/embedded_migratio
 add_custom_command(
   OUTPUT "${embedded_migrations}"
   COMMAND "${CMAKE_COMMAND}" "-DOUTPUT=${embedded_migrations}" "-DFILES=${migration_files}" -P
-          "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_migrations.cmake"
-  DEPENDS ${migration_files} "${CMAKE_CURRENT_SOURCE_DIR}/cmake/embed_migrations.cmake"
+          "${PROJECT_SOURCE_DIR}/cmake/embed_migrations.cmake"
+  DEPENDS ${migration_files} "${PROJECT_SOURCE_DIR}/cmake/embed_migrations.cmake"
   COMMENT "Embedding the migrations"
   VERBATIM)
 target_sources(txinbox PRIVATE "${embedded_migrations}")

@@ -19,7 +19,7 @@ file(
   WRITE "${OUTPUT}"
   "// Generated from migrations/ by cmake/embed_migrations.cmake.
 
-#include \"embedded_migrations.hpp\"
+#include \"schema/embedded_migrations.hpp\"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -43,7 +43,7 @@ if [ ! -e "$build/build.ninja" ]; then
 fi
 echo "Building in $build (a few minutes the first time)"
 NINJA_STATUS="[%f/%t] " cmake --build "$build" --target txinbox-cli
-PATH=$build/src/cli:$PATH
+PATH=$build/tools/cli:$PATH
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-example.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -209,7 +209,7 @@ echo "All $days rows by network and day equal a direct count of the $(one feed.d
 heading "What to try next"
 cat <<NEXT
 - The command itself, on these files or yours:
-    PATH=$build/src/cli:\$PATH; cd $examples
+    PATH=$build/tools/cli:\$PATH; cd $examples
     txinbox --help
     sqlite3 /tmp/orders.db < orders_schema.sql && txinbox migrate --db sqlite:/tmp/orders.db
 - The same on MariaDB, MySQL or PostgreSQL: TXINBOX_DB=postgresql://user:password@host/db

@@ -5,7 +5,7 @@
 # Usage: tests/late_log.sh BUILD_FOLDER     (from storm.sh, on a server with late_log.cpp loaded)
 set -euo pipefail
 
-txinbox=$1/src/cli/txinbox late_lease=$1/tests/txinbox_late_lease
+txinbox=$1/tools/cli/txinbox late_lease=$1/tests/txinbox_late_lease
 fail() { echo "late_log.sh: $*" >&2; exit 1; }
 part() { sed -n 's|^[a-z]*://txinbox:\([^@]*\)@127.0.0.1:\([0-9]*\)/.*$|\'"$1"'|p' <<<"$TXINBOX_DB"; }
 # A question that meets what the held log keeps locked gets no answer.

@@ -94,7 +94,7 @@ step "Install what is missing"
 cd "$root"
 if [ -n "$lint" ]; then
   step "Check the format"
-  find include src tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+  find include src tools tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
 fi
 
 step "Build ($preset)"

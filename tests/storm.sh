@@ -27,7 +27,7 @@ done
 [ $# = 1 ] || { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2; }
 build=$(cd "$1" && pwd)
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb mariadb-no-binlog postgresql mysql)
-txinbox=$build/src/cli/txinbox torture=$build/src/torture/txinbox-torture
+txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 

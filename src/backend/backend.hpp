@@ -22,8 +22,8 @@
 #include "backend/dialect.hpp"
 #include "backend/purge.hpp"
 #include "backend/query.hpp"
-#include "token.hpp"
-#include "url.hpp"
+#include "base/token.hpp"
+#include "base/url.hpp"
 
 namespace soci {
 class session;

@@ -7,7 +7,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "token.hpp"
+#include "base/token.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

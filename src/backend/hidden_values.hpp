@@ -4,7 +4,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -7,13 +7,13 @@
 
 #include "backend/backend.hpp"
 #ifdef TXINBOX_WITH_SQLITE3
-#include "backend/sqlite3.hpp"
+#include "backend/sqlite3/database.hpp"
 #endif
 #ifdef TXINBOX_WITH_MYSQL
-#include "backend/mysql.hpp"
+#include "backend/mysql/database.hpp"
 #endif
 #ifdef TXINBOX_WITH_POSTGRESQL
-#include "backend/postgresql.hpp"
+#include "backend/postgresql/database.hpp"
 #endif
 
 namespace txinbox {

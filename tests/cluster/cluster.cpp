@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -1,6 +1,6 @@
 // The lease's statements by themselves, where another one came in between.
 
-#include "lease_table.hpp"
+#include "tables/lease_table.hpp"
 
 #include <chrono>
 #include <memory>
@@ -12,7 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "inbox_session.hpp"
+#include "pool/inbox_session.hpp"
 #include "support/effects.hpp"
 
 namespace txinbox::test {

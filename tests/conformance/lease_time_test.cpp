@@ -8,7 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "inbox_session.hpp"
+#include "pool/inbox_session.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"

@@ -10,8 +10,8 @@
 #include <soci/soci.h>
 #include <txinbox/schema.hpp>
 
+#include "base/url.hpp"
 #include "support/schema_tools.hpp"
-#include "url.hpp"
 
 namespace txinbox::test {
 namespace {

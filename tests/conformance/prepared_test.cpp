@@ -6,7 +6,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "backend/mysql_statement.hpp"
+#include "backend/mysql/statement.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/query.hpp"
-#include "purge_target.hpp"
+#include "retention/purge_target.hpp"
 #include "support/old_rows.hpp"
 
 namespace txinbox::test {

@@ -14,12 +14,12 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "backend/sqlite3_native.hpp"
+#include "backend/sqlite3/native.hpp"
+#include "base/token.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
 #include "support/sql_time.hpp"
 #include "support/test_user.hpp"
-#include "token.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "backend/sqlite3_native.hpp"
+#include "backend/sqlite3/native.hpp"
 #include "support/effects.hpp"
 #include "support/thrown.hpp"
 

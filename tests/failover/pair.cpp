@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::test {
 namespace {

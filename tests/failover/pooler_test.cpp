@@ -13,10 +13,10 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "base/token.hpp"
+#include "base/url.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
-#include "token.hpp"
-#include "url.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -1,6 +1,6 @@
 // SQLite refuses to bind a value.
 
-#include "backend/sqlite3_native.hpp"
+#include "backend/sqlite3/native.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 // Input: the dialect's name, the placeholders' names, the --bind options (both with blanks between them), and
 // a line of JSON.
 
-#include "cli/bind.hpp"
+#include "cli/sql/bind.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/sql_lexer.hpp"
+#include "cli/sql/sql_lexer.hpp"
 
 namespace txinbox::fuzz {
 

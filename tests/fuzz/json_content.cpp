@@ -11,8 +11,8 @@
 #include <txinbox/error.hpp>
 
 #include "fuzz.hpp"
-#include "json/json_pointer.hpp"
-#include "json/json_value.hpp"
+#include "message/json/json_pointer.hpp"
+#include "message/json/json_value.hpp"
 
 using namespace txinbox::fuzz;
 using namespace txinbox::detail;

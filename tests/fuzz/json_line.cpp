@@ -1,7 +1,7 @@
 // A line of JSON: what is taken is what nlohmann's own tree holds, every number keeps its text, and what
 // is refused has a reason.
 
-#include "cli/json_line.hpp"
+#include "cli/sql/json_line.hpp"
 
 #include <cmath>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 //
 // Input: the pointer, then a line of JSON.
 
-#include "cli/json_line.hpp"
+#include "cli/sql/json_line.hpp"
 
 #include <txinbox/error.hpp>
 

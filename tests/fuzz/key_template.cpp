@@ -9,7 +9,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "cli/json_line.hpp"
+#include "cli/sql/json_line.hpp"
 #include "fuzz.hpp"
 
 using namespace txinbox::fuzz;

@@ -8,7 +8,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/backend.hpp"
-#include "backend/postgresql.hpp"
+#include "backend/postgresql/database.hpp"
 #include "fuzz.hpp"
 
 namespace txinbox::fuzz {

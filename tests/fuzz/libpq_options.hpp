@@ -1,6 +1,6 @@
 #pragma once
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::fuzz {
 

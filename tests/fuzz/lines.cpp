@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "cli/batch_reader.hpp"
+#include "cli/consume/batch_reader.hpp"
 #include "fuzz.hpp"
 
 using namespace txinbox::fuzz;

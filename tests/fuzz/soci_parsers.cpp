@@ -7,7 +7,7 @@
 #include <soci/mysql/soci-mysql.h>
 #include <soci/postgresql/soci-postgresql.h>
 
-#include "cli/soci_placeholders.hpp"
+#include "cli/sql/soci_placeholders.hpp"
 #include "fuzz.hpp"
 
 namespace txinbox::fuzz {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/database_option.hpp"
+#include "console/database_option.hpp"
 
 namespace txinbox::fuzz {
 

@@ -8,8 +8,8 @@
 #include <cctype>
 #include <vector>
 
-#include "cli/sql_script.hpp"
-#include "cli/usage_error.hpp"
+#include "cli/sql/sql_script.hpp"
+#include "console/usage_error.hpp"
 #include "dialects.hpp"
 #include "fuzz.hpp"
 

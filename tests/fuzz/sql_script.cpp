@@ -3,12 +3,12 @@
 //
 // Input: the dialect's name, then the SQL.
 
-#include "cli/sql_script.hpp"
+#include "cli/sql/sql_script.hpp"
 
 #include <algorithm>
 
-#include "cli/soci_placeholders.hpp"
-#include "cli/usage_error.hpp"
+#include "cli/sql/soci_placeholders.hpp"
+#include "console/usage_error.hpp"
 #include "dialects.hpp"
 #include "fuzz.hpp"
 #include "soci_parsers.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/sql_script.hpp"
+#include "cli/sql/sql_script.hpp"
 
 namespace txinbox::fuzz {
 

@@ -6,8 +6,8 @@
 
 #include <txinbox/error.hpp>
 
-#include "cli/utf8.hpp"
-#include "key.hpp"
+#include "console/utf8.hpp"
+#include "message/key.hpp"
 
 using namespace txinbox::fuzz;
 

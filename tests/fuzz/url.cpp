@@ -3,7 +3,7 @@
 //
 // Input: the scheme, user, password, host, port, path and parameters (name, value, …), a line each.
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "cli/database_option.hpp"
+#include "console/database_option.hpp"
 #include "fuzz.hpp"
 #include "libpq_options.hpp"
 

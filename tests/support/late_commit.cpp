@@ -6,8 +6,8 @@
 #include <string_view>
 #include <thread>
 
-#include "backend/mysql_native.hpp"
-#include "backend/postgresql_native.hpp"
+#include "backend/mysql/native.hpp"
+#include "backend/postgresql/native.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {

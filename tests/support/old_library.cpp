@@ -7,10 +7,10 @@
 #include <txinbox/schema.hpp>
 
 #include "backend/backend.hpp"
-#include "content_hash.hpp"
-#include "hex.hpp"
+#include "base/hex.hpp"
+#include "base/token.hpp"
+#include "message/content_hash.hpp"
 #include "support/schema_tools.hpp"
-#include "token.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "url.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::test {
 namespace {

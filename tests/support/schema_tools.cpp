@@ -12,7 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/schema.hpp>
 
-#include "backend/postgresql_native.hpp"
+#include "backend/postgresql/native.hpp"
 #include "backend/script.hpp"
 
 namespace txinbox::test {

@@ -9,8 +9,8 @@
 #include <txinbox/schema.hpp>
 
 #include "backend/backend.hpp"
-#include "token.hpp"
-#include "url.hpp"
+#include "base/token.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <txinbox/pool.hpp>
 
+#include "base/token.hpp"
 #include "support/test_database.hpp"
-#include "token.hpp"
 
 namespace txinbox::test {
 

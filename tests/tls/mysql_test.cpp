@@ -13,10 +13,10 @@
 #include <doctest/doctest.h>
 #include <soci/mysql/soci-mysql.h>
 
+#include "base/token.hpp"
+#include "base/url.hpp"
 #include "support/test_database.hpp"
 #include "tls/servers.hpp"
-#include "token.hpp"
-#include "url.hpp"
 
 namespace txinbox::test {
 namespace {

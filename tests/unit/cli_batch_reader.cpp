@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "cli/batch_reader.hpp"
+#include "cli/consume/batch_reader.hpp"
 
 using namespace txinbox::cli;
 using Status = BatchReader::Status;

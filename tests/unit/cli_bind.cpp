@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 
-#include "cli/bind.hpp"
+#include "cli/sql/bind.hpp"
 
 using namespace txinbox::cli;
 

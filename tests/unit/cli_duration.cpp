@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/duration.hpp"
+#include "console/duration.hpp"
 
 using namespace std::chrono_literals;
 using txinbox::cli::format_duration;

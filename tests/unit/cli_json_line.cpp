@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/json_line.hpp"
+#include "cli/sql/json_line.hpp"
 
 using namespace txinbox::cli;
 

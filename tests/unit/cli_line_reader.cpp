@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "cli/line_reader.hpp"
+#include "console/line_reader.hpp"
 
 using namespace txinbox::cli;
 

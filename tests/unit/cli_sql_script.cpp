@@ -3,8 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/sql_script.hpp"
-#include "cli/usage_error.hpp"
+#include "cli/sql/sql_script.hpp"
+#include "console/usage_error.hpp"
 
 using namespace txinbox::cli;
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/statement_size.hpp"
+#include "cli/sql/statement_size.hpp"
 
 using namespace txinbox::cli;
 

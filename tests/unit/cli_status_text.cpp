@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/status_text.hpp"
-#include "cli/utf8.hpp"
+#include "console/utf8.hpp"
 
 using namespace txinbox;
 using namespace txinbox::cli;

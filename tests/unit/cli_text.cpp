@@ -2,12 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/database_option.hpp"
-#include "cli/output.hpp"
-#include "cli/progress.hpp"
-#include "cli/table.hpp"
-#include "cli/tally.hpp"
-#include "cli/utf8.hpp"
+#include "cli/consume/tally.hpp"
+#include "console/database_option.hpp"
+#include "console/output.hpp"
+#include "console/progress.hpp"
+#include "console/table.hpp"
+#include "console/utf8.hpp"
 
 using namespace txinbox::cli;
 

@@ -1,4 +1,4 @@
-#include "in_flight.hpp"
+#include "consume/in_flight.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,10 +3,10 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 
-#include "json/json_error.hpp"
-#include "json/json_pointer.hpp"
-#include "json/json_value.hpp"
-#include "json/key_template.hpp"
+#include "message/json/json_error.hpp"
+#include "message/json/json_pointer.hpp"
+#include "message/json/json_value.hpp"
+#include "message/json/key_template.hpp"
 
 using namespace txinbox;
 using namespace txinbox::detail;

@@ -1,4 +1,4 @@
-#include "lease_timer.hpp"
+#include "lease/lease_timer.hpp"
 
 #include <chrono>
 #include <deque>

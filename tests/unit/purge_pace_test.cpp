@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "purge_pace.hpp"
+#include "retention/purge_pace.hpp"
 
 namespace txinbox::test {
 namespace {

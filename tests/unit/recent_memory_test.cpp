@@ -1,4 +1,4 @@
-#include "recent_memory.hpp"
+#include "consume/recent_memory.hpp"
 
 #include <atomic>
 #include <chrono>

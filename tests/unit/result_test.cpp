@@ -8,7 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "environment_error.hpp"
+#include "backend/environment_error.hpp"
 
 namespace txinbox {
 namespace {

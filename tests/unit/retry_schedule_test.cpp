@@ -1,4 +1,4 @@
-#include "retry_schedule.hpp"
+#include "base/retry_schedule.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "url.hpp"
+#include "base/url.hpp"
 
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>

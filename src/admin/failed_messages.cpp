@@ -1,0 +1,174 @@
+#include <txinbox/failed_messages.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/backend.hpp"
+#include "backend/table_check.hpp"
+#include "backend/upsert.hpp"
+#include "base/hex.hpp"
+#include "message/key.hpp"
+#include "pool/inbox_session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr std::array states = {std::pair{"consuming", FailedState::running}, std::pair{"parked", FailedState::parked},
+                               std::pair{"torn", FailedState::torn}, std::pair{"discarded", FailedState::discarded}};
+
+FailedState state_of(const std::optional<std::string>& row_state) {
+  const auto* found = std::ranges::find_if(states, [&](const auto& each) { return row_state == each.first; });
+  return found == states.end() ? FailedState::failing : found->second;
+}
+
+/// On the key's row of the consumed-message table, `c`, which there may be none of.
+std::string state_condition(const std::optional<FailedState>& state) {
+  if (!state) return "(c.state IS NULL OR c.state IN ('consuming', 'parked', 'torn'))";
+  if (*state == FailedState::failing) return "c.state IS NULL";
+  const auto* found = std::ranges::find_if(states, [&](const auto& each) { return each.second == *state; });
+  return fmt::format("c.state = '{}'", found->first);
+}
+
+std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
+  // A retry that was interrupted leaves a parked row whose count is zero.
+  std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state);
+  if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
+  if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
+  if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
+  if (filter.older_than.count() > 0) condition += " AND f.last_failed_at < " + sql.before(filter.older_than);
+  return condition;
+}
+
+std::vector<FailedMessage> read_counted(backend::Session& session, const FailedFilter& filter) {
+  const backend::Dialect& sql = session.dialect();
+  std::vector<FailedMessage> found;
+  for (backend::Row& row : session.read(
+           fmt::format("SELECT f.consumer, f.business_key, f.message_id, c.state, f.attempts, f.deaths, f.first_error, "
+                       "{}, f.last_error, {}, {}, f.error_text, {} FROM {} f LEFT JOIN {} c ON c.consumer = f.consumer "
+                       "AND c.business_key = f.business_key WHERE {} ORDER BY f.last_failed_at DESC, f.consumer, "
+                       "f.business_key LIMIT {}",
+                       sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
+                       sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
+                       sql.table(backend::failed_message_table), sql.table(backend::consumed_message_table),
+                       condition_of(filter, sql), filter.limit),
+           13)) {
+    FailedMessage& message = found.emplace_back();
+    message.consumer = row[0].value_or("");
+    message.business_key = row[1].value_or("");
+    message.message_id = row[2].value_or("");
+    message.state = state_of(row[3]);
+    message.attempts = static_cast<int>(backend::number_in(row[4].value_or("")));
+    message.deaths = static_cast<int>(backend::number_in(row[5].value_or("")));
+    message.first_error = row[6].value_or("");
+    message.first_failed_at = row[7].value_or("");
+    message.last_error = row[8].value_or("");
+    message.last_failed_at = row[9].value_or("");
+    message.age = std::chrono::seconds(backend::number_in(row[10].value_or("")) / 1000);
+    message.error_text = row[11].value_or("");
+    if (row[12]) message.payload = detail::from_hex(*row[12]);
+  }
+  return found;
+}
+
+/// A row that is parked, torn or discarded although no failure was counted: of before there were counts, or
+/// whose counting failed. Only by its key: nothing else finds it without reading the whole table.
+std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
+  const backend::Dialect& sql = session.dialect();
+  std::string condition = state_condition(filter.state);
+  if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
+  std::vector<FailedMessage> found;
+  for (backend::Row& row : session.read(
+           fmt::format(
+               "SELECT c.message_id, c.state, {}, {} FROM {} c WHERE c.consumer = {} AND c.business_key = {} AND "
+               "c.state IN ('parked', 'torn', 'discarded') AND {} LIMIT {}",
+               sql.utc_text("c.consumed_at"), sql.milliseconds_since("c.consumed_at"),
+               sql.table(backend::consumed_message_table), sql.text(filter.consumer), sql.text(filter.business_key),
+               condition, filter.limit),
+           4)) {
+    FailedMessage& message = found.emplace_back();
+    message.consumer = filter.consumer;
+    message.business_key = filter.business_key;
+    message.message_id = row[0].value_or("");
+    message.state = state_of(row[1]);
+    message.first_failed_at = message.last_failed_at = row[2].value_or("");
+    message.age = std::chrono::seconds(backend::number_in(row[3].value_or("")) / 1000);
+  }
+  return found;
+}
+
+std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& filter) {
+  if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
+  if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
+  std::vector<FailedMessage> found = read_counted(session, filter);
+  // One whose failure was not counted has no class.
+  const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty();
+  return found.empty() && one ? read_uncounted(session, filter) : found;
+}
+
+/// The count first: what is interrupted between the two is still parked, and can be retried again.
+bool retry(backend::Session& session, const FailedMessage& message) {
+  if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
+  const backend::Dialect& sql = session.dialect();
+  const std::string key = sql.is_key(message.consumer, message.business_key);
+  session.change(fmt::format("UPDATE {} SET attempts = 0, deaths = 0, running_token = NULL WHERE {}",
+                             sql.table(backend::failed_message_table), key));
+  if (message.state == FailedState::failing) return true;
+  return session.change(fmt::format("DELETE FROM {} WHERE {} AND state = 'parked'",
+                                    sql.table(backend::consumed_message_table), key)) > 0;
+}
+
+bool discard(backend::Session& session, const FailedMessage& message) {
+  const backend::Dialect& sql = session.dialect();
+  const std::string table = sql.table(backend::consumed_message_table);
+  if (message.state == FailedState::failing) {
+    return backend::try_insert(
+        session,
+        fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, "
+                    "'discarded', {}, {})",
+                    table, sql.text(message.consumer), sql.text(message.business_key),
+                    sql.token(detail::Token::random()), sql.now()));
+  }
+  return session.change(fmt::format("UPDATE {} SET state = 'discarded' WHERE {} AND state IN ('parked', 'torn')", table,
+                                    sql.is_key(message.consumer, message.business_key))) > 0;
+}
+
+std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(backend::Session&, const FailedMessage&)) {
+  const detail::InboxSession session(sql);
+  filter.payloads = false;
+  std::size_t changed = 0;
+  for (const FailedMessage& message : read(*session, filter)) changed += change(*session, message) ? 1U : 0U;
+  return changed;
+}
+
+}  // namespace
+
+std::string_view to_string(FailedState state) noexcept {
+  switch (state) {
+    case FailedState::failing:
+      return "failing";
+    case FailedState::running:
+      return "running";
+    case FailedState::parked:
+      return "parked";
+    case FailedState::torn:
+      return "torn";
+    case FailedState::discarded:
+      return "discarded";
+  }
+  return "unknown";
+}
+
+std::vector<FailedMessage> list_failed(soci::session& sql, const FailedFilter& filter) {
+  return read(*detail::InboxSession(sql), filter);
+}
+
+std::size_t retry_failed(soci::session& sql, const FailedFilter& filter) { return for_each(sql, filter, retry); }
+
+std::size_t discard_failed(soci::session& sql, const FailedFilter& filter) { return for_each(sql, filter, discard); }
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,157 @@
+#include "admin/inbox_findings.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+using backend::Row;
+
+/// A lease that ran out is taken over by the next delivery: which comes sooner, if it comes.
+constexpr std::chrono::minutes time_to_take_over = 5min;
+
+/// Rows that are older than this say that nobody purges.
+constexpr std::chrono::days old_enough_to_purge{30};
+
+std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
+
+std::string text_of(std::chrono::duration<double> time) {
+  if (time >= std::chrono::days(2)) return fmt::format("{:.1f} days", time / std::chrono::days(1));
+  if (time >= 2h) return fmt::format("{:.1f} hours", time / 1h);
+  if (time >= 2min) return fmt::format("{:.1f} minutes", time / 1min);
+  return fmt::format("{:.1f} seconds", time.count());
+}
+
+std::string subject_of(std::string_view consumer) { return fmt::format("consumer {}", consumer); }
+
+class Reader {
+ public:
+  Reader(soci::session& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
+
+  void unfinished() {
+    const std::string run_out = fmt::format("state = 'consuming' AND lease_owner IS NOT NULL AND lease_expires_at < {}",
+                                            dialect_.before(time_to_take_over));
+    for (const Row& row : backend::query(
+             sql_,
+             fmt::format("SELECT consumer, state, count(*), {}, sum(CASE WHEN {} THEN 1 ELSE 0 END), {} FROM {} WHERE "
+                         "state IN ('consuming', 'parked', 'torn') GROUP BY consumer, state ORDER BY consumer, state",
+                         dialect_.utc_text("min(consumed_at)"), run_out,
+                         dialect_.utc_text(fmt::format("min(CASE WHEN {} THEN lease_expires_at END)", run_out)),
+                         table()),
+             6)) {
+      const std::string consumer = row[0].value_or("");
+      const std::string state = row[1].value_or("");
+      if (state == "torn") {
+        add(Severity::warning, subject_of(consumer),
+            fmt::format("{} messages are torn, the first since {} UTC: a part of their effect can be there, and they "
+                        "do not run again",
+                        number(row[2]), row[3].value_or("")),
+            fmt::format("repair the data of each, then `txinbox forget --consumer {} BUSINESS_KEY` lets its next "
+                        "delivery run. These are they: SELECT business_key FROM {} WHERE consumer = {} AND "
+                        "state = 'torn'",
+                        consumer, table(), dialect_.text(consumer)));
+      } else if (state == "parked") {
+        add(Severity::note, subject_of(consumer),
+            fmt::format("{} messages are parked, the first since {} UTC", number(row[2]), row[3].value_or("")),
+            fmt::format("`txinbox failed list --consumer {} --state parked`, then retry or discard them", consumer));
+      } else if (number(row[4]) > 0) {
+        add(Severity::warning, subject_of(consumer),
+            fmt::format("{} leases ran out and were not taken over, the first at {} UTC", number(row[4]),
+                        row[5].value_or("")),
+            fmt::format("have the messages delivered again: the next delivery takes the lease over. These are they: "
+                        "SELECT business_key FROM {} WHERE consumer = {} AND {}",
+                        table(), dialect_.text(consumer), run_out));
+      }
+    }
+  }
+
+  void retention() {
+    const Notes notes = read_notes(sql_, dialect_);
+    const auto for_all = notes_of("", notes).retention;
+    for (const auto& [consumer, note] : notes) {
+      const auto kept = shorter(note.retention, for_all);
+      if (consumer.empty() || !note.oldest_duplicate || !kept || *kept >= 2 * *note.oldest_duplicate) continue;
+      add(Severity::warning, subject_of(consumer),
+          fmt::format("a duplicate came {} after its original (at {} UTC), and the last purge kept rows for {}",
+                      text_of(*note.oldest_duplicate), note.oldest_duplicate_at, text_of(*kept)),
+          fmt::format("purge with --older-than {}h or more: a duplicate whose row is gone runs again",
+                      2 * *note.oldest_duplicate / 1h + 1));
+    }
+    const bool purged = std::ranges::any_of(notes, [](const auto& note) { return !note.second.purged_at.empty(); });
+    if (!purged) never_purged();
+  }
+
+  std::vector<Finding> take() { return std::move(findings_); }
+
+ private:
+  void never_purged() {
+    const std::string oldest = backend::query_text(
+        sql_, fmt::format("SELECT {} FROM {} WHERE consumed_at < {}", dialect_.utc_text("min(consumed_at)"), table(),
+                          dialect_.before(old_enough_to_purge)));
+    if (oldest.empty()) return;
+    add(Severity::note, "retention", fmt::format("the oldest row is of {} UTC, and nothing was ever purged", oldest),
+        "`txinbox purge --older-than …` now and then, with more than the broker's longest redelivery, or a Purger in "
+        "the service");
+  }
+
+  std::string table() const { return dialect_.table(backend::consumed_message_table); }
+
+  void add(Severity severity, std::string subject, std::string found, std::string mend) {
+    findings_.push_back({severity, std::move(subject), std::move(found), std::move(mend)});
+  }
+
+  soci::session& sql_;
+  const backend::Dialect& dialect_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+Notes read_notes(soci::session& sql, const backend::Dialect& dialect) {
+  Notes notes;
+  for (const Row& row :
+       backend::query(sql,
+                      fmt::format("SELECT consumer, duplicates, oldest_duplicate, {}, retention, purged, {} FROM {}",
+                                  dialect.utc_text("oldest_duplicate_at"), dialect.utc_text("purged_at"),
+                                  dialect.table(backend::consumer_table)),
+                      7)) {
+    ConsumerNotes& note = notes[row[0].value_or("")];
+    note.duplicates = number(row[1]);
+    if (row[2]) note.oldest_duplicate = std::chrono::milliseconds(number(row[2]));
+    note.oldest_duplicate_at = row[3].value_or("");
+    if (row[4]) note.retention = std::chrono::seconds(number(row[4]));
+    note.purged = number(row[5]);
+    note.purged_at = row[6].value_or("");
+  }
+  return notes;
+}
+
+ConsumerNotes notes_of(const std::string& consumer, const Notes& notes) {
+  const auto found = notes.find(consumer);
+  return found == notes.end() ? ConsumerNotes() : found->second;
+}
+
+std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> one,
+                                            std::optional<std::chrono::seconds> other) {
+  if (!one || !other) return one ? one : other;
+  return std::min(one, other);
+}
+
+std::vector<Finding> inbox_findings(soci::session& sql, const backend::Dialect& dialect) {
+  Reader reader(sql, dialect);
+  reader.unfinished();
+  reader.retention();
+  return reader.take();
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

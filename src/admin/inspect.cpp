@@ -1,0 +1,138 @@
+#include <txinbox/inspect.hpp>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include <algorithm>
+
+#include "admin/inbox_findings.hpp"
+#include "backend/backend.hpp"
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+#include "base/hex.hpp"
+#include "message/key.hpp"
+#include "schema/verification.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+std::string_view to_string(Severity severity) noexcept {
+  switch (severity) {
+    case Severity::note:
+      return "note";
+    case Severity::warning:
+      return "warning";
+    case Severity::error:
+      return "error";
+  }
+  return "unknown";
+}
+
+std::vector<Finding> diagnose(soci::session& sql) {
+  const auto& database = backend::database_of(sql);
+  const detail::OutsideTransaction outside(sql);
+  const auto catalog = database.catalog(sql);
+  std::vector<Finding> findings;
+  const auto take = [&](const std::vector<backend::Problem>& problems) {
+    std::ranges::transform(problems, std::back_inserter(findings), &backend::Problem::finding);
+  };
+  const auto tables = detail::examine(*catalog, database.name());
+  take(tables.problems);
+  const bool usable = std::ranges::none_of(findings, [](const Finding& f) { return f.severity == Severity::error; });
+  take(database.attach(sql, backend::Ownership::caller)->unsafe_settings());
+  std::ranges::move(catalog->check_server(), std::back_inserter(findings));
+  if (const auto transport = catalog->transport(); transport.leaves_host && transport.encryption.empty()) {
+    findings.push_back({Severity::note, "encryption",
+                        "none: who is between this host and the server can read and change what is consumed",
+                        "sslmode=verify-full in the database URL (SECURITY.md)"});
+  }
+  if (usable) {
+    std::ranges::move(detail::inbox_findings(sql, *database.dialect(tables.schema)), std::back_inserter(findings));
+  }
+  std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
+  return findings;
+}
+
+std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consumer, std::string_view business_key) {
+  detail::check_consumer(consumer);
+  detail::check_business_key(business_key);
+  const auto& database = backend::database_of(sql);
+  const auto catalog = database.catalog(sql);
+  const auto schema = detail::schema_of_tables(*catalog);
+  const auto dialect = database.dialect(schema);
+  // Of the key's rows in one of the tables; none in a table that an older schema does not have.
+  const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
+    if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
+    return backend::query(sql,
+                          fmt::format("SELECT {} FROM {} WHERE {}", columns, dialect->table(table),
+                                      dialect->is_key(consumer, business_key)),
+                          count);
+  };
+  const auto rows = read(backend::consumed_message_table,
+                         fmt::format("message_id, state, {}, {}, {}, lease_owner, lease_fence, {}",
+                                     dialect->utc_text("consumed_at"), dialect->hex_text("result"),
+                                     dialect->hex_text("content_hash"), dialect->utc_text("lease_expires_at")),
+                         8);
+  if (rows.empty()) return std::nullopt;
+  const auto& row = rows.front();
+  ConsumedMessage found{.consumer = std::string(consumer),
+                        .business_key = std::string(business_key),
+                        .message_id = row[0].value_or(""),
+                        .state = row[1].value_or(""),
+                        .consumed_at = row[2].value_or(""),
+                        .stored = {}};
+  if (row[3]) found.stored = detail::from_hex(*row[3]);
+  found.content_hash = detail::to_hex(detail::from_hex(row[4].value_or("")));  // in lower case
+  found.lease_owner = row[5].value_or("");
+  if (row[6]) found.lease_fence = backend::number_in(*row[6]);
+  found.lease_expires_at = row[7].value_or("");
+  for (const auto& failed : read(backend::failed_message_table,
+                                 fmt::format("attempts, last_error, {}", dialect->utc_text("last_failed_at")), 3)) {
+    found.failures = backend::number_in(failed[0].value_or(""));
+    found.last_error = failed[1].value_or("");
+    found.last_failed_at = failed[2].value_or("");
+  }
+  for (const auto& conflicts : read(backend::conflicting_message_table, "sum(deliveries)", 1)) {
+    found.conflicts = backend::number_in(conflicts[0].value_or(""));
+  }
+  return found;
+}
+
+std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter) {
+  if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
+  const auto& database = backend::database_of(sql);
+  const auto catalog = database.catalog(sql);
+  const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
+  const std::string of_consumer = filter.consumer.empty() ? "" : " AND consumer = " + dialect->text(filter.consumer);
+  const std::string held = dialect->milliseconds_since("consumed_at");
+  // Sorted by the age and not by the time: the index on the time would be read from its beginning, row by row, in
+  // search of a lease.
+  const auto rows = backend::query(
+      sql,
+      fmt::format(
+          "SELECT consumer, business_key, message_id, lease_owner, lease_fence, attempts, {}, {}, {} AS held, {} "
+          "FROM {} WHERE state = 'consuming' AND lease_owner IS NOT NULL{} ORDER BY held DESC, consumer, "
+          "business_key LIMIT {}",
+          dialect->utc_text("consumed_at"), dialect->utc_text("lease_expires_at"), held,
+          dialect->milliseconds_since("lease_expires_at"), dialect->table(backend::consumed_message_table), of_consumer,
+          filter.limit),
+      10);
+  std::vector<LeaseInfo> leases;
+  for (const auto& row : rows) {
+    LeaseInfo& lease = leases.emplace_back();
+    lease.consumer = row[0].value_or("");
+    lease.business_key = row[1].value_or("");
+    lease.message_id = row[2].value_or("");
+    lease.owner = row[3].value_or("");
+    lease.fence = backend::number_in(row[4].value_or(""));
+    lease.attempts = static_cast<int>(backend::number_in(row[5].value_or("")));
+    lease.since = row[6].value_or("");
+    lease.expires_at = row[7].value_or("");
+    lease.held = std::chrono::milliseconds(std::max(backend::number_in(row[8].value_or("")), 0LL));
+    lease.remaining = std::chrono::milliseconds(row[9] ? -backend::number_in(*row[9]) : 0);
+  }
+  return leases;
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

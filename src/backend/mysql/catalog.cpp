@@ -1,0 +1,110 @@
+#include "backend/mysql/catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "backend/mysql/native.hpp"
+#include "backend/peer.hpp"
+#include "backend/query.hpp"
+#include "backend/script.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
+constexpr unsigned deadlock = 1213;           // ER_LOCK_DEADLOCK
+
+/// Locks are the server's, names are shared by all of its databases.
+constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
+
+class MysqlCatalog final : public Catalog {
+ public:
+  explicit MysqlCatalog(soci::session& sql) : sql_(sql) {}
+
+  std::string find_schema(std::string_view table) override {
+    return query_text(sql_, fmt::format("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
+                                        "DATABASE() AND TABLE_NAME = '{}'",
+                                        table));
+  }
+
+  std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
+  std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
+
+  std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
+
+  std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
+
+  Transport transport() override {
+    MYSQL* connection = mysql_native(sql_);
+    return {reaches_beyond_host(static_cast<int>(mysql_get_socket(connection))), mysql_encryption(connection)};
+  }
+
+  std::int64_t table_bytes(const std::string& schema) override {
+    return number_in(query_text(sql_, fmt::format("SELECT DATA_LENGTH + INDEX_LENGTH FROM information_schema.TABLES "
+                                                  "WHERE TABLE_SCHEMA = {} AND TABLE_NAME = '{}'",
+                                                  hex_literal(schema), consumed_message_table)));
+  }
+
+  void begin_migrations() override {
+    using namespace std::chrono_literals;
+    // Without a database there is nothing to lock, and the first statement says so with the server's code.
+    if (query_text(sql_, "SELECT DATABASE()").empty()) return;
+    // In short steps: statement and read time-outs count the wait as a statement's time.
+    const auto give_up = std::chrono::steady_clock::now() + 1min;
+    while (query_text(sql_, fmt::format("SELECT GET_LOCK({}, 1)", lock_name)) != "1") {
+      if (std::chrono::steady_clock::now() > give_up) {
+        throw soci::mysql_soci_error("another process has been migrating this database for a minute",
+                                     static_cast<int>(lock_wait_timeout));
+      }
+    }
+  }
+
+  /// Our lock is one server's. Another node of a Galera cluster can apply the same at the same time, and one
+  /// of the two is then refused as a deadlock; what is there by now is passed over.
+  void apply(const Migration& migration) override {
+    constexpr int tries = 10;
+    for (int left = tries - 1;; --left) {
+      try {
+        return run_script(sql_, migration.sql);
+      } catch (const soci::mysql_soci_error& error) {
+        if (error.err_num_ != deadlock || left == 0) throw;
+      }
+    }
+  }
+
+  void end_migrations() override {
+    sql_.commit();  // for a session whose autocommit is off
+    release();
+  }
+
+  void abandon_migrations() noexcept override {
+    try {
+      sql_.rollback();
+      release();
+    } catch (const std::exception&) {
+      // The lock ends with the connection at the latest.
+    }
+  }
+
+ private:
+  void release() { query_text(sql_, fmt::format("SELECT RELEASE_LOCK({})", lock_name)); }
+
+  soci::session& sql_;
+};
+
+}  // namespace
+
+bool is_strict(std::string_view sql_mode) {
+  return sql_mode.find("STRICT_TRANS_TABLES") != std::string_view::npos ||
+         sql_mode.find("STRICT_ALL_TABLES") != std::string_view::npos;
+}
+
+std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql) { return std::make_unique<MysqlCatalog>(sql); }
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,86 @@
+#include "backend/mysql/dialect.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/mysql/native.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+// UTC_TIMESTAMP is the time at which the statement began, SYSDATE the time at which it is evaluated, but in the
+// session's time zone. The zone's difference to UTC is taken from a pair that is of one time, the statement's begin.
+//
+// Where summer time begins or ends while the statement waits, the zone's difference is another one afterwards: SYSDATE
+// leaps against NOW by an hour, in some places by half an hour. Such a leap is taken back. The sessions of a pool are
+// in UTC, where there is none; on another one this is right for a statement that runs for a quarter of an hour at most.
+// Seconds between NOW and SYSDATE that make more than two hours come from a clock that the session has stopped.
+constexpr auto evaluated_now =
+    "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
+    "IF(@@time_zone = '+00:00' OR ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
+    "1800000000 * ROUND(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6)) / 1800)) MICROSECOND)";
+
+std::string microseconds(std::chrono::milliseconds time) {
+  return std::to_string(std::chrono::microseconds(time).count());
+}
+
+class MysqlDialect final : public Dialect {
+ public:
+  explicit MysqlDialect(std::string schema) : schema_(std::move(schema)) {}
+
+  std::string table(std::string_view name) const override {
+    return fmt::format("{}.`{}`", quoted_identifier(schema_), name);
+  }
+
+  std::string text(std::string_view value) const override { return hex_literal(value); }
+  std::string bytes(std::string_view value) const override { return hex_literal(value); }
+  std::string token(const detail::Token& value) const override { return hex_literal(value.bytes()); }
+
+  std::string now() const override { return evaluated_now; }
+  std::string now_plus(std::chrono::milliseconds later) const override {
+    return fmt::format("{} + INTERVAL {} MICROSECOND", evaluated_now, microseconds(later));
+  }
+  std::string now_in_microseconds() const override {
+    return fmt::format("TIMESTAMPDIFF(MICROSECOND, '1970-01-01', {})", evaluated_now);
+  }
+  std::string before(std::chrono::milliseconds age) const override {
+    return fmt::format("UTC_TIMESTAMP(6) - INTERVAL {} MICROSECOND", microseconds(age));
+  }
+
+  std::string milliseconds_since(std::string_view column) const override {
+    return fmt::format("TIMESTAMPDIFF(MICROSECOND, {}, {}) DIV 1000", column, evaluated_now);
+  }
+
+  std::string utc_text(std::string_view column) const override {
+    return fmt::format("DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')", column);
+  }
+
+  std::string hex_text(std::string_view column) const override { return fmt::format("HEX({})", column); }
+
+  // INSERT IGNORE would swallow other errors, too.
+  std::string_view unless_exists() const override { return ""; }
+
+  // The server then tells it as the statement's insert id. RETURNING is MariaDB's only, and its INSERT's.
+  std::string marked(std::string_view number) const override { return fmt::format("LAST_INSERT_ID({})", number); }
+  std::string returning(std::string_view /*number*/) const override { return ""; }
+
+  std::string greater(std::string_view a, std::string_view b) const override {
+    return fmt::format("GREATEST({}, {})", a, b);
+  }
+
+ private:
+  const std::string schema_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_mysql_dialect(std::string schema) {
+  return std::make_unique<MysqlDialect>(std::move(schema));
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

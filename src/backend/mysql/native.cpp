@@ -1,0 +1,110 @@
+#include "backend/mysql/native.hpp"
+
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+struct FreeResult {
+  void operator()(MYSQL_RES* result) const noexcept { mysql_free_result(result); }
+};
+using MysqlResult = std::unique_ptr<MYSQL_RES, FreeResult>;
+
+}  // namespace
+
+unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
+  if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
+    return mysql_errno(connection);
+  }
+  // Asked for more than there is, the client forgets how many rows were affected.
+  for (;;) {
+    const MysqlResult dropped(mysql_store_result(connection));
+    if (!dropped && mysql_field_count(connection) != 0) break;
+    if (!mysql_more_results(connection) || mysql_next_result(connection) != 0) break;
+  }
+  return mysql_errno(connection);
+}
+
+unsigned drain(MYSQL* connection) noexcept {
+  while (mysql_more_results(connection)) {
+    if (mysql_next_result(connection) > 0) return mysql_errno(connection);
+    const MysqlResult dropped(mysql_store_result(connection));
+    if (!dropped && mysql_field_count(connection) != 0) return mysql_errno(connection);
+  }
+  return 0;
+}
+
+void exec(MYSQL* connection, std::string_view sql) {
+  if (try_exec(connection, sql) != 0) throw_mysql_error(connection);
+}
+
+std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql) {
+  if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
+    throw_mysql_error(connection);
+  }
+  std::vector<MysqlRow> rows;
+  {
+    const MysqlResult result(mysql_store_result(connection));
+    if (!result) throw_mysql_error(connection);
+    while (MYSQL_ROW fields = mysql_fetch_row(result.get())) {
+      const unsigned long* lengths = mysql_fetch_lengths(result.get());
+      MysqlRow& row = rows.emplace_back(mysql_num_fields(result.get()));
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        if (fields[i] != nullptr) row[i].emplace(fields[i], lengths[i]);
+      }
+    }
+  }
+  if (drain(connection) != 0) throw_mysql_error(connection);
+  return rows;
+}
+
+std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
+  auto rows = query_rows(connection, sql);
+  if (rows.empty()) return std::nullopt;
+  return std::move(rows.front());
+}
+
+void throw_mysql_error(MYSQL* connection) {
+  throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_error(connection),
+                               static_cast<int>(mysql_errno(connection)));
+}
+
+std::string mysql_encryption(MYSQL* connection) {
+  const char* cipher = mysql_get_ssl_cipher(connection);
+  if (cipher == nullptr) return {};
+#ifdef MARIADB_PACKAGE_VERSION
+  const char* version = nullptr;
+  if (mariadb_get_infov(connection, MARIADB_CONNECTION_TLS_VERSION, &version) == 0 && version != nullptr) {
+    return fmt::format("{}, {}", version, cipher);
+  }
+#endif
+  return cipher;
+}
+
+std::string hex_literal(std::string_view bytes) { return "x'" + detail::to_hex(bytes) + "'"; }
+
+std::string quoted_identifier(std::string_view name) {
+  std::string quoted = "`";
+  for (const char c : name) quoted.append(c == '`' ? 2 : 1, c);
+  return quoted + "`";
+}
+
+std::string quoted(std::string_view text) {
+  std::string literal = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') literal += c;
+    literal += c;
+  }
+  literal += '\'';
+  return literal;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,164 @@
+// A purge on MariaDB and MySQL. It looks for the rows by plain reads, takes the locks that nobody else holds,
+// and removes what it has locked: so it waits for no row, and can be part of no deadlock.
+
+#include <mysqld_error.h>
+
+#include <fmt/format.h>
+
+#include "backend/mysql/session.hpp"
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+// The primary key, whatever the optimizer thinks of a small table: a scan would lock rows of others.
+constexpr auto by_key = "FORCE INDEX (PRIMARY)";
+
+constexpr auto shortest_wait_on_mysql = "SET_VAR(innodb_lock_wait_timeout = 1)";
+
+std::string hex_columns(const PurgeTarget& target) {
+  std::string columns;
+  for (const auto& each : target.key) columns += fmt::format("{}HEX({})", columns.empty() ? "" : ", ", each.column);
+  return columns;
+}
+
+/// The first columns of a row.
+std::vector<std::string> key_in(const MysqlRow& row, const PurgeTarget& target) {
+  std::vector<std::string> key;
+  for (std::size_t i = 0; i < target.key.size(); ++i) key.push_back(detail::from_hex(row[i].value_or("")));
+  return key;
+}
+
+/// The one row of a unique key, which is looked up before anything else is considered.
+std::string is_key(const PurgeTarget& target, const std::vector<std::string>& key, const Dialect& dialect) {
+  std::string condition;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    const auto& [column, is_text] = target.key[i];
+    condition +=
+        fmt::format("{}{} = {}", i == 0 ? "" : " AND ", column, is_text ? dialect.text(key[i]) : dialect.bytes(key[i]));
+  }
+  return condition;
+}
+
+/// Ranges of the primary key, one for each row. MariaDB makes a join of an IN with very many values.
+std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<std::string>>& keys,
+                      const Dialect& dialect) {
+  constexpr std::size_t at_once = 250;
+  std::string condition = "(";
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i % at_once != 0) {
+      condition += ", ";
+    } else {
+      condition += fmt::format("{}({}) IN (", i == 0 ? "" : ") OR ", key_columns(target));
+    }
+    condition += key_literals(dialect, target, keys[i]);
+  }
+  return condition += "))";
+}
+
+/// For MySQL, which reads a small table through for the same keys in an IN, whatever the hint says: it looks up
+/// one key after the other. The table keeps its bare name, which the condition knows it by.
+std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
+                          const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
+  const PurgeTarget& target = batch.target;
+  std::string rows;
+  for (const auto& key : keys) {
+    rows += fmt::format("{}ROW{}", rows.empty() ? "" : ", ", key_literals(dialect, target, key));
+  }
+  std::string is_wanted;
+  for (std::size_t i = 0; i < target.key.size(); ++i) {
+    is_wanted +=
+        fmt::format("{}{}.{} = wanted.column_{}", i == 0 ? "" : " AND ", target.table, target.key[i].column, i);
+  }
+  return fmt::format("DELETE /*+ {} NO_BNL() */ {} FROM (VALUES {}) AS wanted STRAIGHT_JOIN {} AS {} {} ON {} WHERE {}",
+                     shortest_wait_on_mysql, target.table, rows, table, target.table, by_key, is_wanted,
+                     removal_condition(dialect, batch));
+}
+
+}  // namespace
+
+PurgeReply MysqlSession::purge_some(const PurgeBatch& batch) {
+  MYSQL* db = connection();
+  const PurgeTarget& target = batch.target;
+  std::vector<PurgeCandidate> candidates;
+  for (const MysqlRow& row : query_rows(db, look_sql(dialect(), batch,
+                                                     fmt::format("{}, DATE_FORMAT({}, '%Y-%m-%d %H:%i:%s.%f')",
+                                                                 hex_columns(target), target.time)))) {
+    const std::size_t keys = target.key.size();
+    candidates.push_back({key_in(row, target), row[keys].value_or(""), row[keys + 1] == "1"});
+  }
+  if (!pooled_ && !autocommit_) exec(db, "COMMIT");
+  PurgeReply reply = choose(dialect(), batch, candidates);
+  if (!candidates.empty()) reply.removed = remove_old(batch, candidates);
+  return reply;
+}
+
+std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<PurgeCandidate>& candidates) {
+  MYSQL* db = connection();
+  const PurgeTarget& target = batch.target;
+  const std::string table = dialect().table(target.table);
+  std::vector<std::vector<std::string>> keys;
+  keys.reserve(candidates.size());
+  for (const PurgeCandidate& each : candidates) keys.push_back(each.key);
+
+  // No gaps are locked then, into which others want to insert.
+  exec(db, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  exec(db, "START TRANSACTION");
+  try {
+    const auto locked = query_rows(
+        db, fmt::format("SELECT {} FROM {} {} WHERE {} AND {} LIMIT {} FOR UPDATE {}", hex_columns(target), table,
+                        by_key, is_one_of(target, keys, dialect()), removal_condition(dialect(), batch), keys.size(),
+                        skips_locked(db) ? "SKIP LOCKED" : "NOWAIT"));
+    keys.clear();
+    for (const MysqlRow& row : locked) keys.push_back(key_in(row, target));
+    const std::size_t removed = keys.empty() ? 0 : remove_locked(batch, table, keys);
+    exec(db, "COMMIT");
+    return removed;
+  } catch (...) {
+    try_exec(db, "ROLLBACK");
+    throw;
+  }
+}
+
+/// Removes rows whose locks are held. It asks for their age and state again: the locks save waits and retries, and
+/// are not what keeps a row that was claimed anew. In a small table the optimizer may look at all of its rows for that,
+/// whatever the hint says; and an entry of the other index can be locked by a reader that found there all that
+/// it asked for. So it must not wait here either, and goes from row to row when it would have to. MySQL waits for
+/// a second at least, in which two purges could deadlock.
+std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
+                                        const std::vector<std::vector<std::string>>& keys) {
+  MYSQL* db = connection();
+  const std::string no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
+                                          : fmt::format("DELETE /*+ {} */", shortest_wait_on_mysql);
+  const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
+  // In the form for several tables, which takes the hint.
+  const std::string all =
+      is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {} AND {}", no_wait, table, table, by_key,
+                                is_one_of(batch.target, keys, dialect()), removal_condition(dialect(), batch))
+                  : delete_by_key(batch, table, keys, dialect());
+  unsigned error = try_exec(db, all);
+  if (error == 0) return static_cast<std::size_t>(mysql_affected_rows(db));
+  if (!is_locked(error)) throw_mysql_error(db);
+
+  std::size_t removed = 0;
+  for (const auto& key : keys) {
+    // With innodb_rollback_on_timeout the locks are gone.
+    error = try_exec(db, fmt::format("{} {} FROM {} WHERE {} AND {}", no_wait, table, table,
+                                     is_key(batch.target, key, dialect()), removal_condition(dialect(), batch)));
+    if (error == 0) {
+      removed += static_cast<std::size_t>(mysql_affected_rows(db));
+    } else if (!is_locked(error)) {
+      throw_mysql_error(db);
+    }
+  }
+  return removed;
+}
+
+/// MariaDB 10.5 cannot: there, one row that another holds keeps the batch from its work, as a lock time-out.
+bool MysqlSession::skips_locked(MYSQL* db) const { return !is_mariadb_ || mysql_get_server_version(db) >= 10'06'00; }
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/mysql/native.hpp"
+#include "backend/mysql/session_tracker.hpp"
+#include "backend/mysql/statement.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// The inbox on one connection to MariaDB or MySQL.
+///
+/// The guard is a savepoint, with autocommit off while it stands: what a handler runs after it
+/// swallowed a deadlock would otherwise commit by itself. A pool's connection to MariaDB keeps the
+/// opening and the closing prepared, as one compound statement each; MySQL, and a caller's session,
+/// get them one by one.
+///
+/// mysql_session.cpp has the session's life, mysql_transaction.cpp the guarded transaction, mysql_purge.cpp
+/// the removal of old rows.
+class MysqlSession final : public Session {
+ public:
+  MysqlSession(soci::session&, Ownership);
+  ~MysqlSession() override;
+
+  void configure(const PoolOptions&) override;
+  void remember_settings() override;
+  void use_schema(const std::string&) override;
+  std::vector<Problem> unsafe_settings() override;
+  bool clean() noexcept override;
+  bool intact() noexcept override;
+
+  bool in_transaction() override;
+  void begin() override;
+  ClaimReply claim(const ClaimRow&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
+  bool seems_intact() noexcept override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
+  bool may_have_committed() const noexcept override { return commit_sent_; }
+  RollbackStatus roll_back() noexcept override;
+
+  bool prove() override;
+  void begin_step() override;
+  bool end_step(const ClosingClaim*) override;
+  bool undo_step() noexcept override;
+
+  bool make_durable(std::string_view consumer, std::string_view business_key) override;
+  void catch_up() override;
+
+  std::size_t execute(const std::string& sql) override;
+  std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
+
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+  ClaimReply open_and_claim(const ClaimRow&) override;
+
+ private:
+  struct Changed {
+    std::size_t rows;
+    std::uint64_t insert_id;
+  };
+  Changed change_with(const std::string& sql);
+
+  /// A statement that must change so many rows.
+  struct Confirmation {
+    std::string sql;
+    std::size_t rows;
+  };
+
+  MYSQL* connection();
+  bool is_configured_connection(MYSQL*) const noexcept;
+  bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
+  bool opens_with_rows() const noexcept { return in_one_statement() && !is_galera_; }
+  void prepare_statements();
+  std::string closing_sql(const std::string& confirmation) const;
+  std::string existing_sql(const std::string& condition) const;
+  std::string claim_sql(const ClaimRow&) const;
+  std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
+  std::string confirmation_sql(std::span<const ClosingClaim>) const;
+  unsigned run_closing(const ClosingClaim&) noexcept;
+  void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
+  std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
+  bool runs_on_savepoint(const std::string& sql);
+  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>);
+  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
+  std::size_t remove_locked(const PurgeBatch&, const std::string& table,
+                            const std::vector<std::vector<std::string>>& keys);
+  bool skips_locked(MYSQL*) const;
+  bool restore(MYSQL*) noexcept;
+  bool restore_rest(MYSQL*) noexcept;
+  bool restore_after_compound(MYSQL*) noexcept;
+  bool is_shadowed(MYSQL*) noexcept;
+
+  soci::session& sql_;
+  MysqlSessionTracker tracker_;  ///< Pool.
+  const bool pooled_;
+  const bool is_mariadb_;
+  bool is_galera_ = false;       ///< Pool on MariaDB: the server is a node of a cluster.
+  unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
+  bool commit_sent_ = false;
+  bool reads_committed_ = false;       ///< Pool: a read sees nothing that can still be rolled back.
+  bool shows_unsafe_commits_ = false;  ///< Others' commits are seen before they are on the disk.
+  bool autocommit_ = true;             ///< What the session had, and gets back.
+  std::string table_ = "txinbox_consumed_message";
+  std::string restore_ = "SET autocommit = 1";   ///< One SET statement.
+  std::string end_guard_;                        ///< Pool: ends a compound statement: autocommit on, settings compared.
+  std::string restore_role_;                     ///< Empty where the user has no roles.
+  std::string database_;                         ///< Pool: the session's default database.
+  MysqlStatement opening_, closing_, existing_;  ///< Pool on MariaDB.
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,121 @@
+#include "backend/mysql/statement.hpp"
+
+#include <array>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr std::size_t max_values = 8;
+
+/// `char` in MariaDB's client library, `bool` in MySQL's.
+using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
+
+[[noreturn]] void throw_statement_error(MYSQL_STMT* statement) {
+  throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_stmt_error(statement),
+                               static_cast<int>(mysql_stmt_errno(statement)));
+}
+
+/// Fetches one row, each column as bytes.
+std::optional<MysqlRow> fetch(MYSQL_STMT* statement) {
+  const unsigned columns = mysql_stmt_field_count(statement);
+  std::vector<MYSQL_BIND> binds(columns);  // no buffers: only the lengths are asked for at first
+  std::vector<unsigned long> lengths(columns);
+  const auto nulls = std::make_unique<Flag[]>(columns);
+  for (unsigned i = 0; i < columns; ++i) {
+    binds[i].buffer_type = MYSQL_TYPE_STRING;
+    binds[i].length = &lengths[i];
+    binds[i].is_null = &nulls[i];
+  }
+  if (mysql_stmt_bind_result(statement, binds.data()) || mysql_stmt_store_result(statement) != 0) {
+    throw_statement_error(statement);
+  }
+  const int status = mysql_stmt_fetch(statement);
+  if (status == MYSQL_NO_DATA) return std::nullopt;
+  if (status != 0 && status != MYSQL_DATA_TRUNCATED) throw_statement_error(statement);
+  MysqlRow row(columns);
+  for (unsigned i = 0; i < columns; ++i) {
+    if (nulls[i]) continue;
+    row[i].emplace(lengths[i], '\0');
+    if (lengths[i] == 0) continue;
+    MYSQL_BIND one{};
+    one.buffer_type = MYSQL_TYPE_STRING;
+    one.buffer = row[i]->data();
+    one.buffer_length = lengths[i];
+    if (mysql_stmt_fetch_column(statement, &one, i, 0) != 0) throw_statement_error(statement);
+  }
+  return row;
+}
+
+}  // namespace
+
+void MysqlStatement::prepare(MYSQL* connection, std::string_view sql) {
+  connection_ = connection;
+  sql_ = sql;
+  if (try_prepare() == 0) return;
+  if (statement_ == nullptr) throw_mysql_error(connection);
+  const soci::mysql_soci_error error(std::string("txinbox: ") + mysql_stmt_error(statement_),
+                                     static_cast<int>(mysql_stmt_errno(statement_)));
+  close();
+  throw error;
+}
+
+unsigned MysqlStatement::try_prepare() noexcept {
+  close();
+  statement_ = mysql_stmt_init(connection_);
+  if (statement_ == nullptr) return mysql_errno(connection_);
+  if (mysql_stmt_prepare(statement_, sql_.data(), static_cast<unsigned long>(sql_.size())) != 0) {
+    return mysql_stmt_errno(statement_);
+  }
+  failed_behind_rows_ = false;
+  return 0;
+}
+
+void MysqlStatement::close() noexcept {
+  if (statement_ != nullptr) mysql_stmt_close(statement_);
+  statement_ = nullptr;
+}
+
+unsigned MysqlStatement::try_run(std::span<const std::string_view> values) noexcept {
+  if (failed_behind_rows_) {
+    if (const unsigned error = try_prepare()) return error;
+  }
+  std::array<MYSQL_BIND, max_values> binds{};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    binds.at(i).buffer_type = values[i].data() == nullptr ? MYSQL_TYPE_NULL : MYSQL_TYPE_BLOB;
+    binds.at(i).buffer = const_cast<char*>(values[i].data());  // NOLINT: only read
+    binds.at(i).buffer_length = static_cast<unsigned long>(values[i].size());
+  }
+  if (!values.empty() && mysql_stmt_bind_param(statement_, binds.data())) return mysql_stmt_errno(statement_);
+  return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
+}
+
+MysqlStatement::Reply MysqlStatement::take_reply() {
+  Reply reply;
+  for (;;) {
+    if (mysql_stmt_field_count(statement_) > 0) {
+      failed_behind_rows_ = true;  // unless it comes to its end
+      if (!reply.has_rows) reply.row = fetch(statement_);
+      reply.has_rows = true;
+      mysql_stmt_free_result(statement_);
+    }
+    const int more = mysql_stmt_next_result(statement_);
+    if (more > 0) throw_error();
+    if (more < 0) break;
+  }
+  failed_behind_rows_ = false;
+  return reply;
+}
+
+void MysqlStatement::throw_error() const {
+  if (statement_ == nullptr) throw_mysql_error(connection_);
+  throw_statement_error(statement_);
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

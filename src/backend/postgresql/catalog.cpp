@@ -1,0 +1,109 @@
+#include "backend/postgresql/catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "backend/peer.hpp"
+#include "backend/postgresql/native.hpp"
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+/// Of the advisory lock: "txinbox" in ASCII. Such locks are the database's own.
+constexpr long long lock_number = 0x747869'6e626f78;
+
+class PostgresqlCatalog final : public Catalog {
+ public:
+  explicit PostgresqlCatalog(soci::session& sql) : sql_(sql) {}
+
+  std::string find_schema(std::string_view table) override {
+    return postgresql_text(sql_,
+                           fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+                                       "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
+                                       table));
+  }
+
+  std::vector<Problem> check_tables(const std::string& schema) override {
+    return check_postgresql_tables(sql_, schema);
+  }
+  std::vector<Finding> check_server() override { return check_postgresql_server(sql_); }
+
+  std::string server_version() override { return postgresql_text(sql_, "SHOW server_version"); }
+
+  std::vector<Row> read(const std::string& text, std::size_t columns) override {
+    return postgresql_query(sql_, text, columns);
+  }
+
+  Transport transport() override {
+    PGconn* pg = postgresql_native(sql_);
+    std::string encryption;
+    if (PQsslInUse(pg) != 0) {
+      const auto attribute = [pg](const char* name) {
+        const char* value = PQsslAttribute(pg, name);
+        return std::string(value == nullptr ? "" : value);
+      };
+      encryption = fmt::format("{}, {}", attribute("protocol"), attribute("cipher"));
+    } else if (PQgssEncInUse(pg) != 0) {
+      encryption = "GSSAPI";
+    }
+    return {reaches_beyond_host(PQsocket(pg)), std::move(encryption)};
+  }
+
+  std::int64_t table_bytes(const std::string& schema) override {
+    PGconn* pg = postgresql_native(sql_);
+    return number_in(postgresql_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
+                                                       quote_literal(pg, quote_identifier(pg, schema) + "." +
+                                                                             std::string(consumed_message_table)))));
+  }
+
+  void begin_migrations() override {
+    // READ COMMITTED, so that what others migrated while we waited is seen.
+    sql_ << "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+    sql_ << "SET LOCAL lock_timeout = '60s'";
+    sql_ << "SET LOCAL statement_timeout = 0";
+    sql_ << "SET LOCAL client_min_messages = warning";
+    query_text(sql_, fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
+    // Tables that are there already are migrated where they are.
+    const auto schema = find_schema(consumed_message_table);
+    if (!schema.empty()) {
+      PGconn* pg = postgresql_native(sql_);
+      query_text(sql_, fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
+                                   quote_literal(pg, quote_identifier(pg, schema))));
+    }
+  }
+
+  // Not through SOCI, to which a colon is a placeholder. On a big table it takes as long as it takes.
+  void apply(const Migration& migration) override {
+    PGconn* pg = postgresql_native(sql_);
+    const PostgresqlResult result(PQexec(pg, migration.sql.c_str()));
+    if (!succeeded(result.get())) throw_postgresql_error(pg, result.get());
+  }
+
+  void end_migrations() override { sql_.commit(); }
+
+  void abandon_migrations() noexcept override {
+    try {
+      sql_.rollback();
+    } catch (const std::exception&) {
+      // A lost connection, which has rolled back.
+    }
+  }
+
+ private:
+  soci::session& sql_;
+};
+
+}  // namespace
+
+std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) {
+  return std::make_unique<PostgresqlCatalog>(sql);
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

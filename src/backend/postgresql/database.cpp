@@ -1,0 +1,171 @@
+#include "backend/postgresql/database.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "backend/connection_string.hpp"
+#include "backend/hidden_values.hpp"
+#include "backend/postgresql/catalog.hpp"
+#include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/refusal.hpp"
+#include "backend/postgresql/session.hpp"
+#include "base/url.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+/// SQLSTATEs, and classes where all of a class means the same; the first that fits counts.
+struct Meaning {
+  std::string_view prefix;
+  ErrorClass error_class;
+};
+constexpr std::array meanings = {
+    Meaning{"23505", ErrorClass::duplicate_key}, Meaning{"40P01", ErrorClass::deadlock},
+    Meaning{"40001", ErrorClass::serialization_failure},
+    // A prepared statement is gone, by a pooler or a DEALLOCATE: a new run prepares anew.
+    Meaning{"26000", ErrorClass::serialization_failure}, Meaning{"55P03", ErrorClass::lock_timeout},
+    Meaning{"57014", ErrorClass::statement_timeout}, Meaning{"25006", ErrorClass::read_only},
+    Meaning{"08", ErrorClass::connection_lost}, Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
+    Meaning{"57P02", ErrorClass::connection_lost},                                              // crash_shutdown
+    Meaning{"57P03", ErrorClass::connection_lost},                                              // cannot_connect_now
+    Meaning{"57P05", ErrorClass::connection_lost},                                              // idle_session_timeout
+    Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
+    Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
+    Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
+    Meaning{"TXI01", ErrorClass::commit_refused},   // raised by the trigger of V5__guard.sql
+    Meaning{"57P04", ErrorClass::connection_lost},  // database_dropped
+    Meaning{"53", ErrorClass::environment},         // insufficient_resources: disk_full, out_of_memory, …
+    Meaning{"58", ErrorClass::environment},         // system_error: io_error, …
+    Meaning{"XX", ErrorClass::environment},         // internal_error: data_corrupted, index_corrupted, …
+    Meaning{"42P01", ErrorClass::environment},      // undefined_table
+};
+
+class PostgresqlDatabase final : public Database {
+ public:
+  std::string_view name() const noexcept override { return "postgresql"; }
+
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    std::string conninfo = url.scheme == "soci" ? url.path : std::string();
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) append_parameter(conninfo, name, value);
+    };
+    for (const auto& parameter : url.parameters) refuse_unknown(parameter.first);
+    add("host", url.host);
+    add("port", url.port);
+    add("user", url.user);
+    add("password", url.password);
+    if (url.scheme != "soci") add("dbname", url.path);
+    for (const auto& [name, value] : url.parameters) add(name, value);
+
+    const auto given = [&](std::string_view name) {
+      if (url.scheme != "soci") {
+        return std::ranges::any_of(url.parameters, [&](const auto& parameter) { return parameter.first == name; });
+      }
+      return conninfo.find(std::string(name) + "=") != std::string::npos ||
+             conninfo.find(std::string(name) + " =") != std::string::npos;
+    };
+    const auto add_default = [&](std::string_view name, const std::string& value) {
+      if (!given(name)) append_parameter(conninfo, name, value);
+    };
+    using std::chrono::ceil;
+    using std::chrono::seconds;
+    add_default("connect_timeout", std::to_string(ceil<seconds>(options.connect_timeout).count()));
+    add_default("keepalives", "1");
+    add_default("keepalives_idle", "60");
+    add_default("keepalives_interval", "10");
+    add_default("keepalives_count", "6");
+    // Data that the server's host does not confirm: a little longer than any statement may take.
+    add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
+    add_default("application_name", "txinbox");
+    if (url.scheme == "soci") refuse_malformed(conninfo);
+    return conninfo;
+  }
+
+  const soci::backend_factory& factory() const noexcept override { return soci::postgresql; }
+
+  std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
+                                      const detail::UrlParameters& parameters) const override {
+    try {
+      return Database::open(factory, connection_string, parameters);
+    } catch (const soci::postgresql_soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters), e.sqlstate().c_str());
+    } catch (const soci::soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters),
+                                        postgresql_state_of_refusal(connection_string).c_str());
+    }
+  }
+
+  std::optional<std::string> refusal(const soci::soci_error& error, const std::string& /*unused*/) const override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::string state = e->sqlstate();
+    // invalid_authorization_specification, invalid_password; invalid_catalog_name; insufficient_privilege
+    if (!state.starts_with("28") && state != "3D000" && state != "42501") return std::nullopt;
+    return fmt::format(
+        "the server refuses this user, password or database (postgresql {}); check the URL, the password's source and "
+        "the user's rights",
+        state);
+  }
+
+  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::string state = e->sqlstate();
+    const auto* found =
+        std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& m) { return state.starts_with(m.prefix); });
+    return found == meanings.end() ? ErrorClass::other : found->error_class;
+  }
+
+  std::string code_of(const soci::soci_error& error) const override {
+    return static_cast<const soci::postgresql_soci_error&>(error).sqlstate();
+  }
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
+    return std::make_unique<PostgresqlSession>(sql, ownership);
+  }
+
+  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
+
+  std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
+
+ private:
+  /// libpq's text for it would come as late as with the connection, as one that could not be made.
+  static void refuse_unknown(const std::string& parameter) {
+    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
+    if (!known) return;
+    for (const PQconninfoOption* each = known.get(); each->keyword != nullptr; ++each) {
+      if (parameter == each->keyword) return;
+    }
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
+  }
+
+  /// libpq's own text repeats words of the string, which can be part of a password.
+  static void refuse_malformed(const std::string& conninfo) {
+    char* text = nullptr;
+    PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);
+    PQfreemem(text);
+    if (options == nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the PostgreSQL connection string cannot be parsed; check its names, and quote values with blanks");
+    }
+    PQconninfoFree(options);
+  }
+};
+
+}  // namespace
+
+const Database& postgresql_database() noexcept {
+  static const PostgresqlDatabase database;
+  return database;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,85 @@
+#include "backend/postgresql/dialect.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+std::string quoted_identifier(std::string_view name) {
+  std::string quoted(1, '"');
+  for (const char c : name) {
+    if (c == '"') quoted += c;
+    quoted += c;
+  }
+  return quoted += '"';
+}
+
+std::string interval(std::chrono::milliseconds time) { return fmt::format("interval '{} milliseconds'", time.count()); }
+
+class PostgresqlDialect final : public Dialect {
+ public:
+  explicit PostgresqlDialect(std::string schema) : schema_(std::move(schema)) {}
+
+  std::string table(std::string_view name) const override {
+    return fmt::format("{}.{}", quoted_identifier(schema_), quoted_identifier(name));
+  }
+
+  // These bytes, whatever client_encoding and standard_conforming_strings the session has.
+  std::string text(std::string_view value) const override {
+    return fmt::format("convert_from(decode('{}', 'hex'), 'UTF8')", detail::to_hex(value));
+  }
+  std::string bytes(std::string_view value) const override {
+    return fmt::format("decode('{}', 'hex')", detail::to_hex(value));
+  }
+  std::string token(const detail::Token& value) const override {
+    return fmt::format("CAST('{}' AS uuid)", value.hex());
+  }
+
+  std::string now() const override { return "clock_timestamp()"; }
+  std::string now_plus(std::chrono::milliseconds later) const override {
+    return fmt::format("clock_timestamp() + {}", interval(later));
+  }
+  std::string now_in_microseconds() const override {
+    return "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)";
+  }
+  std::string before(std::chrono::milliseconds age) const override {
+    return fmt::format("statement_timestamp() - {}", interval(age));
+  }
+
+  std::string milliseconds_since(std::string_view column) const override {
+    return fmt::format("CAST(extract(epoch FROM clock_timestamp() - {}) * 1000 AS bigint)", column);
+  }
+
+  std::string utc_text(std::string_view column) const override {
+    return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
+  }
+
+  std::string hex_text(std::string_view column) const override { return fmt::format("encode({}, 'hex')", column); }
+
+  std::string hex_token(std::string_view column) const override {
+    return fmt::format("replace(CAST({} AS text), '-', '')", column);
+  }
+
+  std::string greater(std::string_view a, std::string_view b) const override {
+    return fmt::format("greatest({}, {})", a, b);
+  }
+
+ private:
+  const std::string schema_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_postgresql_dialect(std::string schema) {
+  return std::make_unique<PostgresqlDialect>(std::move(schema));
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

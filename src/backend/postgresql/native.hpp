@@ -1,0 +1,59 @@
+#pragma once
+
+// libpq, as SOCI lets it be reached.
+
+#include <soci/postgresql/soci-postgresql.h>
+#include <soci/soci.h>
+
+#include <libpq-fe.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+#include "backend/postgresql/reply.hpp"
+#include "backend/query.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// The connection of a SOCI session, null when it is closed.
+inline PGconn* postgresql_native(soci::session& sql) noexcept {
+  auto* backend = static_cast<soci::postgresql_session_backend*>(sql.get_backend());
+  return backend == nullptr ? nullptr : reinterpret_cast<PGconn*>(backend->conn_);
+}
+
+/// Runs a string of one or more statements by the simple protocol, which stops at the first error.
+/// Returns the last result, which may be the error.
+PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
+
+/// The same, and throws an error as SOCI's kind of exception.
+PostgresqlResult exec(PGconn* connection, const std::string& sql);
+
+/// As the functions of query.hpp, which go through SOCI and wait without a bound.
+std::vector<Row> postgresql_query(soci::session&, const std::string& sql, std::size_t columns);
+std::string postgresql_text(soci::session&, const std::string& sql);
+Settings postgresql_settings(soci::session&, const std::string& sql);
+
+/// Throws what the result says. A connection that broke on our side has no SQLSTATE of the server's;
+/// it gets 08006.
+[[noreturn]] void throw_postgresql_error(PGconn* connection, const PGresult* result);
+
+/// Empty when there was no error.
+std::string_view sqlstate(const PGresult* result) noexcept;
+bool succeeded(const PGresult* result) noexcept;
+
+std::string quote_literal(PGconn* connection, std::string_view text);
+std::string quote_identifier(PGconn* connection, std::string_view name);
+
+/// One field of a result as text; the empty string for NULL.
+inline std::string field(const PostgresqlResult& result, int row, int column) {
+  return {PQgetvalue(result.get(), row, column), static_cast<std::size_t>(PQgetlength(result.get(), row, column))};
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,78 @@
+#include "backend/postgresql/pipeline.hpp"
+
+#include <array>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr std::size_t max_values = 8;
+constexpr int binary = 1;
+
+/// The arrays that libpq wants.
+struct Parameters {
+  explicit Parameters(std::span<const PostgresqlValue> values) : count(static_cast<int>(values.size())) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      data.at(i) = values[i].data();
+      lengths.at(i) = static_cast<int>(values[i].size());
+      formats.at(i) = binary;
+    }
+  }
+  int count;
+  std::array<const char*, max_values> data{};
+  std::array<int, max_values> lengths{};
+  std::array<int, max_values> formats{};
+};
+
+}  // namespace
+
+PostgresqlPipeline::PostgresqlPipeline(PGconn* connection) : connection_(connection) {
+  while (const PostgresqlResult dropped = next_result(connection_)) {
+  }
+  sent(PQenterPipelineMode(connection_));
+}
+
+PostgresqlPipeline::~PostgresqlPipeline() { PQexitPipelineMode(connection_); }
+
+void PostgresqlPipeline::sent(int ok) {
+  if (ok == 0) throw_postgresql_error(connection_, nullptr);
+}
+
+void PostgresqlPipeline::add(const char* sql, std::span<const PostgresqlValue> values) {
+  const Parameters p(values);
+  sent(PQsendQueryParams(connection_, sql, p.count, nullptr, p.data.data(), p.lengths.data(), p.formats.data(), 0));
+  ++statements_;
+}
+
+void PostgresqlPipeline::add_prepared(const char* name, std::span<const PostgresqlValue> values) {
+  const Parameters p(values);
+  sent(PQsendQueryPrepared(connection_, name, p.count, p.data.data(), p.lengths.data(), p.formats.data(), 0));
+  ++statements_;
+}
+
+void PostgresqlPipeline::add_preparation(const char* name, const char* sql) {
+  sent(PQsendPrepare(connection_, name, sql, 0, nullptr));
+  ++statements_;
+}
+
+std::vector<PostgresqlResult> PostgresqlPipeline::run() {
+  sent(PQpipelineSync(connection_));
+  std::vector<PostgresqlResult> results;
+  results.reserve(statements_);
+  for (std::size_t i = 0; i < statements_; ++i) {
+    PostgresqlResult result = next_result(connection_);
+    if (!result) return results;  // the connection broke at the one before
+    results.push_back(std::move(result));
+    while (const PostgresqlResult dropped = next_result(connection_)) {  // each statement's results end with a null
+    }
+  }
+  while (const PostgresqlResult sync = next_result(connection_)) {
+    if (PQresultStatus(sync.get()) == PGRES_PIPELINE_SYNC) break;
+  }
+  return results;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/postgresql/native.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// A parameter, sent in binary format: text and bytea as they are, a uuid as its 16 bytes. One with a
+/// null pointer is NULL.
+using PostgresqlValue = std::string_view;
+
+/// Several statements in one round trip (libpq's pipeline mode). They stand before one Sync message, so
+/// that the first that fails keeps the server from running those behind it.
+class PostgresqlPipeline {
+ public:
+  /// Drops what is unread on the connection.
+  explicit PostgresqlPipeline(PGconn* connection);
+  ~PostgresqlPipeline();
+  PostgresqlPipeline(const PostgresqlPipeline&) = delete;
+  PostgresqlPipeline& operator=(const PostgresqlPipeline&) = delete;
+
+  /// Errors: a broken connection, as SOCI's kind of exception.
+  void add(const char* sql, std::span<const PostgresqlValue> values = {});
+  void add_prepared(const char* name, std::span<const PostgresqlValue> values = {});
+  void add_preparation(const char* name, const char* sql);
+
+  /// Sends them and returns one result each: of the first that failed its error, of those behind it
+  /// PGRES_PIPELINE_ABORTED. Fewer results when the connection broke.
+  std::vector<PostgresqlResult> run();
+
+ private:
+  void sent(int ok);
+
+  PGconn* connection_;
+  std::size_t statements_ = 0;
+};
+
+/// Runs the pipeline that `fill` fills.
+template <class F>
+std::vector<PostgresqlResult> run_pipeline(PGconn* connection, F&& fill) {
+  PostgresqlPipeline pipeline(connection);
+  fill(pipeline);
+  return pipeline.run();
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

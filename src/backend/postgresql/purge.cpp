@@ -1,0 +1,70 @@
+// A purge on PostgreSQL: one statement a batch, which removes by the rows' places what it could lock without
+// a wait. A place is unique in one partition only, so that the partition belongs to it.
+
+#include <fmt/format.h>
+
+#include "backend/postgresql/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// Gives, for one batch: how many were removed, matched and looked at, and the time, partition and place of the
+/// last one.
+std::string postgresql_purge_sql(const Dialect& dialect, const PurgeBatch& batch, int server_version) {
+  const PurgeTarget& target = batch.target;
+  const std::string table = dialect.table(target.table);
+  const auto and_also = [](const std::string& condition) { return condition.empty() ? "" : " AND " + condition; };
+  // The places alone find the rows fast. IS TRUE keeps the comparison of the pairs a look-up in a hash table,
+  // which takes places as they are since PostgreSQL 14.
+  const bool hashes_places = server_version >= 14'00'00;
+  const auto is_in = [&](std::string_view rows) {
+    return fmt::format(
+        "ctid = ANY (ARRAY(SELECT place FROM {0})) AND ((tableoid, {1}) IN (SELECT part, {2} FROM {0})) IS TRUE", rows,
+        hashes_places ? "ctid" : "CAST(ctid AS text)", hashes_places ? "place" : "CAST(place AS text)");
+  };
+  // Before PostgreSQL 13 a second column would sort all old rows anew for each batch. An index gives those of
+  // one time by their places; what is passed over nevertheless, the next purge finds.
+  const bool sorts_by_parts = server_version >= 13'00'00;
+  // `locked` asks again whether a row goes: it may have changed since `look` saw it. So does `gone`: what it
+  // removes is right by its own condition, whatever the steps before it found.
+  return fmt::format(
+      "WITH look AS MATERIALIZED (SELECT tableoid AS part, ctid AS place, {time} AS since, {matches} AS matches "
+      "FROM {table} WHERE {old}{after} ORDER BY {time}{place} LIMIT {window}), "
+      "chosen AS MATERIALIZED (SELECT part, place, since FROM look WHERE matches ORDER BY since, part, place "
+      "LIMIT {limit}), "
+      "locked AS MATERIALIZED (SELECT tableoid AS part, ctid AS place FROM {table} WHERE {is_chosen} "
+      "AND {old} AND {matches} FOR UPDATE SKIP LOCKED), "
+      "gone AS (DELETE FROM {table} WHERE {is_locked} AND {old} AND {matches} RETURNING 1), "
+      "count AS (SELECT (SELECT count(*) FROM gone) AS removed, (SELECT count(*) FROM chosen) AS chosen, "
+      "(SELECT count(*) FROM look) AS looked) "
+      "SELECT removed, count.chosen, looked, {since}, part, place FROM count LEFT JOIN LATERAL ("
+      "SELECT since, part, place FROM look WHERE count.chosen < {limit} UNION ALL "
+      "SELECT since, part, place FROM chosen WHERE count.chosen >= {limit} "
+      "ORDER BY since DESC, part DESC, place DESC LIMIT 1) last ON true",
+      fmt::arg("time", target.time), fmt::arg("matches", "(" + target.matches + ")"), fmt::arg("table", table),
+      fmt::arg("old", fmt::format("{} < {}{}", target.time, dialect.before(batch.older_than), and_also(target.search))),
+      fmt::arg("after", and_also(batch.after)), fmt::arg("window", batch.window), fmt::arg("limit", batch.limit),
+      fmt::arg("is_chosen", is_in("chosen")), fmt::arg("is_locked", is_in("locked")),
+      fmt::arg("place", sorts_by_parts ? ", tableoid, ctid" : ""), fmt::arg("since", dialect.utc_text("since")));
+}
+
+PurgeReply PostgresqlSession::purge_some(const PurgeBatch& batch) {
+  PGconn* pg = connection();
+  const auto result = change_with(postgresql_purge_sql(dialect(), batch, PQserverVersion(pg)));
+  const auto number = [&](int column) { return static_cast<std::size_t>(number_in(field(result, 0, column))); };
+  PurgeReply reply{.removed = number(0), .chosen = number(1), .reached = {}};
+  const std::size_t looked = number(2);
+  if (looked > 0) {
+    reply.reached = fmt::format(
+        "{0} >= CAST('{1}+00' AS timestamptz) AND ({0} > CAST('{1}+00' AS timestamptz) "
+        "OR (tableoid, ctid) > (CAST({2} AS oid), CAST('{3}' AS tid)))",
+        batch.target.time, field(result, 0, 3), field(result, 0, 4), field(result, 0, 5));
+  }
+  reply.end = reply.chosen < batch.limit && looked < batch.window;
+  return reply;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include "backend/postgresql/catalog.hpp"
+#include "backend/postgresql/native.hpp"
+#include "backend/query.hpp"
+#include "backend/report.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr int oldest_supported = 120000;
+constexpr long long long_wait_milliseconds = 900'000;
+
+void check_durability(const Settings& settings, Report& report) {
+  const auto commit = value_of(settings, "synchronous_commit");
+  const bool has_standbys = !value_of(settings, "synchronous_standby_names").empty();
+  if (commit == "off") {
+    report.warn("synchronous_commit", "off: a crash of the server can undo messages that were acknowledged",
+                "SET synchronous_commit = on for the service's user (ALTER ROLE … SET synchronous_commit = on)");
+  } else if (commit == "local" && has_standbys) {
+    report.warn("synchronous_commit", "local: a failover can undo messages that were acknowledged",
+                "SET synchronous_commit = on for the service's user (ALTER ROLE … SET synchronous_commit = on)");
+  } else if (has_standbys) {
+    report.note("synchronous_standby_names",
+                "a commit whose wait for the standby is cancelled stays visible and can be lost in a failover",
+                "do not cancel such waits, and have the broker deliver again from before a failover");
+  }
+  for (const char* name : {"fsync", "full_page_writes"}) {
+    if (value_of(settings, name) != "off") continue;
+    report.warn(name, "off: a crash of the machine can destroy the database",
+                fmt::format("{} = on in postgresql.conf", name));
+  }
+}
+
+void check_waits(const Settings& settings, Report& report) {
+  const auto idle = number_in(value_of(settings, "idle_in_transaction_session_timeout"));
+  if (idle == 0 || idle > long_wait_milliseconds) {
+    report.warn("idle_in_transaction_session_timeout",
+                idle == 0 ? "0: a consumer that vanished holds its keys until the network gives up, or for ever"
+                          : fmt::format("{} s: so long can a consumer that vanished hold its keys", idle / 1000),
+                "SET idle_in_transaction_session_timeout = '300s'; open_pool does so");
+  }
+  const auto lock = number_in(value_of(settings, "lock_timeout"));
+  if (lock == 0 || lock > long_wait_milliseconds) {
+    report.warn("lock_timeout",
+                lock == 0 ? "0: a second delivery of a key waits for the first without end"
+                          : fmt::format("{} s: so long can a second delivery of a key wait for the first", lock / 1000),
+                "SET lock_timeout = '10s'; open_pool does so");
+  }
+  if (const auto isolation = value_of(settings, "default_transaction_isolation"); isolation != "read committed") {
+    report.note("default_transaction_isolation",
+                fmt::format("{}: many serialization failures, and so retries", isolation),
+                "SET default_transaction_isolation = 'read committed'; open_pool does so");
+  }
+}
+
+void check_prepared_transactions(soci::session& sql, Report& report) {
+  const auto prepared = number_in(
+      postgresql_text(sql,
+                      "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
+                      "prepared < now() - interval '15 minutes'"));
+  if (prepared == 0) return;
+  report.warn("prepared transactions", fmt::format("{} older than 15 minutes: they can hold keys for ever", prepared),
+              "COMMIT PREPARED or ROLLBACK PREPARED what pg_prepared_xacts lists");
+}
+
+void check_triggers(soci::session& sql, Report& report) {
+  // Rewrite rules act like triggers, and are refused with ON CONFLICT.
+  const auto triggers = postgresql_text(
+      sql,
+      fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
+                  "WHERE tgrelid = "
+                  "pg_catalog.to_regclass('{0}') AND NOT tgisinternal AND tgname <> '{1}' UNION ALL SELECT "
+                  "CAST(rulename AS text) FROM "
+                  "pg_catalog.pg_rewrite WHERE ev_class = pg_catalog.to_regclass('{0}')) AS found",
+                  consumed_message_table, guard_trigger));
+  if (triggers.empty()) return;
+  report.warn(std::string(consumed_message_table),
+              "it has triggers or rules: " + triggers + "; they run with every claim",
+              "make sure that they neither fail nor change the row, or remove them");
+}
+
+}  // namespace
+
+std::vector<Finding> check_postgresql_server(soci::session& sql) {
+  const auto settings = postgresql_settings(
+      sql,
+      "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
+      "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
+      "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
+  Report report;
+  if (PQserverVersion(postgresql_native(sql)) < oldest_supported) {
+    report.warn("version", "the server is older than PostgreSQL 12", "upgrade the server");
+  }
+  check_durability(settings, report);
+  check_waits(settings, report);
+  if (postgresql_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
+    report.warn("recovery", "this server is a standby: nothing can be consumed here", "connect to the primary");
+  } else if (value_of(settings, "default_transaction_read_only") == "on") {
+    report.warn("default_transaction_read_only", "on: nothing can be consumed on this connection",
+                "SET default_transaction_read_only = off; open_pool does so");
+  }
+  check_prepared_transactions(sql, report);
+  check_triggers(sql, report);
+  return report.take();
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,167 @@
+#include "backend/postgresql/session.hpp"
+
+#include <poll.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/postgresql/dialect.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+struct Setting {
+  const char* name;
+  bool reported;  ///< The server tells each change of it unasked, so that it can be compared for free.
+};
+
+constexpr std::string_view read_only = "default_transaction_read_only";
+
+/// What a handler can leave behind on a session and the next one would meet.
+constexpr std::array settings = {Setting{"session_authorization", true},  // before role, which it resets
+                                 Setting{"search_path", false},
+                                 Setting{"role", false},
+                                 Setting{"client_encoding", true},
+                                 Setting{"default_transaction_isolation", false},
+                                 Setting{"default_transaction_read_only", false},
+                                 Setting{"statement_timeout", false},
+                                 Setting{"lock_timeout", false},
+                                 Setting{"idle_in_transaction_session_timeout", false},
+                                 Setting{"synchronous_commit", false},
+                                 Setting{"standard_conforming_strings", true},
+                                 Setting{"row_security", false},
+                                 Setting{"session_replication_role", false},  // switches triggers and keys off
+                                 Setting{"TimeZone", true},
+                                 Setting{"DateStyle", true}};
+
+}  // namespace
+
+PostgresqlSession::PostgresqlSession(soci::session& sql, Ownership ownership)
+    : Session(Birth::consumed), sql_(sql), pooled_(ownership == Ownership::pool) {
+  name_statements();
+}
+
+PGconn* PostgresqlSession::connection() {
+  PGconn* connection = postgresql_native(sql_);
+  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
+  return connection;
+}
+
+void PostgresqlSession::configure(const PoolOptions& options) {
+  PGconn* pg = connection();
+  process_id_ = PQbackendPID(pg);
+  limit_silence(pg, longest_statement(options));
+  // libpq would write notices, which can hold values, to standard error.
+  PQsetNoticeProcessor(
+      pg, [](void*, const char*) {}, nullptr);
+  // The server's own keepalive finds a client whose host has vanished while the server waits for it.
+  const auto configured = exec(
+      pg, fmt::format("SELECT pg_backend_pid(), set_config('default_transaction_isolation', 'read committed', false),"
+                      " set_config('default_transaction_read_only', 'off', false),"
+                      " set_config('client_encoding', 'UTF8', false),"
+                      " set_config('lock_timeout', '{}ms', false),"
+                      " set_config('statement_timeout', '{}ms', false),"
+                      " set_config('idle_in_transaction_session_timeout', '{}ms', false),"
+                      " set_config('tcp_keepalives_idle', '60', false),"
+                      " set_config('tcp_keepalives_interval', '10', false),"
+                      " set_config('tcp_keepalives_count', '6', false)",
+                      options.lock_timeout.count(), options.statement_timeout.count(),
+                      options.idle_transaction_timeout.count()));
+  // A pooler tells a number of its own.
+  is_direct_ = field(configured, 0, 0) == std::to_string(process_id_);
+}
+
+void PostgresqlSession::remember_settings() {
+  PGconn* pg = connection();
+  std::string query;
+  settings_.sql.clear();
+  for (const Setting& each : settings) {
+    query += fmt::format("{} current_setting('{}')", query.empty() ? "SELECT" : ",", each.name);
+    if (each.reported) continue;
+    settings_.sql += fmt::format("{} current_setting('{}')", settings_.sql.empty() ? "SELECT" : ",", each.name);
+  }
+  const auto values = exec(pg, query);
+  restore_.clear();
+  remembered_.clear();
+  for (const Setting& each : settings) {
+    remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
+    if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
+    // Set only if it differs: few users may set all of them, and whoever could change one may put it back.
+    restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
+                            restore_.empty() ? "SELECT" : ",", each.name, quote_literal(pg, remembered_.back()));
+  }
+  // What a handler writes after it has ended the transaction is refused. Not behind a pooler, which gives the
+  // server's session to others.
+  refuses_writes_ = is_direct_;
+  if (refuses_writes_) exec(pg, restore_);
+  name_statements();
+}
+
+void PostgresqlSession::lend() {
+  if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only, lends_read_only_));
+}
+
+/// `asked`: the row of those that are not reported.
+bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept {
+  PGconn* pg = postgresql_native(sql_);
+  int column = 0;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const char* now =
+        settings.at(i).reported ? PQparameterStatus(pg, settings.at(i).name) : PQgetvalue(asked, 0, column++);
+    if (now == nullptr || remembered_[i] != now) return false;
+  }
+  return true;
+}
+
+void PostgresqlSession::use_schema(const std::string& schema) {
+  dialect_ = make_postgresql_dialect(schema);
+  const std::string table = dialect_->table(consumed_message_table);
+  if (table == table_) return;
+  table_ = table;
+  name_statements();
+}
+
+std::vector<Problem> PostgresqlSession::unsafe_settings() {
+  std::vector<Problem> problems;
+  for (const auto& [name, mend] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
+                                   std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
+    const char* encoding = PQparameterStatus(connection(), name);  // known without a round trip
+    if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
+    problems.push_back(
+        {ErrorCode::unsafe_connection,
+         {Severity::error, name,
+          fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), mend}});
+  }
+  return problems;
+}
+
+bool PostgresqlSession::intact() noexcept {
+  PGconn* pg = postgresql_native(sql_);
+  if (pg == nullptr || PQstatus(pg) != CONNECTION_OK) return false;
+  if (!pooled_ || process_id_ == 0) return true;
+  if (PQbackendPID(pg) != process_id_) return false;
+  pollfd readable{PQsocket(pg), POLLIN, 0};
+  if (PQtransactionStatus(pg) == PQTRANS_IDLE && poll(&readable, 1, 0) > 0) {
+    // A farewell and then the end, or a notification: libpq sees the end when it reads once more.
+    PQconsumeInput(pg);
+    if (poll(&readable, 1, 0) > 0) PQconsumeInput(pg);
+  }
+  return PQstatus(pg) == CONNECTION_OK;
+}
+
+bool PostgresqlSession::clean() noexcept {
+  if (!intact()) return false;
+  PGconn* pg = postgresql_native(sql_);
+  const bool open = PQtransactionStatus(pg) != PQTRANS_IDLE;
+  return succeeded(try_exec(pg, (open ? "ROLLBACK; " : "") + restore_).get());
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/postgresql/native.hpp"
+#include "backend/postgresql/pipeline.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// The statement of `purge_some`.
+std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_version);
+
+/// The inbox on one PostgreSQL connection.
+///
+/// The guard is a deferred constraint trigger on the claim: it refuses every commit that does not come from
+/// `commit`. A savepoint is a second guard, for a database whose trigger was dropped. What one round trip can carry
+/// goes through one pipeline. A pool's connection keeps the statements of the usual path prepared.
+///
+/// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction,
+/// postgresql_purge.cpp the removal of old rows.
+class PostgresqlSession final : public Session {
+ public:
+  PostgresqlSession(soci::session&, Ownership);
+
+  void configure(const PoolOptions&) override;
+  void remember_settings() override;
+  void use_schema(const std::string&) override;
+  std::vector<Problem> unsafe_settings() override;
+  void lend() override;
+  bool clean() noexcept override;
+  bool intact() noexcept override;
+
+  bool in_transaction() override;
+  void begin() override;
+  ClaimReply claim(const ClaimRow&) override;
+  bool take_over(const ClaimRow&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
+  bool seems_intact() noexcept override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
+  bool may_have_committed() const noexcept override { return may_have_committed_; }
+  RollbackStatus roll_back() noexcept override;
+
+  bool prove() override;
+  void begin_step() override;
+  bool end_step(const ClosingClaim*) override;
+  bool undo_step() noexcept override;
+
+  std::size_t execute(const std::string& sql) override;
+  std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
+
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+  ClaimReply open_and_claim(const ClaimRow&) override;
+
+ private:
+  /// A statement of the usual path.
+  struct Statement {
+    std::string name;  ///< Under which a pool's connection has it prepared.
+    std::string sql;
+  };
+
+  PGconn* connection();
+  void name_statements();
+  void prepare_statements();
+  void add(PostgresqlPipeline&, const Statement&, std::span<const PostgresqlValue> = {}) const;
+  std::string begin_sql() const { return refuses_writes_ ? "BEGIN READ WRITE" : "BEGIN"; }
+  void require_begun(const std::vector<PostgresqlResult>&) const;
+  PostgresqlResult change_with(const std::string& sql);
+  std::string store_sql(const ClosingClaim&) const;
+  std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
+  bool runs_on_savepoint(const std::string& sql);
+  PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
+  std::vector<PostgresqlResult> ask_existing(const ClaimRow&, bool then_roll_back);
+  std::optional<ExistingRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
+  bool settings_are_remembered(const PGresult* asked) noexcept;
+  bool settings_restored(const std::vector<PostgresqlResult>&);
+
+  soci::session& sql_;
+  const bool pooled_;
+  int process_id_ = 0;  ///< Pool: of the server process that was configured.
+  std::string table_ = "txinbox_consumed_message";
+  std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
+  std::vector<std::string> remembered_;  ///< Pool: their values.
+  bool is_direct_ = false;               ///< Pool: no pooler stands before the server.
+  bool refuses_writes_ = false;          ///< Pool: the session does, outside transactions that we begin.
+  std::string lends_read_only_;          ///< Pool: what a user's own transactions have instead: on, or off.
+  bool prepared_ = false;                ///< Pool: the statements are, on this connection.
+  bool keeps_prepared_ = true;
+  bool may_have_committed_ = false;
+  int statement_generation_ = 0;
+  Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_;
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,269 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "backend/postgresql/catalog.hpp"
+#include "backend/postgresql/native.hpp"
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr std::string_view exact_text = "text COLLATE \"C\"";
+
+constexpr std::array consumed_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"content_hash", "bytea"},
+    ExpectedColumn{"state", "text", false},
+    ExpectedColumn{"attempt_token", "uuid", false},
+    ExpectedColumn{"lease_owner", "text"},
+    ExpectedColumn{"lease_fence", "bigint"},
+    ExpectedColumn{"lease_expires_at", "timestamp with time zone"},
+    ExpectedColumn{"attempts", "integer"},
+    ExpectedColumn{"result", "bytea"},
+    ExpectedColumn{"consumed_at", "timestamp with time zone", false, true},
+};
+constexpr std::array schema_columns = {
+    ExpectedColumn{"version", "integer", false},
+    ExpectedColumn{"name", "text", false},
+    ExpectedColumn{"oldest_library", "text", false},
+    ExpectedColumn{"applied_at", "timestamp with time zone", false, true},
+};
+constexpr std::array failed_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"attempts", "integer", false, true},
+    ExpectedColumn{"deaths", "integer", false, true},
+    ExpectedColumn{"first_error", "text"},
+    ExpectedColumn{"first_failed_at", "timestamp with time zone"},
+    ExpectedColumn{"last_error", "text"},
+    ExpectedColumn{"last_failed_at", "timestamp with time zone"},
+    ExpectedColumn{"error_text", "text"},
+    ExpectedColumn{"payload", "bytea"},
+    ExpectedColumn{"running_token", "uuid"},
+    ExpectedColumn{"running_since", "timestamp with time zone"},
+    ExpectedColumn{"running_alone", "integer"},
+};
+constexpr std::array conflicting_message_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"business_key", exact_text, false},
+    ExpectedColumn{"content_hash", "bytea", false},
+    ExpectedColumn{"original_hash", "bytea", false},
+    ExpectedColumn{"message_id", "text"},
+    ExpectedColumn{"original_message_id", "text"},
+    ExpectedColumn{"reason", "text", false},
+    ExpectedColumn{"deliveries", "integer", false},
+    ExpectedColumn{"first_at", "timestamp with time zone", false},
+    ExpectedColumn{"last_at", "timestamp with time zone", false},
+};
+constexpr std::array consumer_columns = {
+    ExpectedColumn{"consumer", exact_text, false},
+    ExpectedColumn{"duplicates", "bigint", false, true},
+    ExpectedColumn{"oldest_duplicate", "bigint"},
+    ExpectedColumn{"oldest_duplicate_at", "timestamp with time zone"},
+    ExpectedColumn{"retention", "bigint"},
+    ExpectedColumn{"purged", "bigint", false, true},
+    ExpectedColumn{"purged_at", "timestamp with time zone"},
+};
+constexpr std::array tables = {
+    ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
+    ExpectedTable{schema_table, schema_columns, "version", ""},
+    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
+    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
+                  "last_at"},
+    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
+};
+
+/// The same type, or one that holds more. The collation counts for keys alone.
+bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
+  const std::string_view type = found.type;
+  const auto bare = type.substr(0, type.find(" COLLATE "));
+  const bool is_text = bare == "text" || bare == "character varying";
+  if (wanted.type == exact_text)
+    return is_text && (type.ends_with(" COLLATE \"C\"") || type.ends_with(" COLLATE \"POSIX\""));
+  if (wanted.type == "text") return is_text;
+  if (wanted.type == "integer") return bare == "integer" || bare == "bigint";
+  return bare == wanted.type;
+}
+
+std::string_view default_of(const ExpectedColumn& column) {
+  return column.type.starts_with("timestamp") ? " DEFAULT clock_timestamp()" : " DEFAULT 0";
+}
+
+std::string change_column(std::string_view table, const ExpectedColumn& column) {
+  const auto bare = column.type.substr(0, column.type.find(" COLLATE "));
+  return fmt::format(
+      "ALTER TABLE {0} ALTER COLUMN {1} TYPE {2} USING CAST({1} AS {3}), ALTER COLUMN {1} {4} NOT NULL{5}", table,
+      column.name, column.type, bare, column.nullable ? "DROP" : "SET",
+      column.has_default ? fmt::format(", ALTER COLUMN {} SET{}", column.name, default_of(column)) : "");
+}
+
+constexpr TableDialect dialect = {
+    .accepts = accepts,
+    .add_column =
+        [](std::string_view table, const ExpectedColumn& column) {
+          return fmt::format("ALTER TABLE {} ADD COLUMN {} {}{}", table, column.name, definition_of(column),
+                             column.has_default ? default_of(column) : "");
+        },
+    .change_column = change_column,
+    .set_primary_key =
+        [](std::string_view table, std::string_view columns) {
+          return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
+        },
+    .drop_index =
+        [](std::string_view table, const FoundIndex& index) {
+          return index.constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", table, index.name)
+                                  : fmt::format("DROP INDEX {}", index.name);
+        },
+};
+
+struct Found {
+  std::string kind, persistence;
+  bool hides_rows = false;
+  FoundTable table;
+};
+
+std::map<std::string, Found> read(soci::session& sql, const std::string& schema) {
+  std::string names;
+  for (const ExpectedTable& table : tables) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.name);
+  const auto where =
+      fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
+  std::map<std::string, Found> found;
+  // A view has columns, an index has them too: the kind is judged by the caller.
+  for (const Row& row : postgresql_query(
+           sql,
+           fmt::format(
+               "SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
+               "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
+               "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
+               "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
+               "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+               "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
+               "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
+               where),
+           10)) {
+    Found& table = found[row[0].value_or("")];
+    table.kind = row[1].value_or("");
+    table.persistence = row[2].value_or("");
+    table.hides_rows = row[3] == "t";
+    FoundColumn column{.name = row[4].value_or(""),
+                       .type = row[5].value_or(""),
+                       .nullable = row[8] == "f",
+                       .has_default = row[9] == "t"};
+    // quote_ident leaves a plain lower-case name as it is; the built-in ones are upper-case.
+    if (row[6]) column.type += " COLLATE " + *row[6] + (row[7] == "f" ? " (not deterministic)" : "");
+    table.table.columns.push_back(std::move(column));
+  }
+  for (const Row& row : postgresql_query(
+           sql,
+           fmt::format("SELECT t.relname, i.relname, x.indisprimary, x.indisunique, x.indpred IS NOT NULL, "
+                       "ARRAY_TO_STRING(ARRAY(SELECT pg_catalog.pg_get_indexdef(x.indexrelid, k, true) "
+                       "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate, "
+                       "EXISTS (SELECT FROM pg_catalog.pg_constraint s WHERE s.conindid = x.indexrelid AND s.contype "
+                       "IN ('p', 'u', 'x')) "
+                       "FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid "
+                       "JOIN pg_catalog.pg_class t ON t.oid = x.indrelid "
+                       "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace {} AND x.indisvalid",
+                       where),
+           8)) {
+    const bool deferrable = row[6] == "f";
+    found[row[0].value_or("")].table.indexes.push_back(
+        {.name = row[1].value_or(""),
+         .columns = row[5].value_or("") + (deferrable ? " DEFERRABLE" : ""),
+         .primary = row[2] == "t",
+         .unique = row[3] == "t",
+         .partial = row[4] == "t",
+         .constraint = row[7] == "t"});
+  }
+  return found;
+}
+
+/// The trigger that refuses a handler's own commit. The `tgtype` of one AFTER INSERT OR UPDATE FOR EACH ROW is 21.
+std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) {
+  const std::string name(guard_trigger);
+  const auto rows = postgresql_query(
+      sql,
+      fmt::format("SELECT g.tgenabled, g.tgdeferrable AND g.tginitdeferred AND g.tgtype = 21 AND "
+                  "p.proname = 'txinbox_refuse_commit', pg_catalog.current_setting('session_replication_role') "
+                  "FROM pg_catalog.pg_trigger g "
+                  "JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid "
+                  "JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid "
+                  "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                  "WHERE n.nspname = {} AND t.relname = '{}' AND g.tgname = '{}'",
+                  quote_literal(postgresql_native(sql), schema), consumed_message_table, guard_trigger),
+      3);
+  constexpr auto consequence = "so that a message's SQL could commit its claim without the rest";
+  if (rows.empty()) {
+    return {
+        {ErrorCode::schema_missing,
+         {Severity::error, name, fmt::format("the trigger on {} is missing, {}", consumed_message_table, consequence),
+          "run `txinbox migrate`, or apply migrations/postgresql/V5__guard.sql"}}};
+  }
+  if (rows[0][1] != "t") {
+    return {mismatch(name,
+                     fmt::format("the trigger on {} is not the migration's, {}", consumed_message_table, consequence),
+                     fmt::format("DROP TRIGGER {} ON {}, then run `txinbox migrate`", name, consumed_message_table))};
+  }
+  if (rows[0][0] != "O" && rows[0][0] != "A") {
+    return {mismatch(name, fmt::format("the trigger on {} is disabled, {}", consumed_message_table, consequence),
+                     fmt::format("ALTER TABLE {} ENABLE TRIGGER {}", consumed_message_table, name))};
+  }
+  if (rows[0][2] == "replica") {
+    return {{ErrorCode::unsafe_connection,
+             {Severity::error, "session_replication_role",
+              fmt::format("it is replica: the trigger {} does not run, {}", name, consequence),
+              "SET session_replication_role = origin"}}};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema) {
+  std::vector<Problem> problems;
+  const auto found = read(sql, schema);
+  for (const ExpectedTable& expected : tables) {
+    const std::string name(expected.name);
+    const auto at = found.find(name);
+    if (at == found.end()) {
+      problems.push_back(missing_table(name));
+      continue;
+    }
+    const Found& table = at->second;
+    if (table.kind != "r" && table.kind != "p") {
+      problems.push_back(
+          mismatch(name, "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`"));
+      continue;
+    }
+    if (table.persistence == "u") {
+      const bool has_claims = expected.name == consumed_message_table;
+      problems.push_back(mismatch(
+          name,
+          fmt::format("it is UNLOGGED: a crash empties it{}", has_claims ? ", and every message would run again" : ""),
+          fmt::format("ALTER TABLE {} SET LOGGED", name)));
+    } else if (table.persistence == "t") {
+      problems.push_back(mismatch(name, "it is a temporary table, which other sessions do not see",
+                                  fmt::format("DROP TABLE pg_temp.{}", name)));
+    }
+    if (table.hides_rows) {
+      problems.push_back(mismatch(name, "row security can hide rows of it from this user",
+                                  fmt::format("ALTER TABLE {} DISABLE ROW LEVEL SECURITY, or grant BYPASSRLS", name)));
+    }
+    std::ranges::move(compare(dialect, expected, table.table), std::back_inserter(problems));
+    if (expected.name == consumed_message_table)
+      std::ranges::move(check_guard(sql, schema), std::back_inserter(problems));
+  }
+  return problems;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,92 @@
+#include "backend/sqlite3/catalog.hpp"
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include <chrono>
+#include <thread>
+
+#include "backend/query.hpp"
+#include "backend/script.hpp"
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+std::string quote(std::string_view text, char mark) {
+  std::string quoted(1, mark);
+  for (const char c : text) {
+    if (c == mark) quoted += mark;
+    quoted += c;
+  }
+  return quoted += mark;
+}
+
+/// Runs `sql` until no other process is in the way, at most a minute. The session's own busy time-out
+/// may be none at all, and cannot be changed: it would replace a busy handler of the caller's.
+void run_when_free(soci::session& sql, const char* statement) {
+  using namespace std::chrono_literals;
+  const auto give_up = std::chrono::steady_clock::now() + 1min;
+  for (;;) {
+    try {
+      sql << statement;
+      return;
+    } catch (const soci::soci_error& error) {
+      if (classify(error) != ErrorClass::lock_timeout || std::chrono::steady_clock::now() > give_up) throw;
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+class Sqlite3Catalog final : public Catalog {
+ public:
+  explicit Sqlite3Catalog(soci::session& sql) : sql_(sql) {}
+
+  /// Only the main database counts: a transaction over several files is not atomic in a crash.
+  std::string find_schema(std::string_view table) override {
+    return query_text(sql_, fmt::format("SELECT 'main' FROM main.sqlite_master WHERE name = {} AND type IN ('table', "
+                                        "'view')",
+                                        quote(table, '\'')));
+  }
+
+  std::vector<Problem> check_tables(const std::string&) override { return check_sqlite3_tables(sql_); }
+  std::vector<Finding> check_server() override { return check_sqlite3_server(sql_); }
+
+  std::string server_version() override { return query_text(sql_, "SELECT sqlite_version()"); }
+
+  std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
+
+  std::int64_t table_bytes(const std::string&) override {
+    // An optional part of SQLite.
+    if (query(sql_, "SELECT name FROM pragma_module_list WHERE name = 'dbstat'", 1).empty()) return 0;
+    return number_in(
+        query_text(sql_, fmt::format("SELECT sum(pgsize) FROM dbstat('main', 1) WHERE name IN (SELECT name "
+                                     "FROM main.sqlite_master WHERE tbl_name = '{}')",
+                                     consumed_message_table)));
+  }
+
+  void begin_migrations() override { run_when_free(sql_, "BEGIN IMMEDIATE"); }
+  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+  void end_migrations() override { run_when_free(sql_, "COMMIT"); }
+
+  void abandon_migrations() noexcept override {
+    try {
+      sql_.rollback();
+    } catch (const std::exception&) {
+      // Some errors have ended the transaction already.
+    }
+  }
+
+ private:
+  soci::session& sql_;
+};
+
+}  // namespace
+
+std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql) { return std::make_unique<Sqlite3Catalog>(sql); }
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

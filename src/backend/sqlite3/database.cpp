@@ -1,0 +1,148 @@
+#include "backend/sqlite3/database.hpp"
+
+#include <soci/soci.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "backend/sqlite3/catalog.hpp"
+#include "backend/sqlite3/dialect.hpp"
+#include "backend/sqlite3/session.hpp"
+#include "base/url.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+bool is_in_memory(std::string_view file) {
+  return file.empty() || file.find(":memory:") != std::string_view::npos ||
+         file.find("mode=memory") != std::string_view::npos;
+}
+
+/// The file's name out of a connection string of SOCI's.
+std::string_view file_of(std::string_view connection_string) {
+  for (const std::string_view key : {"dbname=", "db="}) {
+    if (const auto at = connection_string.find(key); at != std::string_view::npos) {
+      connection_string.remove_prefix(at + key.size());
+      if (connection_string.starts_with('"')) {
+        connection_string.remove_prefix(1);
+        return connection_string.substr(0, connection_string.find('"'));
+      }
+      return connection_string.substr(0, connection_string.find(' '));
+    }
+  }
+  return connection_string;
+}
+
+class Sqlite3Database final : public Database {
+ public:
+  std::string_view name() const noexcept override { return "sqlite3"; }
+
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    const auto refuse = [](const std::string& why) {
+      throw Error(ErrorCode::invalid_argument, "the SQLite URL " + why + "; write it as sqlite:file.db");
+    };
+    std::string string = url.path;
+    if (url.scheme != "soci") {
+      if (url.has_authority && !(url.host.empty() && url.user.empty() && url.port.empty())) {
+        refuse("names a host (three slashes begin an absolute path: sqlite:///var/lib/orders.db)");
+      }
+      if (!url.parameters.empty()) refuse("has parameters, of which there are none");
+      const std::string file = url.has_authority ? "/" + url.path : url.path;
+      if (file.empty() || file == "/") refuse("names no file");
+      if (file.find('"') != std::string::npos) refuse("has a '\"' in the file's name, which SOCI cannot pass on");
+      string = "dbname=\"" + file + "\"";
+    }
+    if (options.connections > 1 && is_in_memory(file_of(string))) {
+      throw Error(ErrorCode::unsafe_connection,
+                  "each connection to an in-memory SQLite database would be a database of its own; set "
+                  "PoolOptions::connections to 1, or use a file");
+    }
+    return string;
+  }
+
+  const soci::backend_factory& factory() const noexcept override { return soci::sqlite3; }
+
+  /// A file that cannot be opened for want of a file descriptor, say, is none of these.
+  std::optional<std::string> refusal(const soci::soci_error& error,
+                                     const std::string& connection_string) const override {
+    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    const std::filesystem::path file(file_of(connection_string));
+    const auto say = [&](std::string_view why) {
+      return fmt::format("the SQLite file '{}' {} (sqlite3 {}); check the URL, and who runs this", file.string(), why,
+                         e->result());
+    };
+    std::error_code unknown;
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+    switch (e->result() & 0xFF) {
+      case SQLITE_NOTADB:
+        return say("is not a SQLite database");
+      case SQLITE_PERM:
+      case SQLITE_AUTH:
+      case SQLITE_READONLY:
+        return say("may not be written");
+      case SQLITE_CANTOPEN:
+        if (!std::filesystem::is_directory(folder, unknown)) return say("is in a folder that does not exist");
+        if (std::filesystem::is_directory(file, unknown)) return say("is a folder");
+        if (::access(folder.c_str(), W_OK | X_OK) != 0) return say("is in a folder that may not be written");
+        return std::nullopt;
+      default:
+        return std::nullopt;
+    }
+  }
+
+  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
+    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    switch (e->result() & 0xFF) {
+      case SQLITE_BUSY:
+      case SQLITE_LOCKED:
+      case SQLITE_PROTOCOL:
+        return ErrorClass::lock_timeout;
+      case SQLITE_CONSTRAINT:
+        return e->result() == SQLITE_CONSTRAINT_PRIMARYKEY || e->result() == SQLITE_CONSTRAINT_UNIQUE
+                   ? ErrorClass::duplicate_key
+                   : ErrorClass::other;
+      case SQLITE_INTERRUPT:
+        return ErrorClass::statement_timeout;
+      case SQLITE_CANTOPEN:
+        return ErrorClass::connection_lost;
+      case SQLITE_FULL:
+      case SQLITE_IOERR:
+      case SQLITE_NOMEM:
+      case SQLITE_CORRUPT:
+      case SQLITE_NOTADB:
+        return ErrorClass::environment;
+      default:
+        return ErrorClass::other;
+    }
+  }
+
+  std::string code_of(const soci::soci_error& error) const override {
+    return std::to_string(static_cast<const soci::sqlite3_soci_error&>(error).result());
+  }
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
+    return std::make_unique<Sqlite3Session>(sql, ownership);
+  }
+
+  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
+
+  std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
+};
+
+}  // namespace
+
+const Database& sqlite3_database() noexcept {
+  static const Sqlite3Database database;
+  return database;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,71 @@
+#include "backend/sqlite3/dialect.hpp"
+
+#include <fmt/format.h>
+
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string quoted(1, '\'');
+  for (const char c : text) {
+    if (c == '\'') quoted += c;
+    quoted += c;
+  }
+  return quoted += '\'';
+}
+
+/// A modifier of SQLite's date functions.
+std::string seconds(std::chrono::milliseconds time) {
+  const auto count = time.count();
+  return fmt::format("'{}{}.{:03} seconds'", count < 0 ? '-' : '+', std::abs(count) / 1000, std::abs(count) % 1000);
+}
+
+class Sqlite3Dialect final : public Dialect {
+ public:
+  /// Only the main database counts: a transaction over several files is not atomic in a crash.
+  std::string table(std::string_view name) const override { return fmt::format("main.\"{}\"", name); }
+
+  std::string text(std::string_view value) const override { return quoted(value); }
+  std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
+  std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
+
+  // Evaluated when a statement first asks for it, which in a write is after the wait for the writer.
+  std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
+  std::string now_plus(std::chrono::milliseconds later) const override {
+    return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', {})", seconds(later));
+  }
+  std::string now_in_microseconds() const override {
+    return "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) * 1000";
+  }
+  std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }
+
+  std::string milliseconds_since(std::string_view column) const override {
+    return fmt::format("CAST(round((julianday('now') - julianday({})) * 86400000.0) AS INTEGER)", column);
+  }
+
+  std::string utc_text(std::string_view column) const override {
+    // Stored in this form already, with three digits or none after the second.
+    return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
+  }
+
+  // hex(NULL) is an empty text.
+  std::string hex_text(std::string_view column) const override {
+    return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
+  }
+
+  std::string greater(std::string_view a, std::string_view b) const override {
+    return fmt::format("max({}, {})", a, b);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Dialect> make_sqlite3_dialect() { return std::make_unique<Sqlite3Dialect>(); }
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

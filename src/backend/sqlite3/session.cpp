@@ -1,0 +1,186 @@
+#include "backend/sqlite3/session.hpp"
+
+#include <optional>
+#include <thread>
+
+#include "backend/sqlite3/dialect.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+bool has_file(::sqlite3* connection) noexcept {
+  const char* file = sqlite3_db_filename(connection, "main");
+  return file != nullptr && *file != '\0';
+}
+
+/// None where it cannot be told.
+std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) noexcept {
+  std::optional<int> value;
+  const auto note = [](void* to, int, char** columns, char**) {
+    if (columns[0] != nullptr) *static_cast<std::optional<int>*>(to) = static_cast<int>(number_in(columns[0]));
+    return 0;
+  };
+  return sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr) == SQLITE_OK ? value : std::nullopt;
+}
+
+/// Whether the connection has a temporary trigger on a table of ours, or cannot say.
+bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
+  bool found = false;
+  const auto note = [](void* there, int, char**, char**) {
+    *static_cast<bool*>(there) = true;
+    return 0;
+  };
+  const int result = sqlite3_exec(
+      connection, "SELECT 1 FROM temp.sqlite_master WHERE type = 'trigger' AND tbl_name LIKE 'txinbox!_%' ESCAPE '!'",
+      note, &found, nullptr);
+  return found || result != SQLITE_OK;
+}
+
+}  // namespace
+
+Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
+    : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn),
+      sql_(sql),
+      pooled_(ownership == Ownership::pool) {}
+
+Sqlite3Session::~Sqlite3Session() {
+  if (configured_ != nullptr && intact()) {
+    sqlite3_commit_hook(configured_, nullptr, nullptr);
+    sqlite3_rollback_hook(configured_, nullptr, nullptr);
+  }
+  release_statements();
+}
+
+int Sqlite3Session::on_commit(void* hooks) {
+  auto& h = *static_cast<Hooks*>(hooks);
+  if (!h.guarding || h.committing) return 0;
+  h.lost = h.refused = true;  // a vetoed commit is rolled back, and the rollback hook is not told
+  return 1;
+}
+
+void Sqlite3Session::on_rollback(void* hooks) {
+  auto& h = *static_cast<Hooks*>(hooks);
+  if (h.guarding) h.lost = true;
+}
+
+/// Sets the hooks and says whether they were ours before: a replaced hook, or a connection that the
+/// handler opened anew, is thereby found.
+bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
+  const bool commit_ours = sqlite3_commit_hook(connection, on_commit, hooks_.get()) == hooks_.get();
+  const bool rollback_ours = sqlite3_rollback_hook(connection, on_rollback, hooks_.get()) == hooks_.get();
+  return commit_ours && rollback_ours;
+}
+
+::sqlite3* Sqlite3Session::connection() {
+  ::sqlite3* connection = sqlite3_native(sql_);
+  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
+  return connection;
+}
+
+/// A pool's statements stay prepared. Those of a caller's session are used once: the caller may close
+/// the session at any time, and SQLite refuses to close while statements are prepared.
+Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
+  if (!pooled_ || !slot.prepared()) slot.prepare(connection(), sql);
+  return {slot, pooled_};
+}
+
+void Sqlite3Session::release_statements() noexcept {
+  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &confirm_, &commit_, &roll_back_}) {
+    each->finalize();
+  }
+}
+
+void Sqlite3Session::configure(const PoolOptions& options) {
+  lock_timeout_ = options.lock_timeout;
+  configured_ = connection();
+  sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
+  // WAL is a property of the file and refused for those that have none (in memory); `doctor` tells.
+  // The switch to WAL does not wait for others that open the new file.
+  const auto give_up = std::chrono::steady_clock::now() + lock_timeout_;
+  Sqlite3Statement wal(configured_, "PRAGMA journal_mode = WAL");
+  for (;;) {
+    const int result = wal.try_run();
+    if (result == SQLITE_OK) break;
+    if ((result & 0xFF) != SQLITE_BUSY || std::chrono::steady_clock::now() > give_up) {
+      throw_sqlite3_error(configured_, result, "cannot set the journal mode");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  // With WAL the same as FULL. In journal mode DELETE a commit is the journal's removal, and only EXTRA
+  // makes that durable.
+  for (const char* setting : {"PRAGMA synchronous = EXTRA", "PRAGMA foreign_keys = ON"}) {
+    Sqlite3Statement(configured_, setting).run();
+  }
+  hooks_in_place(configured_);
+  begin_.prepare(configured_, sqlite3_begin);  // keeps the address from being used again, see `intact`
+}
+
+void Sqlite3Session::remember_settings() {
+  int enabled = 0;
+  sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, -1, &enabled);
+  foreign_keys_ = enabled != 0;
+  const auto value = [&](const char* pragma) {
+    const auto found = value_of(configured_, pragma);
+    if (!found) throw_sqlite3_error(configured_, sqlite3_extended_errcode(configured_), "a setting cannot be read");
+    return *found;
+  };
+  reads_committed_ = value("PRAGMA read_uncommitted") == 0;
+  lock_timeout_ = std::chrono::milliseconds(value("PRAGMA busy_timeout"));
+  remembered_.clear();
+  for (const char* pragma : {"PRAGMA synchronous", "PRAGMA query_only"}) {
+    remembered_.emplace_back(pragma, value(pragma));
+  }
+}
+
+void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ = make_sqlite3_dialect(); }
+
+bool Sqlite3Session::clean() noexcept {
+  if (!intact()) return false;
+  if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
+  // A write statement of a handler's that was not run to its end keeps every later transaction from its commit.
+  for (sqlite3_stmt* each = nullptr; (each = sqlite3_next_stmt(configured_, each)) != nullptr;) {
+    if (sqlite3_stmt_busy(each) != 0) sqlite3_reset(each);
+  }
+  restore();
+  // An in-memory database would go with its connection.
+  const bool may_close = has_file(configured_);
+  if (may_close && (broken_ || has_trigger_of_its_own(configured_))) return false;
+  for (const auto& [pragma, value] : remembered_) {
+    // Set only if need be: that would make all statements be prepared anew.
+    const auto now = value_of(configured_, pragma);
+    if (!now) return !may_close;
+    if (*now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
+  }
+  return true;
+}
+
+/// Ends the guard, and undoes what a handler may have changed. None of it does I/O.
+void Sqlite3Session::restore() noexcept {
+  *hooks_ = {};
+  if (!pooled_) return;
+  hooks_in_place(configured_);
+  sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
+  sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, foreign_keys_ ? 1 : 0, nullptr);
+}
+
+/// A connection that the handler opened anew has another address: SQLite does not free the old one
+/// while our statements are prepared on it.
+bool Sqlite3Session::intact() noexcept {
+  ::sqlite3* now = sqlite3_native(sql_);
+  if (!pooled_) return now != nullptr;
+  if (now == configured_ || configured_ == nullptr) return now != nullptr;
+  if (begin_.prepared()) {
+    release_statements();
+    sqlite3_commit_hook(configured_, nullptr, nullptr);
+    sqlite3_rollback_hook(configured_, nullptr, nullptr);
+    try_sqlite3_exec(configured_, "ROLLBACK");  // frees the locks even if the handler has statements on it
+    sqlite3_close_v2(configured_);              // which SOCI could not: at the latest with the last of them
+  }
+  return false;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

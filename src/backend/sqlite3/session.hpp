@@ -1,0 +1,139 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/sqlite3/catalog.hpp"
+#include "backend/sqlite3/statement.hpp"
+#include "backend/sqlite3/writer_queue.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// The inbox on one SQLite connection.
+///
+/// The guard, on a pool's connection: a commit hook that vetoes every commit but our own, and a
+/// rollback hook that notes every rollback. Hooks cannot be chained, so a connection of the caller's
+/// keeps its own and gets a savepoint instead. There a handler's own COMMIT cannot be vetoed, and what
+/// follows it may be a crash: the claims are torn when they are made, and are confirmed just before our
+/// COMMIT.
+///
+/// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction, sqlite3_purge.cpp
+/// the removal of old rows.
+class Sqlite3Session final : public Session {
+ public:
+  Sqlite3Session(soci::session&, Ownership);
+  ~Sqlite3Session() override;
+
+  void configure(const PoolOptions&) override;
+  void remember_settings() override;
+  void use_schema(const std::string&) override;
+  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(sql_); }
+  bool clean() noexcept override;
+  bool intact() noexcept override;
+
+  bool in_transaction() override;
+  void begin() override;
+  ClaimReply claim(const ClaimRow&) override;
+  bool seems_intact() noexcept override;
+  bool confirm(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>) override;
+  bool may_be_reason() const noexcept override { return true; }
+  RollbackStatus roll_back() noexcept override;
+  bool refused_commit() const noexcept override { return hooks_->refused || refused_commit_; }
+
+  bool prove() override;
+  void begin_step() override;
+  bool end_step(const ClosingClaim*) override;
+  bool undo_step() noexcept override;
+
+  std::size_t execute(const std::string& sql) override;
+  std::size_t change(const std::string& sql) override;
+  std::optional<std::int64_t> change_returning(const std::string& sql) override;
+  bool looks_first() const noexcept override { return true; }
+  std::vector<Row> read(const std::string& sql, std::size_t columns) override;
+  PurgeReply purge_some(const PurgeBatch&) override;
+
+ protected:
+  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+
+ private:
+  template <class Run>
+  auto in_turn(const std::string& sql, const Run& run);
+
+  /// What the hooks see; at an address of its own that they can be told apart by.
+  struct Hooks {
+    bool guarding = false;    ///< Between our begin and our end.
+    bool committing = false;  ///< Our own COMMIT runs.
+    bool lost = false;        ///< Something else ended the transaction.
+    bool refused = false;     ///< That was a COMMIT which was vetoed.
+  };
+
+  /// Gives the place in the queue up.
+  struct EndTurn {
+    std::optional<WriterTurn>& turn;
+    ~EndTurn() {
+      if (turn) turn->end();
+    }
+  };
+  static int on_commit(void*);
+  static void on_rollback(void*);
+
+  /// A statement for one run, which a pool's connection keeps prepared.
+  class Use {
+   public:
+    Use(Sqlite3Statement& statement, bool keep) noexcept : statement_(statement), keep_(keep) {}
+    ~Use() {
+      if (!keep_) statement_.finalize();
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    Sqlite3Statement* operator->() const noexcept { return &statement_; }
+
+   private:
+    Sqlite3Statement& statement_;
+    bool keep_;
+  };
+
+  ::sqlite3* connection();
+  Use statement(Sqlite3Statement& slot, const char* sql);
+  void release_statements() noexcept;
+  bool hooks_in_place(::sqlite3*) noexcept;
+  void enter_queue(::sqlite3*);
+  void begin_immediate(::sqlite3*);
+  void open_guarded(::sqlite3*);
+  void restore() noexcept;
+  void note_broken(int result) noexcept;
+  ClaimReply insert_claim(const ClaimRow&);
+  bool guard_is_there(::sqlite3*) noexcept;
+  std::optional<ExistingRow> read_existing(const ClaimRow&);
+  bool try_roll_back() noexcept;
+  std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
+  std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);
+  std::chrono::milliseconds busy_timeout(::sqlite3*);
+
+  soci::session& sql_;
+  const bool pooled_;
+  ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
+  std::chrono::milliseconds lock_timeout_{0};
+  bool foreign_keys_ = true;
+  bool reads_committed_ = false;                         ///< Not so only with a shared cache and read_uncommitted.
+  std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `clean` restores.
+  bool refused_commit_ = false;                          ///< In the transaction that was ended last.
+  std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
+  std::optional<WriterTurn> turn_;
+  bool broken_ = false;     ///< An error that may come from the connection: `clean` refuses it.
+  bool left_open_ = false;  ///< Our transaction: the rollback failed.
+  Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

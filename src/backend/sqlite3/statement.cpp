@@ -1,0 +1,96 @@
+#include "backend/sqlite3/statement.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what) {
+#if SOCI_VERSION >= 400100
+  static_cast<void>(result);
+  throw soci::sqlite3_soci_error(reinterpret_cast<sqlite_api::sqlite3*>(connection), "txinbox: " + what + ": ");
+#else
+  throw soci::sqlite3_soci_error("txinbox: " + what + ": " + sqlite3_errmsg(connection), result);
+#endif
+}
+
+Sqlite3Statement::Sqlite3Statement(::sqlite3* connection, const std::string& sql) { prepare(connection, sql); }
+
+void Sqlite3Statement::prepare(::sqlite3* connection, const std::string& sql) {
+  finalize();
+  const int result = sqlite3_prepare_v3(connection, sql.c_str(), static_cast<int>(sql.size()) + 1,
+                                        SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  if (result != SQLITE_OK) throw_sqlite3_error(connection, result, "cannot prepare a statement");
+}
+
+void Sqlite3Statement::finalize() noexcept {
+  sqlite3_finalize(statement_);
+  statement_ = nullptr;
+}
+
+/// What cannot be bound would be NULL.
+void Sqlite3Statement::check_bound(int result) const {
+  if (result != SQLITE_OK) throw_sqlite3_error(sqlite3_db_handle(statement_), result, "cannot bind a value");
+}
+
+void Sqlite3Statement::bind_text(int position, std::string_view text) {
+  check_bound(sqlite3_bind_text(statement_, position, text.data(), static_cast<int>(text.size()), SQLITE_STATIC));
+}
+
+void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
+  if (text.empty()) {
+    bind_null(position);
+  } else {
+    bind_text(position, text);
+  }
+}
+
+void Sqlite3Statement::bind_null(int position) { check_bound(sqlite3_bind_null(statement_, position)); }
+
+void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
+  if (bytes.empty()) {
+    check_bound(sqlite3_bind_zeroblob(statement_, position, 0));  // a null pointer would bind NULL
+  } else {
+    check_bound(sqlite3_bind_blob(statement_, position, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC));
+  }
+}
+
+void Sqlite3Statement::bind_blob_or_null(int position, std::string_view bytes) {
+  if (bytes.empty()) {
+    bind_null(position);
+  } else {
+    bind_blob(position, bytes);
+  }
+}
+
+int Sqlite3Statement::try_run() noexcept {
+  int result = SQLITE_ROW;
+  while (result == SQLITE_ROW) result = sqlite3_step(statement_);
+  sqlite3_reset(statement_);
+  return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+void Sqlite3Statement::run() {
+  ::sqlite3* connection = sqlite3_db_handle(statement_);
+  if (const int result = try_run(); result != SQLITE_OK) {
+    throw_sqlite3_error(connection, result, "a statement failed");
+  }
+}
+
+bool Sqlite3Statement::fetch() {
+  const int result = sqlite3_step(statement_);
+  if (result == SQLITE_ROW) return true;
+  ::sqlite3* connection = sqlite3_db_handle(statement_);
+  reset();
+  if (result != SQLITE_DONE) throw_sqlite3_error(connection, result, "a query failed");
+  return false;
+}
+
+std::string Sqlite3Statement::text(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  return data == nullptr ? std::string() : std::string(data, size);
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string_view>
+
+#include "backend/sqlite3/native.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// Throws SQLite's last error on this connection as SOCI's kind of exception.
+[[noreturn]] void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what);
+
+/// Runs one or more statements without rows.
+inline bool try_sqlite3_exec(::sqlite3* connection, const std::string& sql) noexcept {
+  return sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+/// A pool keeps it prepared from the first, see `Sqlite3Session::intact`.
+inline constexpr auto sqlite3_begin = "BEGIN IMMEDIATE";
+
+/// A prepared statement. Reset after each run: one left in the middle of its rows holds locks.
+class Sqlite3Statement {
+ public:
+  Sqlite3Statement() = default;
+  Sqlite3Statement(::sqlite3* connection, const std::string& sql);
+  ~Sqlite3Statement() { finalize(); }
+  Sqlite3Statement(const Sqlite3Statement&) = delete;
+  Sqlite3Statement& operator=(const Sqlite3Statement&) = delete;
+
+  bool prepared() const noexcept { return statement_ != nullptr; }
+  void prepare(::sqlite3* connection, const std::string& sql);
+  void finalize() noexcept;
+
+  /// Parameters count from 1. The bytes must stay until the run is over. Empty text may be bound as NULL.
+  void bind_text(int position, std::string_view text);
+  void bind_text_or_null(int position, std::string_view text);
+  void bind_blob(int position, std::string_view bytes);
+  void bind_null(int position);
+  void bind_blob_or_null(int position, std::string_view bytes);
+
+  /// Runs to the end and resets. Rows are dropped.
+  void run();
+  int try_run() noexcept;
+
+  /// Fetches one row if there is one; the columns are valid until `reset`.
+  bool fetch();
+  std::string text(int column) const;
+  bool is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+  long long integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
+  void reset() noexcept { sqlite3_reset(statement_); }
+
+ private:
+  void check_bound(int result) const;
+
+  ::sqlite3_stmt* statement_ = nullptr;
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,315 @@
+// The guarded transaction on SQLite.
+
+#include <utility>
+
+#include "backend/sqlite3/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+// `main.`: a temporary table of the same name would otherwise be taken first.
+constexpr auto insert_sql =
+    "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
+    "content_hash) "
+    "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+constexpr auto select_sql =
+    "SELECT state, attempt_token, content_hash, result, "
+    "CAST((julianday(lease_expires_at) - julianday('now')) * 86400000 AS INTEGER), "
+    "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
+    "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
+constexpr auto confirm_sql =
+    "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+constexpr auto commit_sql = "COMMIT";
+constexpr auto roll_back_sql = "ROLLBACK";
+
+/// A busy handler; its argument is how many milliseconds to wait in all. It counts what it slept, as SQLite's own.
+int look_again(void* timeout, int so_far) {
+  constexpr int average = 2;
+  if (so_far >= *static_cast<int*>(timeout) / average) return 0;
+  sqlite3_sleep(average - 1 + so_far % 3);  // not in step with the writer
+  return 1;
+}
+
+}  // namespace
+
+bool Sqlite3Session::in_transaction() {
+  ::sqlite3* db = connection();
+  // What we could not roll back; the caller may have, and may have begun another since.
+  if (left_open_ && try_sqlite3_exec(db, "ROLLBACK TO " + guard_)) left_open_ = !try_roll_back();
+  return sqlite3_get_autocommit(db) == 0;
+}
+
+std::chrono::milliseconds Sqlite3Session::busy_timeout(::sqlite3* connection) {
+  if (pooled_) return lock_timeout_;
+  Sqlite3Statement query(connection, "PRAGMA busy_timeout");
+  return std::chrono::milliseconds(query.fetch() ? query.integer(0) : 0);
+}
+
+void Sqlite3Session::enter_queue(::sqlite3* connection) {
+  if (!turn_) {
+    const char* file = sqlite3_db_filename(connection, "main");
+    turn_.emplace(WriterQueue::of(file == nullptr ? "" : file));
+  }
+  // Over time: SQLite's own lock is asked once more, and throws the error that the caller expects.
+  turn_->begin(busy_timeout(connection));
+}
+
+void Sqlite3Session::begin() {
+  ::sqlite3* db = connection();
+  enter_queue(db);
+  try {
+    open_guarded(db);
+  } catch (...) {
+    note_broken(sqlite3_errcode(db));
+    turn_->end();
+    throw;
+  }
+}
+
+/// An error before a handler has begun can be what an earlier one left on the connection (an authorizer, a limit),
+/// unless it is known to come from elsewhere.
+void Sqlite3Session::note_broken(int result) noexcept {
+  switch (result & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+    case SQLITE_INTERRUPT:
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_CANTOPEN:
+      return;
+    default:
+      broken_ = true;
+  }
+}
+
+/// SQLite's own waiters soon look for the lock ten times a second only. A writer in another process that
+/// leaves it free for some microseconds between its transactions would starve them for many seconds, and
+/// this one is first of a queue. A time-out of zero may stand for a handler of the caller's.
+void Sqlite3Session::begin_immediate(::sqlite3* db) {
+  int timeout = static_cast<int>(busy_timeout(db).count());
+  const auto begin = statement(begin_, sqlite3_begin);
+  if (timeout <= 0) return begin->run();
+  sqlite3_busy_handler(db, look_again, &timeout);
+  const int result = begin->try_run();
+  sqlite3_busy_timeout(db, timeout);
+  if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
+}
+
+void Sqlite3Session::open_guarded(::sqlite3* db) {
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  begin_immediate(db);
+  left_open_ = false;
+  try {
+    if (pooled_) {
+      *hooks_ = {.guarding = true};
+      refused_commit_ = false;
+      hooks_in_place(db);
+    } else {
+      Sqlite3Statement(db, "SAVEPOINT " + guard_).run();
+    }
+  } catch (...) {
+    undo->try_run();
+    throw;
+  }
+}
+
+ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
+  try {
+    return insert_claim(row);
+  } catch (...) {
+    note_broken(sqlite3_errcode(connection()));
+    throw;
+  }
+}
+
+ClaimReply Sqlite3Session::insert_claim(const ClaimRow& row) {
+  ::sqlite3* db = connection();
+  const auto insert = statement(insert_, insert_sql);
+  insert->bind_text(1, row.consumer);
+  insert->bind_text(2, row.business_key);
+  insert->bind_text_or_null(3, row.message_id);
+  insert->bind_blob(4, row.token->bytes());
+  insert->bind_blob_or_null(5, row.content_hash);
+  insert->bind_text(6, to_string(birth_));
+  insert->run();
+  if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
+  auto existing = read_existing(row);
+  if (!existing) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, std::move(*existing)};
+}
+
+// A caller's session would have to prepare the statement anew. A statement that a handler left unread
+// keeps an old snapshot.
+std::optional<ExistingRow> Sqlite3Session::look_for(const ClaimRow& row) {
+  const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
+  return may ? read_existing(row) : std::nullopt;
+}
+
+std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
+  const auto select = statement(select_, select_sql);
+  select->bind_text(1, row.consumer);
+  select->bind_text(2, row.business_key);
+  std::optional<ExistingRow> existing;
+  if (select->fetch()) {
+    existing.emplace();
+    existing->state = select->text(0);
+    existing->token = select->text(1);
+    existing->content_hash = select->text(2);
+    if (!select->is_null(3)) existing->result = select->text(3);
+    if (!select->is_null(4)) existing->lease_remaining = std::chrono::milliseconds(select->integer(4));
+    existing->lease_fence = select->integer(5);
+    existing->age = std::chrono::milliseconds(select->integer(6));
+  }
+  select->reset();
+  return existing;
+}
+
+/// The hooks have seen no end of the transaction, and are the ones that would have. Whoever replaced one may have
+/// ended it unseen: the guard then stays lost, although this look has put the hooks back.
+bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
+  if (!intact()) return false;
+  if (!hooks_in_place(db)) hooks_->lost = true;
+  return !hooks_->lost && sqlite3_get_autocommit(db) == 0;
+}
+
+bool Sqlite3Session::seems_intact() noexcept {
+  ::sqlite3* db = sqlite3_native(sql_);
+  return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
+}
+
+/// A claim that was born `consumed` only needs its result.
+bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
+  for (const ClosingClaim& claim : claims) {
+    if (!claim.result && (birth_ == Birth::consumed || claim.confirmed)) continue;
+    const auto update = statement(confirm_, confirm_sql);
+    update->bind_text(1, claim.consumer);
+    update->bind_text(2, claim.business_key);
+    update->bind_blob(3, claim.token->bytes());
+    if (claim.result) {
+      update->bind_blob(4, *claim.result);
+    } else {
+      update->bind_null(4);
+    }
+    update->run();
+    if (sqlite3_changes(connection()) != 1) return false;
+  }
+  return true;
+}
+
+CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims) {
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
+  try {
+    if (!confirm(claims)) return CommitStatus::not_ours;
+    hooks_->committing = true;
+    const int result = statement(commit_, commit_sql)->try_run();
+    hooks_->committing = false;
+    if (result != SQLITE_OK) throw_sqlite3_error(db, result, "COMMIT failed");
+  } catch (...) {
+    if (sqlite3_get_autocommit(db) == 0) undo->try_run();
+    throw;
+  }
+  restore();
+  turn_->end();
+  return CommitStatus::committed;
+}
+
+RollbackStatus Sqlite3Session::roll_back() noexcept {
+  const EndTurn end_turn{turn_};
+
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (!intact()) return RollbackStatus::failed;
+  const bool open = sqlite3_get_autocommit(db) == 0;
+  const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
+  refused_commit_ = hooks_->refused;
+  *hooks_ = {};
+  left_open_ = open && !try_roll_back();
+  if (left_open_) return RollbackStatus::failed;
+  restore();
+  return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
+}
+
+bool Sqlite3Session::try_roll_back() noexcept {
+  try {
+    return statement(roll_back_, roll_back_sql)->try_run() == SQLITE_OK;
+  } catch (...) {  // it could not be prepared
+    return false;
+  }
+}
+
+bool Sqlite3Session::prove() {
+  ::sqlite3* db = connection();
+  if (pooled_) return guard_is_there(db);
+  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  if (!try_sqlite3_exec(db, "RELEASE " + guard_)) return false;
+  if (try_sqlite3_exec(db, "SAVEPOINT " + guard_)) return true;
+  undo->try_run();
+  return false;
+}
+
+void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
+
+bool Sqlite3Session::end_step(const ClosingClaim* claim) {
+  ::sqlite3* db = connection();
+  if ((pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
+  return claim == nullptr || confirm({claim, 1});
+}
+
+bool Sqlite3Session::undo_step() noexcept {
+  ::sqlite3* db = sqlite3_native(sql_);
+  if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
+  return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);
+}
+
+std::size_t Sqlite3Session::execute(const std::string& sql) {
+  ::sqlite3* db = connection();
+  Sqlite3Statement(db, sql).run();
+  return static_cast<std::size_t>(sqlite3_changes(db));
+}
+
+/// Runs a statement that is a transaction of its own.
+template <class Run>
+auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
+  ::sqlite3* db = connection();
+  enter_queue(db);
+  try {
+    // A literal that is longer than the limit would be NULL.
+    if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {
+      throw_sqlite3_error(db, SQLITE_TOOBIG, "a statement is longer than the session's limit for a value");
+    }
+    const auto changed = run();
+    turn_->end();
+    return changed;
+  } catch (...) {
+    turn_->end();
+    throw;
+  }
+}
+
+std::size_t Sqlite3Session::change(const std::string& sql) {
+  return in_turn(sql, [&] { return execute(sql); });
+}
+
+std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& sql) {
+  return in_turn(sql, [&]() -> std::optional<std::int64_t> {
+    Sqlite3Statement statement(connection(), sql);
+    std::optional<std::int64_t> number;
+    while (statement.fetch()) {  // to its end, where it commits
+      if (!statement.is_null(0)) number = statement.integer(0);
+    }
+    return number;
+  });
+}
+
+std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,27 @@
+#include "base/nesting_check.hpp"
+
+#include <algorithm>
+
+#include <txinbox/error.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+thread_local std::vector<const void*> NestingCheck::active;
+
+void NestingCheck::refuse_nested(const void* source) {
+  if (std::find(active.begin(), active.end(), source) == active.end()) return;
+  throw Error(ErrorCode::nested_consume,
+              "consume was called inside a handler on the same pool or session; do the inner work with the "
+              "handler's own session, or consume the inner message afterwards");
+}
+
+NestingCheck::NestingCheck(const void* source) {
+  refuse_nested(source);
+  active.push_back(source);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

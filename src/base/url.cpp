@@ -1,0 +1,154 @@
+#include "base/url.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <optional>
+
+#include <txinbox/error.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ErrorCode::invalid_argument,
+              "the database URL " + why +
+                  "; write it as sqlite:file.db, mysql://user@host:3306/db or postgresql://user@host/db");
+}
+
+std::string decode(std::string_view text) {
+  const auto digit = [](char c) -> int {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    const int high = i + 1 < text.size() ? digit(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
+    if (high < 0 || low < 0) refuse("has a '%' without two hexadecimal digits (a literal one is %25)");
+    const char c = static_cast<char>(high * 16 + low);
+    if (c == '\0') refuse("holds %00");
+    out += c;
+    i += 2;
+  }
+  return out;
+}
+
+/// Cuts `text` at the first `mark`: returns what stands before it, and leaves what stands after it.
+/// None, and `text` untouched, when there is no mark.
+std::optional<std::string_view> cut(std::string_view& text, char mark) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view before = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  return before;
+}
+
+bool is_word(std::string_view name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+void parse_parameters(std::string_view query, Url& url) {
+  while (!query.empty()) {
+    std::string_view one = query;
+    if (const auto first = cut(query, '&')) {
+      one = *first;
+    } else {
+      query = {};
+    }
+    if (one.empty()) continue;
+    const auto name = cut(one, '=');
+    if (!name) refuse("has a parameter without a value after '?'");
+    std::string decoded = decode(*name);
+    // It becomes part of a connection string, where a blank would begin another parameter.
+    if (!is_word(decoded)) refuse("has a parameter whose name is not of letters, digits and underscores");
+    url.parameters.emplace_back(std::move(decoded), decode(one));
+  }
+}
+
+/// An '@' behind the authority: more likely than not the password before it holds a bare '/' or '?', and its
+/// rest would be taken for names, which errors tell.
+void refuse_stray_at(std::string_view text, std::string_view scheme) {
+  if (scheme == "sqlite" || scheme == "sqlite3") return;  // part of a file's name
+  const std::size_t end = text.starts_with("//") ? text.find_first_of("/?", 2) : 0;
+  if (end == std::string_view::npos || text.find('@', end) == std::string_view::npos) return;
+  refuse(
+      "has an '@' that does not stand directly before the host (write %40 for it, and in a password %2F for '/' "
+      "and %3F for '?')");
+}
+
+void parse_authority(std::string_view authority, Url& url) {
+  // The last '@': a password that holds a bare one is still taken whole.
+  if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    std::string_view userinfo = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    if (const auto user = cut(userinfo, ':')) {
+      url.user = decode(*user);
+      url.password = decode(userinfo);
+    } else {
+      url.user = decode(userinfo);
+    }
+  }
+  std::size_t colon = std::string_view::npos;
+  if (authority.starts_with('[')) {
+    const std::size_t end = authority.find(']');
+    if (end == std::string_view::npos) refuse("has a '[' without a ']' in its host");
+    url.host = std::string(authority.substr(1, end - 1));
+    if (end + 1 < authority.size()) colon = end + 1;
+    if (colon != std::string_view::npos && authority[colon] != ':') refuse("has more than a port behind its ']'");
+  } else {
+    colon = authority.find(':');
+    if (colon != authority.rfind(':')) refuse("has more than one ':' behind its user (an IPv6 address stands in [])");
+    url.host = decode(authority.substr(0, colon));
+  }
+  if (colon != std::string_view::npos) url.port = std::string(authority.substr(colon + 1));
+  const bool digits = std::all_of(url.port.begin(), url.port.end(), [](unsigned char c) { return std::isdigit(c); });
+  if (!digits || url.port.size() > 5 ||
+      (!url.port.empty() && (std::stoi(url.port) < 1 || std::stoi(url.port) > 65535))) {
+    refuse("has a port that is not a number from 1 to 65535");
+  }
+}
+
+}  // namespace
+
+Url parse_url(std::string_view text) {
+  const auto scheme = cut(text, ':');
+  if (!scheme || scheme->empty()) refuse("does not begin with a scheme");
+  Url url;
+  std::transform(scheme->begin(), scheme->end(), std::back_inserter(url.scheme),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (url.scheme == "soci") {  // SOCI's own syntax: nothing of it is ours to decode
+    url.path = std::string(text);
+    return url;
+  }
+  refuse_stray_at(text, url.scheme);
+  std::string_view rest = text;
+  if (const auto before_query = cut(rest, '?')) {
+    parse_parameters(rest, url);
+    text = *before_query;
+  }
+  if (!text.starts_with("//")) {
+    url.path = decode(text);
+    return url;
+  }
+  url.has_authority = true;
+  text.remove_prefix(2);
+  const std::size_t slash = text.find('/');
+  parse_authority(text.substr(0, slash), url);
+  if (slash != std::string_view::npos) url.path = decode(text.substr(slash + 1));
+  return url;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

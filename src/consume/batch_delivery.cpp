@@ -1,0 +1,281 @@
+#include "consume/batch_delivery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "backend/environment_error.hpp"
+#include "base/nesting_check.hpp"
+#include "message/key.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+/// Whether the error is about others who want the same rows, which fewer messages in one transaction
+/// may help; not about a database that is away.
+bool is_contention(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {  // no connection of the pool is free
+    return false;
+  } catch (...) {
+    return !is_fatal_to_session(error);
+  }
+}
+
+bool says_run_again(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RunAgain&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+/// The same error, if it is that one, with what a torn claim needs.
+std::exception_ptr as_torn(std::exception_ptr error) noexcept {
+  if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own
+  return std::make_exception_ptr(transaction_lost(true));
+}
+
+}  // namespace
+
+BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages, const Handler& handler,
+                             OnFailure on_failure)
+    : context_(context),
+      messages_(messages),
+      handler_(handler),
+      on_failure_(on_failure),
+      schedule_(context.options.retry),
+      part_size_(messages.size()),
+      end_(messages.size()) {}
+
+std::vector<Result> BatchDelivery::consume() {
+  if (messages_.empty()) return {};
+  try {
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    prepare_items();
+    for (Part part = next_part(); !part.empty(); part = next_part()) {
+      if (const std::exception_ptr error = run(part)) {
+        after_failure(part, error);
+      } else {
+        after_success();
+      }
+    }
+  } catch (...) {
+    context_.tell({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
+    throw;
+  }
+  aftermath_.settle_elsewhere(context_.source);
+  settle_torn(std::nullopt);
+  note_failures();
+  return finish();
+}
+
+/// What needs no database: bad messages, and keys that are known.
+void BatchDelivery::prepare_items() {
+  const std::uint64_t losses = context_.losses();
+  items_.reserve(messages_.size());
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    const Message& message = messages_[i];
+    BatchItem& item = items_.emplace_back(BatchItem{&message, i, ContentHash(message.content)});
+    try {
+      check_message(message);
+    } catch (...) {
+      fail(item, std::current_exception());
+      continue;
+    }
+    if (context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
+      item.result = {.outcome = Outcome::already_consumed};
+    }
+  }
+}
+
+BatchDelivery::Part BatchDelivery::next_part() {
+  Part part;
+  if (is_over()) return part;
+  while (begin_ < end_ && items_[begin_].result) ++begin_;
+  for (std::size_t i = begin_; i < end_ && part.size() < part_size_; ++i) {
+    if (!items_[i].result) part.push_back(&items_[i]);
+  }
+  return part;
+}
+
+/// Null when the part was committed. Whatever it returns has been rolled back, and its session given
+/// back.
+std::exception_ptr BatchDelivery::run(const Part& part) {
+  progress_ = false;
+  std::optional<Culprit> culprit;
+  std::exception_ptr error;
+  try {
+    run_once(part, culprit);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // The observer is told now that the session was given back.
+  settle_torn(culprit);
+  // Without steps, an earlier handler may have lost what this one only showed.
+  if (culprit && by_steps_ && !culprit->item->result) fail(*culprit->item, culprit->error);
+  return error;
+}
+
+void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) {
+  const NestingCheck not_nested(context_.source.identity());
+  const std::uint64_t losses = context_.losses();
+  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  sent_ = true;
+  aftermath_.settle(session.backend());
+  GuardedTransaction transaction(session.backend());
+  BatchRun run(context_, handler_, aftermath_, session, transaction, part);
+  try {
+    if (by_steps_) {
+      run.run_by_steps(on_failure_);
+    } else {
+      run.run_whole(on_failure_);
+    }
+  } catch (...) {
+    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
+    if (run.last() != nullptr) end_ = run.last()->index + 1;
+    culprit = run.culprit();
+    std::rethrow_exception(error);
+  }
+  run.record_conflicts();
+  run.publish(context_.recent, losses, context_.losses());
+  for (const std::string& key : transaction.taken_over()) taken_over_.push_back(key);
+}
+
+/// The deliveries whose claims were torn have failed; later ones find the row and are parked.
+void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
+  for (const std::string& key : aftermath_.take_torn()) {
+    context_.recent.forget(key);
+    const auto torn = std::ranges::find_if(
+        items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
+    if (torn != items_.end()) fail(*torn, as_torn(culprit && &*torn == culprit->item ? culprit->error : nullptr));
+    context_.tell({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
+  }
+}
+
+void BatchDelivery::after_success() {
+  schedule_.start_over();
+  by_steps_ = false;
+  part_size_ = std::min(part_size_ * 2, items_.size());
+  for (std::size_t i = begin_; i < end_; ++i) {
+    const auto& result = items_[i].result;
+    if (result && ((on_failure_ == OnFailure::stop && holds_up(*result)) || is_environment_error(result->error))) {
+      end_ = i;
+    }
+  }
+}
+
+void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
+  if (progress_) {
+    schedule_.start_over();
+  } else if (says_run_again(error)) {
+    after_lesson(part);
+  } else if (is_transient(error)) {
+    after_transient(part, error);
+  } else if (!sent_) {
+    std::rethrow_exception(error);
+  } else if (part.size() == 1 || (by_steps_ && is_environment_error(error))) {
+    fail(*part.front(), error);
+  } else if (!by_steps_) {
+    by_steps_ = true;
+  } else {  // the commit, say: whose fault it is shows in smaller parts
+    part_size_ = (part.size() + 1) / 2;
+  }
+}
+
+/// What was learnt is noted by now; a claim that cannot be settled is not waited for without end.
+void BatchDelivery::after_lesson(const Part& part) {
+  if (end_ <= part.back()->index) return;
+  const auto backoff = schedule_.next_backoff();
+  if (schedule_.may_retry(backoff) && schedule_.wait(backoff, context_.options.stop)) return;
+  fail(*part.front(), as_torn(nullptr));
+  over_ = true;
+}
+
+void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& error) {
+  constexpr int patience = 2;
+  const bool contention = is_contention(error);
+  const int most_attempts = schedule_.policy().max_attempts;
+  const bool divide = contention && part.size() > 1 && schedule_.attempt() >= std::min(patience, most_attempts);
+  const auto backoff = schedule_.next_backoff();
+  const bool again = (divide || schedule_.attempt() < most_attempts) && schedule_.has_time(backoff);
+  if (again && context_.can_go_on_after(error)) {
+    context_.tell({.type = EventType::retry,
+                   .attempt = schedule_.attempt(),
+                   .duration = schedule_.elapsed(),
+                   .error = error,
+                   .backoff = backoff});
+    if (schedule_.wait(backoff, context_.options.stop)) {
+      if (divide) {
+        part_size_ = (part.size() + 1) / 2;
+        schedule_.start_over();
+      }
+      return;
+    }
+  }
+  if (!sent_) std::rethrow_exception(error);
+  fail(*part.front(), error);
+  schedule_.start_over();
+  // Where the rows of one message are what is contended for, the others may fare better.
+  over_ = part.size() > 1 || !contention || !schedule_.has_time() || is_over();
+}
+
+/// Gives the message its result. When the environment failed it, those behind it are not begun.
+void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
+  if (on_failure_ == OnFailure::stop || is_environment_error(error)) end_ = std::min(end_, item.index);
+  item.result = failed_with(std::move(error));
+  progress_ = true;
+}
+
+/// Of a message whose handler has run, the failure is its own.
+void BatchDelivery::note_failures() {
+  for (BatchItem& item : items_) {
+    if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
+    context_.note_failure(*item.message, item.result->error, item.parked);
+  }
+}
+
+std::vector<Result> BatchDelivery::finish() {
+  for (const std::string& key : taken_over_) {
+    context_.tell({.type = EventType::lease_taken_over, .business_key = key, .duration = schedule_.elapsed()});
+  }
+  std::vector<Result> results;
+  results.reserve(items_.size());
+  bool stopped = false;
+  for (BatchItem& item : items_) {
+    if (stopped || !item.result) {
+      results.push_back({.outcome = Outcome::not_run});
+      continue;
+    }
+    results.push_back(std::move(*item.result));
+    const Result& result = results.back();
+    stopped = on_failure_ == OnFailure::stop && holds_up(result);
+    context_.tell({.type = event_for(result.outcome),
+                   .business_key = item.message->business_key,
+                   .message_id = item.message->message_id,
+                   .attempt = std::max(item.runs, 1),
+                   .duration = schedule_.elapsed(),
+                   .error = result.error,
+                   .age = result.age});
+    if (item.parked) {
+      context_.tell({.type = EventType::parked,
+                     .business_key = item.message->business_key,
+                     .message_id = item.message->message_id,
+                     .duration = schedule_.elapsed()});
+      results.back().outcome = Outcome::parked;
+    }
+  }
+  context_.duplicates.count(results);
+  return results;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

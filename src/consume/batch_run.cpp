@@ -1,0 +1,221 @@
+#include "consume/batch_run.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "backend/environment_error.hpp"
+#include "tables/conflict_record.hpp"
+#include "tables/row_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath,
+                   BorrowedSession& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
+    : context_(context),
+      handler_(handler),
+      aftermath_(aftermath),
+      session_(session),
+      transaction_(transaction),
+      part_(part) {
+  sort_keys();
+  staged_.reserve(part_.size());
+}
+
+void BatchRun::sort_keys() {
+  const auto key_at = [&](std::size_t at) -> const std::string& { return part_[at]->message->business_key; };
+  std::vector<std::size_t> order(part_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, key_at);
+  key_of_.resize(part_.size());
+  for (const std::size_t at : order) {
+    if (first_of_key_.empty() || key_at(first_of_key_.back()) != key_at(at)) first_of_key_.push_back(at);
+    key_of_[at] = first_of_key_.size() - 1;
+  }
+  keys_.resize(first_of_key_.size());
+}
+
+std::vector<Candidate> BatchRun::candidates() const {
+  std::vector<Candidate> candidates;
+  candidates.reserve(keys_.size());
+  for (const std::size_t at : first_of_key_) candidates.push_back({part_[at]->message, part_[at]->hash.bytes()});
+  return candidates;
+}
+
+void BatchRun::run_whole(OnFailure on_failure) {
+  auto existing = transaction_.begin_and_claim_all(context_.consumer, candidates());
+  std::size_t claims = 0;
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    keys_[i].existing = std::move(existing[i]);
+    if (!keys_[i].existing) keys_[i].claim = claims++;
+  }
+  if (on_failure == OnFailure::stop) find_last();
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    BatchItem& item = *part_[i];
+    Key& key = keys_[key_of_[i]];
+    if (key.existing || key.staged) {
+      stage(item, key);
+      continue;
+    }
+    transaction_.handler_begins(key.claim);
+    Staged done = run_handler(item);
+    if (!session_.backend().seems_intact()) {
+      culprit_ = {&item, std::make_exception_ptr(transaction_lost(false))};
+      std::rethrow_exception(culprit_->error);
+    }
+    key.staged = staged_.size();
+    staged_.push_back(std::move(done));
+  }
+  commit();
+}
+
+/// Of those behind it the claims are there, and no handler has run yet.
+void BatchRun::find_last() {
+  for (std::size_t i = 0; i + 1 < part_.size(); ++i) {
+    const auto& existing = keys_[key_of_[i]].existing;
+    if (!existing || claim_for(*existing, part_[i]->hash.bytes()) != Claim::in_progress) continue;
+    last_ = part_[i];
+    throw RunAgain{};
+  }
+}
+
+void BatchRun::run_by_steps(OnFailure on_failure) {
+  by_steps_ = true;
+  transaction_.begin();
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    BatchItem& item = *part_[i];
+    Key& key = keys_[key_of_[i]];
+    if (key.existing || key.staged) {
+      stage(item, key);
+    } else {
+      run_step(item, key);
+    }
+    const Result& result = staged_.back().result;
+    if ((on_failure == OnFailure::stop && holds_up(result)) || is_environment_error(result.error)) break;
+  }
+  commit();
+}
+
+/// Of a message that fails nothing is left but its result.
+void BatchRun::run_step(BatchItem& item, Key& key) {
+  backend::Session& backend = session_.backend();
+  const std::size_t claims_before = transaction_.claims();
+  backend.begin_step();
+  try {
+    if (backend::ExistingRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
+      key.existing = std::move(*existing);
+      transaction_.end_step(false);
+      stage(item, key);
+      return;
+    }
+    key.claim = transaction_.claims() - 1;
+    Staged done = run_handler(item);
+    transaction_.end_step(true);
+    key.staged = staged_.size();
+    staged_.push_back(std::move(done));
+  } catch (const RunAgain&) {
+    throw;
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    const bool refused = is_refusal(backend, error);
+    if (is_transient(error) && !refused) throw;
+    if (!backend.undo_step()) {
+      culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
+      std::rethrow_exception(culprit_->error);
+    }
+    if (is_transient(error)) throw;  // the server is read-only, and not only what the handler left
+    session_.drop_locals();
+    if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
+    key = {};
+    staged_.push_back({&item, failed_with(error)});
+  }
+}
+
+/// The result of a message whose key was dealt with before: by an earlier delivery, or by a copy.
+void BatchRun::stage(BatchItem& item, Key& key) {
+  if (key.existing) {
+    stage_existing(item, key);
+  } else {
+    stage_copy(item, staged_[*key.staged]);
+  }
+}
+
+void BatchRun::stage_existing(BatchItem& item, Key& key) {
+  backend::ExistingRow row = *key.existing;
+  if (aftermath_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
+  Result result = result_for(row, item.hash.bytes());
+  // A commit of this very call whose reply was lost; its copies are duplicates.
+  if (result.outcome == Outcome::already_consumed && aftermath_.is_ours(row) && !key.staged) {
+    result.outcome = Outcome::consumed;
+    key.staged = staged_.size();
+  }
+  const bool memorable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;
+  staged_.push_back({&item, std::move(result)});
+  if (memorable) staged_.back().known_hash = std::move(row.content_hash);
+}
+
+void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
+  const bool conflict = is_conflict(first.item->hash.bytes(), item.hash.bytes());
+  Result result = conflict ? Result{.outcome = Outcome::conflict}
+                           : Result{.outcome = Outcome::already_consumed, .stored = first.result.stored};
+  staged_.push_back({&item, std::move(result)});
+}
+
+BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
+  Delivery delivery(*item.message, ++item.runs, context_.options.stop, item.index);
+  DeliveryAccess::set_locals(delivery, session_.locals());
+  handler_(session_.sql(), delivery);
+  return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
+}
+
+/// What a commit does by the way. One key will do: what it waits for is all that was read.
+void BatchRun::make_durable() {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (!keys_[i].existing || keys_[i].existing->state != "consumed") continue;
+    if (session_.backend().make_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key)) return;
+  }
+}
+
+void BatchRun::commit() {
+  if (transaction_.claims() == 0) {
+    transaction_.roll_back();
+    make_durable();
+  } else {
+    for (const Key& key : keys_) {
+      if (!key.staged || key.existing) continue;
+      const std::optional<std::string>& stored = staged_[*key.staged].result.stored;
+      if (stored) transaction_.set_result(key.claim, *stored);
+    }
+    transaction_.commit();
+  }
+  if (transaction_.session_usable()) session_.is_clean();
+}
+
+void BatchRun::record_conflicts() {
+  for (Staged& each : staged_) {
+    if (each.result.outcome != Outcome::conflict) continue;
+    try {
+      record_conflict(session_.backend(), context_.consumer, *each.item->message, each.item->hash.bytes());
+    } catch (...) {
+      each.result = {.outcome = Outcome::failed, .error = std::current_exception()};
+      session_.discard();
+    }
+  }
+}
+
+void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::uint64_t losses) {
+  for (Staged& each : staged_) {
+    const std::string& key = each.item->message->business_key;
+    if (recent.enabled() && each.ours && !each.result.stored) {
+      recent.remember(key, each.item->hash.bytes(), losses_before, losses);
+    } else if (each.known_hash) {
+      recent.remember(key, *each.known_hash, losses_before, losses);
+    }
+    each.item->result = std::move(each.result);
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,30 @@
+#include <txinbox/delivery.hpp>
+
+#include <utility>
+
+#include "message/key.hpp"
+#include "pool/connection_locals.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+Delivery::Delivery(const Message& message, int attempt, std::stop_token stop, std::size_t index)
+    : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
+
+Delivery::~Delivery() = default;
+
+void Delivery::store(std::string result) {
+  detail::check_result(result);
+  stored_ = std::move(result);
+}
+
+std::shared_ptr<void>& Delivery::connection_local(const std::type_info& type) {
+  if (locals_ == nullptr) {
+    own_locals_ = std::make_unique<detail::ConnectionLocals>();
+    locals_ = own_locals_.get();
+  }
+  return locals_->of(type);
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

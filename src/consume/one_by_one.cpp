@@ -1,0 +1,40 @@
+#include "consume/one_by_one.hpp"
+
+#include <exception>
+
+#include "backend/environment_error.hpp"
+#include "consume/batch_run.hpp"
+#include "consume/single_delivery.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const Message> messages,
+                                       const Handler& handler, OnFailure on_failure) {
+  std::vector<Result> results;
+  results.reserve(messages.size());
+  bool over = false;
+  for (const Message& message : messages) {
+    if (over) {
+      results.push_back({.outcome = Outcome::not_run});
+      continue;
+    }
+    try {
+      results.push_back(SingleDelivery(context, message, handler, results.size()).consume());
+    } catch (...) {
+      const std::exception_ptr error = std::current_exception();
+      // As in a batch: thrown while nothing was sent, and not for one message.
+      if (results.empty() && action_for(error) == Action::stop) throw;
+      results.push_back({.outcome = Outcome::failed, .error = error});
+    }
+    const Result& last = results.back();
+    over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && holds_up(last)) ||
+           (last.outcome == Outcome::failed && (is_transient(last.error) || is_environment_error(last.error)));
+  }
+  return results;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

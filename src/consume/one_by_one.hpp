@@ -1,0 +1,20 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>
+
+#include "consume/consumer_context.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// `consume_batch` where each message needs a transaction of its own.
+std::vector<Result> consume_one_by_one(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

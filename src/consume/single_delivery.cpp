@@ -1,0 +1,204 @@
+#include "consume/single_delivery.hpp"
+
+#include <exception>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "base/nesting_check.hpp"
+#include "message/key.hpp"
+#include "pool/on_session.hpp"
+#include "tables/conflict_record.hpp"
+#include "tables/lease_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+Result SingleDelivery::consume() {
+  try {
+    check_message(message_);
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
+    Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
+    if (taken_over_) tell({.type = EventType::lease_taken_over});
+    tell({.type = event_for(result.outcome), .age = result.age});
+    context_.duplicates.count({&result, 1});
+    return result;
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    tell({.type = EventType::failed, .error = error});
+    if (!parked_) throw;
+    tell({.type = EventType::parked});
+    return {.outcome = Outcome::parked, .error = error};
+  }
+}
+
+Result SingleDelivery::consume_with_retries() {
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      Result result = run();
+      tell_if_torn();
+      return result;
+    } catch (...) {
+      error = std::current_exception();
+    }
+    tell_if_torn();
+    const auto backoff = schedule_.next_backoff();
+    const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
+    if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
+      if (attempt_.begun()) attempt_.strike_out();  // the run's own session was of no more use
+      tell({.type = EventType::retry, .error = error, .backoff = backoff});
+      if (schedule_.wait(backoff, context_.options.stop)) continue;
+    }
+    aftermath_.settle_elsewhere(context_.source);
+    note_torn();
+    tell_if_torn();
+    if (!torn_ && handler_ran_) {
+      if (auto postponed = postponed_by(error)) return std::move(*postponed);
+    }
+    if (handler_ran_ && context_.note_failure(message_, error, parked_)) attempt_.ended();
+    std::rethrow_exception(error);
+  }
+}
+
+/// One run of the whole transaction. What it throws has been rolled back, and its session has been
+/// given back.
+Result SingleDelivery::run() {
+  handler_ran_ = false;
+  if (context_.options.count_starts && !attempt_.begun()) {
+    if (auto given_up = start_attempt()) return *given_up;
+  }
+  const NestingCheck not_nested(context_.source.identity());
+  const std::uint64_t losses = context_.losses();
+  const auto remember = [&](std::string_view content_hash) {
+    context_.recent.remember(message_.business_key, content_hash, losses, context_.losses());
+  };
+  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  aftermath_.settle(session.backend());
+  note_torn();
+  GuardedTransaction transaction(session.backend());
+  try {
+    if (backend::ExistingRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
+      transaction.roll_back();
+      if (existing->state == "consumed") session.backend().make_durable(context_.consumer, message_.business_key);
+      if (transaction.session_usable()) session.is_clean();
+      Result result = answer(*existing, session);
+      if (result.outcome == Outcome::conflict) {
+        record_conflict(session.backend(), context_.consumer, message_, hash_.bytes());
+      }
+      if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
+      return result;
+    }
+    Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
+    DeliveryAccess::set_locals(delivery, session.locals());
+    handler_ran_ = true;
+    handler_(session.sql(), delivery);
+    stored_ = delivery.stored();
+    if (attempt_.begun() && session.backend().seems_intact()) {
+      session.backend().execute(attempt_.end_sql(session.backend()));
+    }
+    if (stored_) transaction.set_result(0, *stored_);
+    transaction.commit();
+    if (!stored_) remember(hash_.bytes());
+    session.is_clean();
+    if (attempt_.begun()) attempt_.ended();
+    taken_over_ = !transaction.taken_over().empty();
+    return {.outcome = Outcome::consumed, .stored = stored_};
+  } catch (...) {
+    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
+    if (transaction.session_usable() && !is_fatal_to_session(error)) strike_out(session);
+    note_torn();
+    if (torn_ && (is_transaction_lost(error) || postponed_by(error))) throw transaction_lost(true);
+    std::rethrow_exception(error);
+  }
+}
+
+/// Writes down that the handler is about to begin, unless it is not to: a message that has killed its process
+/// too often is parked. One of which that is not certain runs alone.
+std::optional<Result> SingleDelivery::start_attempt() {
+  const NestingCheck not_nested(context_.source.identity());
+  {
+    BorrowedSession session = context_.source.borrow(context_.options.stop);
+    const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
+    session.is_clean();
+    if (row && row->state != "consuming") return std::nullopt;  // the claim says what it is
+    if (attempt_.finds_mark(session.backend())) {
+      if (is_held(session)) return std::nullopt;
+      if (attempt_.counts_death(session.backend(), StartedAttempt::Order::key_first) &&
+          context_.park_if_too_often(session.backend(), message_, attempt_.attempts())) {
+        return Result{.outcome = Outcome::parked};
+      }
+    }
+  }
+  attempt_.enter();
+  on_session(context_.source, context_.options.stop, [&](backend::Session& session) { attempt_.begin(session); });
+  return std::nullopt;
+}
+
+/// Once the key is free, and on the session at hand: a wait for another one would leave the mark of an attempt
+/// that has ended.
+void SingleDelivery::strike_out(BorrowedSession& session) noexcept {
+  if (!attempt_.begun()) return;
+  try {
+    attempt_.strike_out(session.backend());
+  } catch (...) {  // tried again on another session
+    session.discard();
+  }
+}
+
+/// Whether the key is consumed, or another delivery of it runs: waits for one that does.
+bool SingleDelivery::is_held(BorrowedSession& session) {
+  GuardedTransaction probe(session.backend());
+  try {
+    const bool held = probe.claim(context_.consumer, {&message_, hash_.bytes()}) != nullptr;
+    probe.roll_back();
+    if (!probe.session_usable()) session.discard();
+    return held;
+  } catch (...) {
+    probe.roll_back();
+    session.discard();
+    throw;
+  }
+}
+
+Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& session) {
+  // The handler's own COMMIT was still on its way when the claim was looked for.
+  if (aftermath_.is_unconfirmed(message_.business_key, row)) {
+    aftermath_.settle(session.backend());
+    note_torn();
+    if (torn_) return {.outcome = Outcome::parked};
+  }
+  const bool ours = aftermath_.is_ours(row);
+  Result result = result_for(row, hash_.bytes());
+  // A commit of this very call whose reply was lost.
+  if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
+  return result;
+}
+
+void SingleDelivery::note_torn() {
+  if (aftermath_.take_torn().empty()) return;
+  torn_ = true;
+  context_.recent.forget(message_.business_key);
+}
+
+/// Once the session was given back: the observer may want one.
+void SingleDelivery::tell_if_torn() noexcept {
+  if (!torn_ || torn_told_) return;
+  torn_told_ = true;
+  tell({.type = EventType::torn});
+}
+
+void SingleDelivery::tell(Event event) const noexcept {
+  event.business_key = message_.business_key;
+  event.message_id = message_.message_id;
+  event.attempt = schedule_.attempt();
+  event.duration = schedule_.elapsed();
+  context_.tell(event);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "consume/consumer_context.hpp"
+#include "consume/started_attempt.hpp"
+#include "message/content_hash.hpp"
+#include "transaction/aftermath.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// One `consume` call.
+class SingleDelivery {
+ public:
+  SingleDelivery(ConsumerContext& context, const Message& message, const Handler& handler, std::size_t index = 0)
+      : context_(context),
+        message_(message),
+        handler_(handler),
+        index_(index),
+        hash_(message.content),
+        schedule_(context.options.retry),
+        attempt_(context, message) {}
+
+  Result consume();
+
+ private:
+  Result consume_with_retries();
+  std::optional<Result> start_attempt();
+  void strike_out(BorrowedSession&) noexcept;
+  bool is_held(BorrowedSession&);
+  Result run();
+  Result answer(backend::ExistingRow&, BorrowedSession&);
+  void note_torn();
+  void tell(Event) const noexcept;
+  void tell_if_torn() noexcept;
+
+  ConsumerContext& context_;
+  const Message& message_;
+  const Handler& handler_;
+  const std::size_t index_;
+  const ContentHash hash_;
+  RetrySchedule schedule_;
+  Aftermath aftermath_;
+  StartedAttempt attempt_;
+  std::optional<std::string> stored_;  ///< What the last run's handler stored.
+  bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
+  bool torn_told_ = false;
+  bool handler_ran_ = false;  ///< In the last run: what it ended with may be the handler's doing.
+  bool parked_ = false;       ///< Now, by this delivery's failure.
+  bool taken_over_ = false;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

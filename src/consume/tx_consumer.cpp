@@ -1,0 +1,45 @@
+#include <txinbox/tx_consumer.hpp>
+
+#include <utility>
+
+#include <txinbox/pool.hpp>
+
+#include "consume/batch_delivery.hpp"
+#include "consume/consumer_context.hpp"
+#include "consume/one_by_one.hpp"
+#include "consume/single_delivery.hpp"
+#include "pool/pool_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+class TxConsumer::Impl : public detail::ConsumerContext {
+ public:
+  using ConsumerContext::ConsumerContext;
+};
+
+TxConsumer::TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options)
+    : impl_(std::make_unique<Impl>(detail::SessionSource(detail::PoolAccess::state(pool)), std::move(consumer),
+                                   std::move(options))) {}
+
+TxConsumer::TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options)
+    : impl_(std::make_unique<Impl>(detail::SessionSource(session), std::move(consumer), std::move(options))) {}
+
+TxConsumer::TxConsumer(TxConsumer&&) noexcept = default;
+TxConsumer& TxConsumer::operator=(TxConsumer&&) noexcept = default;
+TxConsumer::~TxConsumer() = default;
+
+Result TxConsumer::consume(const Message& message, const Handler& handler) {
+  detail::refuse_empty(handler);
+  return detail::SingleDelivery(*impl_, message, handler).consume();
+}
+
+std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,
+                                              OnFailure on_failure) {
+  detail::refuse_empty(handler);
+  if (impl_->options.count_starts) return detail::consume_one_by_one(*impl_, messages, handler, on_failure);
+  return detail::BatchDelivery(*impl_, messages, handler, on_failure).consume();
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

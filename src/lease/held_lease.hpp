@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include <txinbox/lease.hpp>
+#include <txinbox/version.hpp>
+
+#include "consume/consumer_context.hpp"
+#include "lease/lease_timer.hpp"
+#include "tables/lease_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// `Error` lease_lost.
+Error lease_lost();
+
+/// A lease that was granted, as long as its handler runs.
+class HeldLease {
+ public:
+  using Clock = LeaseTime::Clock;
+
+  HeldLease(ConsumerContext& context, const LeaseHolder& holder, const Message& message,
+            std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at);
+
+  std::int64_t fence() const noexcept { return fence_; }
+  Clock::time_point expires_at() const noexcept { return time_.ends; }
+  bool is_over() const noexcept { return Clock::now() >= expires_at(); }
+
+  /// As `Lease::renew`.
+  void renew();
+
+  /// What the handler is given.
+  Lease& lease() noexcept { return lease_; }
+
+  /// From now on the handler is told when the time is over.
+  void start_timer(LeaseTimer& timer) { watch_.emplace(timer, time_); }
+
+  /// Renews by itself, on a thread of its own, until `stop_heartbeat` or the end of the lease.
+  void start_heartbeat(std::chrono::milliseconds interval);
+
+  /// Returns when the thread has ended: nothing renews any more.
+  void stop_heartbeat() noexcept { heartbeat_ = {}; }
+
+ private:
+  void renew(const std::stop_token& stop);
+  void beat(const std::stop_token& ended, std::chrono::milliseconds interval);
+
+  ConsumerContext& context_;
+  const LeaseHolder& holder_;
+  const Message& message_;
+  const std::chrono::milliseconds length_;
+  const std::int64_t fence_;
+  LeaseTime time_;
+  std::mutex renewing_;
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> with_consumer_;
+  std::stop_callback<std::function<void()>> with_time_;
+  Lease lease_;
+  std::optional<LeaseTimer::Watch> watch_;
+  std::jthread heartbeat_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

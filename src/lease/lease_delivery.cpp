@@ -1,0 +1,246 @@
+#include "lease/lease_delivery.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "base/nesting_check.hpp"
+#include "base/stoppable_sleep.hpp"
+#include "message/key.hpp"
+#include "pool/on_session.hpp"
+#include "tables/conflict_record.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+Error lease_is_too_short(milliseconds lease) {
+  return {
+      ErrorCode::lease_lost,
+      fmt::format("the lease of {} ms is over before its handler can begin: the round trips to the database take as "
+                  "long; let LeaseOptions::lease be longer",
+                  lease.count())};
+}
+
+}  // namespace
+
+Result LeaseDelivery::consume() {
+  try {
+    check_message(message_);
+    NestingCheck::refuse_nested(context_.source.identity());
+    context_.refuse_when_stopped();
+    Answer answer = claim_or_wait();
+    if (const auto* granted = std::get_if<Granted>(&answer)) {
+      if (taken_over_) tell({.type = EventType::lease_taken_over});
+      answer = run(*granted);
+    }
+    auto& result = std::get<Result>(answer);
+    tell({.type = event_for(result.outcome), .age = result.age});
+    context_.duplicates.count({&result, 1});
+    return std::move(result);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    if (auto postponed = handler_ran_ ? postponed_by(error) : std::nullopt) {
+      tell({.type = EventType::postponed, .error = error});
+      return std::move(*postponed);
+    }
+    tell({.type = EventType::failed, .error = error});
+    if (!parked_) throw;
+    tell({.type = EventType::parked});
+    return {.outcome = Outcome::parked, .error = error};
+  }
+}
+
+template <class Step>
+auto LeaseDelivery::with_retries(const std::stop_token& stop, const Step& step) {
+  RetrySchedule schedule(context_.options.retry);
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      const NestingCheck not_nested(context_.source.identity());
+      return on_session(context_.source, stop, step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto backoff = schedule.next_backoff();
+    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
+    tell({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
+    if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
+  }
+}
+
+/// Looks again until the other worker has ended, as long as the options say.
+LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
+  constexpr milliseconds longest_pause{500};
+  milliseconds pause{10};
+  for (;;) {
+    Answer answer = with_retries(context_.options.stop, [&](backend::Session& session) { return claim(session); });
+    const auto* result = std::get_if<Result>(&answer);
+    if (result == nullptr || result->outcome != Outcome::in_progress) return answer;
+    const auto left = options_.wait - std::chrono::floor<milliseconds>(whole_.elapsed());
+    if (left <= milliseconds::zero()) return answer;
+    const auto wait = std::min({pause, left, std::max(result->retry_after, milliseconds(1))});
+    if (!sleep_for(wait, context_.options.stop)) return answer;
+    pause = std::min(pause * 2, longest_pause);
+  }
+}
+
+LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
+  // Each step may find that another was faster; who changes the row all the time is not waited for.
+  constexpr int tries = 20;
+  constexpr int tries_to_be_in_time = 3;
+  int late = 0;
+  for (int i = 0; i < tries; ++i) {
+    auto answer = try_claim(session);
+    if (!answer) continue;
+    const auto* granted = std::get_if<Granted>(&*answer);
+    if (granted == nullptr || HeldLease::Clock::now() < granted->expires_at) return std::move(*answer);
+    if (++late == tries_to_be_in_time) throw lease_is_too_short(options_.lease);
+  }
+  throw Error(ErrorCode::unknown_state,
+              "the row of this key changes again and again while it is claimed; look for who removes it");
+}
+
+/// None when the row has to be looked at anew. The answer to a statement that claims may be lost: the row tells then.
+std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
+  const LeaseTable table(session, context_.consumer, message_);
+  const auto sent = HeldLease::Clock::now();
+  std::optional<backend::ExistingRow> row;
+  if (looks_first_ || session.looks_first()) row = table.find();
+  if (!row) {
+    looks_first_ = true;
+    const auto fence = table.insert(holder_, hash_.bytes(), options_.lease);
+    session.note_claim(!fence);
+    if (!fence) return std::nullopt;
+    return Granted{*fence, sent + options_.lease};
+  }
+  if (row->state != "consuming") return answer(session, *row);
+  const auto remaining = row->lease_remaining.value_or(milliseconds(1));
+  const bool ours = row->token == holder_.token.bytes();
+  if (ours && remaining > milliseconds::zero()) return Granted{row->lease_fence, sent + remaining};
+  if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) return answer(session, *row);
+  const auto asked = HeldLease::Clock::now();
+  const auto fence = table.take_over(holder_, hash_.bytes(), options_.lease, *row);
+  if (!fence) return std::nullopt;
+  taken_over_ = taken_over_ || !ours;
+  return Granted{*fence, asked + options_.lease};
+}
+
+Result LeaseDelivery::answer(backend::Session& session, backend::ExistingRow& row) {
+  Result result = result_for(row, hash_.bytes());
+  if (result.outcome == Outcome::conflict) {
+    record_conflict(session, context_.consumer, message_, hash_.bytes());
+  } else if (result.outcome == Outcome::already_consumed) {
+    session.make_durable(context_.consumer, message_.business_key);
+  }
+  return result;
+}
+
+Result LeaseDelivery::run(const Granted& granted) {
+  HeldLease held(context_, holder_, message_, options_.lease, granted.fence, granted.expires_at);
+  if (options_.count_starts && !start_attempt(held)) return {.outcome = Outcome::parked};
+  try {
+    begin_handler(held);
+    handler_ran_ = true;
+    handler_(held.lease());
+    held.stop_heartbeat();
+  } catch (...) {
+    held.stop_heartbeat();
+    give_back(held, std::current_exception());
+    throw;
+  }
+  const auto& stored = held.lease().delivery().stored();
+  complete(held, stored);
+  return {.outcome = Outcome::consumed, .stored = stored};
+}
+
+/// What came before may have taken longer than the lease.
+void LeaseDelivery::begin_handler(HeldLease& held) {
+  if (held.is_over()) held.renew();
+  if (held.is_over()) throw lease_is_too_short(options_.lease);
+  held.start_timer(timer_);
+  if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
+}
+
+/// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:
+/// that was once too often, and the message is parked.
+bool LeaseDelivery::start_attempt(HeldLease& held) {
+  const bool died = with_retries(context_.options.stop, [&](backend::Session& session) {
+    return attempt_.finds_mark(session) && attempt_.counts_death(session, StartedAttempt::Order::mark_first);
+  });
+  if (died && context_.is_too_often(attempt_.attempts())) {
+    return !with_retries(context_.options.stop, [&](backend::Session& session) {
+      return LeaseTable(session, context_.consumer, message_).park(holder_, held.fence());
+    });
+  }
+  enter(held);
+  with_retries(context_.options.stop, [&](backend::Session& session) {
+    attempt_.begin(session);
+    return true;
+  });
+  return true;
+}
+
+void LeaseDelivery::enter(HeldLease& held) {
+  bool waited = false;
+  try {
+    waited = attempt_.enter();
+  } catch (...) {
+    give_back(held, std::current_exception());
+    throw;
+  }
+  if (waited) held.renew();
+}
+
+/// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
+void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::string>& result) {
+  const bool completed = with_retries({}, [&](backend::Session& session) {
+    const LeaseTable table(session, context_.consumer, message_);
+    if (table.complete(holder_, held.fence(), result)) return true;
+    const auto row = table.find();
+    const bool ours =
+        row && row->state == "consumed" && row->token == holder_.token.bytes() && row->lease_fence == held.fence();
+    return ours && session.make_durable(context_.consumer, message_.business_key);
+  });
+  if (!completed) throw lease_lost();
+}
+
+/// Counts what failed and removes the mark of the attempt, then lets the redelivery run at once, or parks the message.
+/// If that does not succeed, the lease runs out.
+void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
+  const bool counts = context_.counts(error);
+  try {
+    BorrowedSession session = context_.source.borrow({});
+    const LeaseTable table(session.backend(), context_.consumer, message_);
+    try {
+      const int attempts =
+          counts ? FailureRecord(session.backend(), context_.consumer).count(message_, error, options_.keep_error_text)
+                 : 0;
+      if (counts && attempt_.begun()) attempt_.ended();
+      if (attempt_.begun()) attempt_.strike_out(session.backend());
+      parked_ = counts && (is_rejected(error) || context_.is_too_often(attempts)) && table.park(holder_, held.fence());
+    } catch (...) {
+      if (is_fatal_to_session(std::current_exception())) throw;
+    }
+    if (!parked_) table.release(holder_, held.fence());
+    session.is_clean();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+void LeaseDelivery::tell(Event event) const noexcept {
+  event.business_key = message_.business_key;
+  event.message_id = message_.message_id;
+  event.duration = whole_.elapsed();
+  context_.tell(event);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <variant>
+
+#include <txinbox/lease_consumer.hpp>
+#include <txinbox/version.hpp>
+
+#include "consume/consumer_context.hpp"
+#include "consume/started_attempt.hpp"
+#include "lease/held_lease.hpp"
+#include "lease/lease_timer.hpp"
+#include "message/content_hash.hpp"
+#include "tables/lease_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// One `LeaseConsumer::consume` call.
+class LeaseDelivery {
+ public:
+  LeaseDelivery(ConsumerContext& context, const LeaseOptions& options, LeaseTimer& timer, std::string_view holder_name,
+                const Message& message, const LeaseHandler& handler)
+      : context_(context),
+        options_(options),
+        timer_(timer),
+        message_(message),
+        handler_(handler),
+        hash_(message.content),
+        holder_{.name = holder_name},
+        attempt_(context, message),
+        whole_(context.options.retry) {}
+
+  Result consume();
+
+ private:
+  /// A lease that is ours.
+  struct Granted {
+    std::int64_t fence;
+    HeldLease::Clock::time_point expires_at;
+  };
+  using Answer = std::variant<Granted, Result>;
+
+  Answer claim_or_wait();
+  Answer claim(backend::Session&);
+  std::optional<Answer> try_claim(backend::Session&);
+  Result answer(backend::Session&, backend::ExistingRow&);
+  Result run(const Granted&);
+  void begin_handler(HeldLease&);
+  bool start_attempt(HeldLease&);
+  void enter(HeldLease&);
+  void complete(const HeldLease&, const std::optional<std::string>& result);
+  void give_back(const HeldLease&, const std::exception_ptr& error) noexcept;
+
+  /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
+  template <class Step>
+  auto with_retries(const std::stop_token& stop, const Step& step);
+
+  void tell(Event) const noexcept;
+
+  ConsumerContext& context_;
+  const LeaseOptions& options_;
+  LeaseTimer& timer_;
+  const Message& message_;
+  const LeaseHandler& handler_;
+  const ContentHash hash_;
+  const LeaseHolder holder_;
+  StartedAttempt attempt_;
+  RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
+  bool looks_first_ = false;  ///< The row was inserted, or is another's.
+  bool handler_ran_ = false;
+  bool taken_over_ = false;
+  bool parked_ = false;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

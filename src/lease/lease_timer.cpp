@@ -1,0 +1,54 @@
+#include "lease/lease_timer.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::shared_ptr<LeaseTimer> LeaseTimer::make() {
+  return {new LeaseTimer, [](const LeaseTimer* timer) {
+            if (timer->owner_.is_this_one()) delete timer;  // NOLINT(cppcoreguidelines-owning-memory): of a shared_ptr
+          }};
+}
+
+LeaseTimer::Watch::Watch(LeaseTimer& timer, LeaseTime& time) : timer_(timer), time_(time) {
+  const std::lock_guard lock(timer_.mutex_);
+  if (!timer_.thread_.joinable()) {
+    timer_.thread_ = std::jthread([&timer](const std::stop_token& stop) { timer.run(stop); });
+  }
+  const auto added = timer_.entries_.emplace(time_.ends, &time_).first;
+  if (added == timer_.entries_.begin()) timer_.changed_.notify_one();
+}
+
+LeaseTimer::Watch::~Watch() {
+  const std::lock_guard lock(timer_.mutex_);
+  std::erase_if(timer_.entries_, [this](const Entry& each) { return each.second == &time_; });
+}
+
+void LeaseTimer::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    if (entries_.empty()) {
+      changed_.wait(lock, stop, [this] { return !entries_.empty(); });
+      continue;
+    }
+    const auto [end, time] = *entries_.begin();
+    if (LeaseTime::Clock::now() < end) {
+      changed_.wait_until(lock, stop, end,
+                          [this, first = end] { return entries_.empty() || entries_.begin()->first < first; });
+      continue;
+    }
+    entries_.erase(entries_.begin());
+    if (const auto extended = time->ends.load(); extended > end) {
+      entries_.emplace(extended, time);
+      continue;
+    }
+    std::stop_source over = time->over;  // the lease may end meanwhile
+    lock.unlock();
+    over.request_stop();
+    lock.lock();
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,23 @@
+#include "message/json/json_fields.hpp"
+
+#include <txinbox/content.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::string JsonFields::content(const JsonValue& root) const {
+  std::vector<std::string> texts;
+  texts.reserve(pointers_.size());
+  for (const JsonPointer& pointer : pointers_) {
+    const JsonValue* value = pointer.find(root);
+    // No JSON text is empty: a field that is, is missing.
+    texts.push_back(value == nullptr ? std::string() : to_json_text(*value));
+  }
+  const std::vector<std::string_view> fields(texts.begin(), texts.end());
+  return content_of(fields);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

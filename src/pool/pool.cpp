@@ -1,0 +1,49 @@
+#include <utility>
+
+#include <txinbox/pool.hpp>
+
+#include "pool/pool_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+Connection::Connection(std::shared_ptr<detail::PoolState> pool, std::unique_ptr<detail::Slot> slot) noexcept
+    : pool_(std::move(pool)), slot_(std::move(slot)) {}
+
+Connection::Connection(Connection&&) noexcept = default;
+
+Connection& Connection::operator=(Connection&& other) noexcept {
+  std::swap(pool_, other.pool_);  // what was held goes back when `other` dies
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+Connection::~Connection() {
+  if (slot_) pool_->give_back(std::move(slot_));
+}
+
+soci::session& Connection::session() const noexcept { return *slot_->session; }
+
+Pool::Pool(std::shared_ptr<detail::PoolState> state) noexcept : state_(std::move(state)) {}
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&&) noexcept = default;
+Pool::~Pool() = default;
+
+Connection Pool::acquire(std::stop_token stop) {
+  auto slot = state_->acquire(stop);
+  slot->clean = false;  // what its user does is not ours to know
+  slot->factory.allow_connecting(true);
+  backend::Session& session = *slot->backend;
+  Connection lent = detail::PoolAccess::lend(state_, std::move(slot));
+  session.lend();
+  return lent;
+}
+
+const PoolOptions& Pool::options() const noexcept { return state_->options(); }
+
+Pool open_pool(const std::string& url, PoolOptions options) {
+  return detail::PoolAccess::make(detail::PoolState::open(url, std::move(options)));
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,200 @@
+#include "pool/pool_state.hpp"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <soci/error.h>
+#include <soci/session.h>
+#include <txinbox/error.hpp>
+
+#include "base/url.hpp"
+#include "schema/verification.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+const backend::Database& database_for(Url& url) {
+  if (url.scheme == "soci") {
+    const auto at = url.path.find("://");
+    if (at == std::string::npos) {
+      throw Error(ErrorCode::invalid_argument,
+                  "behind 'soci:' stands a connection string of SOCI's, such as soci:mysql://db=orders user=svc");
+    }
+    const std::string name = url.path.substr(0, at);
+    url.path.erase(0, at + 3);
+    return backend::database_named(name);
+  }
+  constexpr std::array schemes = {std::pair{"sqlite", "sqlite3"},        std::pair{"sqlite3", "sqlite3"},
+                                  std::pair{"mysql", "mysql"},           std::pair{"mariadb", "mysql"},
+                                  std::pair{"postgresql", "postgresql"}, std::pair{"postgres", "postgresql"}};
+  for (const auto& [scheme, name] : schemes) {
+    if (url.scheme == scheme) return backend::database_named(name);
+  }
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("the database URL's scheme '{}' is not known; sqlite, mysql, mariadb, postgresql and soci are",
+                  url.scheme));
+}
+
+void check(const PoolOptions& options) {
+  if (options.connections < 1) {
+    throw Error(ErrorCode::invalid_argument, "PoolOptions::connections must be at least 1");
+  }
+  using std::chrono::milliseconds;
+  const std::array timeouts = {
+      std::pair{"acquire_timeout", options.acquire_timeout}, std::pair{"connect_timeout", options.connect_timeout},
+      std::pair{"lock_timeout", options.lock_timeout}, std::pair{"statement_timeout", options.statement_timeout},
+      std::pair{"idle_transaction_timeout", options.idle_transaction_timeout}};
+  for (const auto& [name, value] : timeouts) {
+    if (value < milliseconds(1) || value > std::chrono::days(24)) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("PoolOptions::{} is {} ms; it must be from 1 ms to 24 days", name, value.count()));
+    }
+  }
+}
+
+}  // namespace
+
+Slot::Slot(const backend::Database& database) : factory(database.factory()) {}
+
+Slot::~Slot() {
+  if (session) locals.clear(*session);
+  backend.reset();
+  session.reset();
+}
+
+PoolState::PoolState(const std::string& text, PoolOptions options) : options_(std::move(options)) {
+  check(options_);
+  Url url = parse_url(text);
+  database_ = &database_for(url);
+  connection_string_ = database_->connection_string(url, options_);
+  url_parameters_ = std::move(url.parameters);
+  idle_.reserve(options_.connections);
+  idle_.push_back(connect());
+  open_ = 1;
+}
+
+PoolState::~PoolState() = default;
+
+std::shared_ptr<PoolState> PoolState::open(const std::string& url, PoolOptions options) {
+  return {new PoolState(url, std::move(options)), [](const PoolState* pool) {
+            if (pool->owner_.is_this_one()) delete pool;  // NOLINT(cppcoreguidelines-owning-memory): of a shared_ptr
+          }};
+}
+
+/// Before the lock is taken: another thread of the parent may have held it, and is not here to release it.
+void PoolState::refuse_forked() const {
+  if (owner_.is_this_one()) return;
+  throw Error(
+      ErrorCode::forked,
+      "the pool was opened before fork(), and its connections are the parent's; open another pool in the child");
+}
+
+std::unique_ptr<Slot> PoolState::connect() const {
+  auto slot = std::make_unique<Slot>(*database_);
+  try {
+    slot->session = database_->open(slot->factory, connection_string_, url_parameters_);
+    slot->locals = ConnectionLocals(*slot->session);
+    slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
+    slot->backend->configure(options_);
+  } catch (const soci::soci_error& error) {
+    if (const auto why = database_->refusal(error, connection_string_)) throw Error(ErrorCode::access_refused, *why);
+    throw;
+  }
+  if (options_.on_connect) {
+    options_.on_connect(*slot->session);
+    if (slot->backend->in_transaction()) {
+      throw Error(ErrorCode::transaction_open, "PoolOptions::on_connect left a transaction open; it must end it");
+    }
+  }
+  refuse(slot->backend->unsafe_settings());
+  slot->backend->remember_settings();
+  return slot;
+}
+
+void PoolState::forget_one() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --open_;
+    ++lost_;
+  }
+  freed_.notify_one();
+}
+
+std::uint64_t PoolState::lost_connections() {
+  refuse_forked();
+  std::unique_ptr<Slot> dead;  // closed after the lock is released: that can take a while
+  const std::lock_guard lock(mutex_);
+  if (!idle_.empty() && !idle_.back()->backend->intact()) {
+    dead = std::move(idle_.back());
+    idle_.pop_back();
+    --open_;
+    ++lost_;
+  }
+  return lost_;
+}
+
+std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
+  refuse_forked();
+  std::vector<std::unique_ptr<Slot>> dead;  // closed after the lock is released: that can take a while
+  std::unique_lock lock(mutex_);
+  const auto available = [this] { return !idle_.empty() || open_ < options_.connections; };
+  if (!freed_.wait_for(lock, stop, options_.acquire_timeout, available)) {
+    if (stop.stop_requested()) throw Error(ErrorCode::stopped, "stopped while waiting for a connection of the pool");
+    throw Error(ErrorCode::acquire_timeout,
+                fmt::format("none of the pool's {} connections became free within {} ms; raise "
+                            "PoolOptions::connections or acquire_timeout",
+                            options_.connections, options_.acquire_timeout.count()));
+  }
+  while (!idle_.empty()) {
+    auto slot = std::move(idle_.back());
+    idle_.pop_back();
+    if (slot->backend->intact()) return slot;
+    --open_;
+    ++lost_;
+    dead.push_back(std::move(slot));  // the server closed it meanwhile
+  }
+  ++open_;
+  lock.unlock();
+  try {
+    return connect();
+  } catch (...) {
+    forget_one();
+    throw;
+  }
+}
+
+std::unique_ptr<Slot> PoolState::take_idle() {
+  if (!owner_.is_this_one()) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty() || !idle_.back()->verified || !idle_.back()->backend->intact()) return nullptr;
+  auto slot = std::move(idle_.back());
+  idle_.pop_back();
+  return slot;
+}
+
+void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
+  if (!owner_.is_this_one()) {
+    (void)slot.release();  // NOLINT(bugprone-unused-return-value): the parent's
+    return;
+  }
+  const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
+  if (!keep) {
+    slot.reset();  // closed at once: it may hold locks
+    forget_one();
+    return;
+  }
+  slot->clean = true;
+  {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(slot));  // reserved for all: does not throw
+  }
+  freed_.notify_one();
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

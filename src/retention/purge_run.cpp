@@ -1,0 +1,179 @@
+#include "retention/purge_run.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+#include "backend/has_code.hpp"
+#include "backend/table_check.hpp"
+#include "backend/upsert.hpp"
+#include "base/stoppable_sleep.hpp"
+#include "message/key.hpp"
+#include "pool/on_session.hpp"
+#include "telemetry/tell.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+constexpr std::size_t largest_batch = 10'000;
+
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+
+}  // namespace
+
+void check_age(std::string_view name, std::chrono::seconds older_than) {
+  constexpr std::chrono::days longest{36'500};
+  if (older_than < std::chrono::seconds(1) || older_than > longest) {
+    refuse(
+        fmt::format("{} is {} s; it must be from 1 s to 100 years, and longer than the longest time after which a "
+                    "message can be delivered again",
+                    name, older_than.count()));
+  }
+}
+
+void check(const PurgeOptions& options) {
+  if (!options.consumer.empty()) check_consumer(options.consumer);
+  if (options.batch_size < 1 || options.batch_size > largest_batch) {
+    refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
+  }
+  if (options.max_time < std::chrono::milliseconds::zero()) {
+    refuse("PurgeOptions::max_time must be at least zero, which is no limit");
+  }
+  if (options.max_batch_time < std::chrono::milliseconds(1)) {
+    refuse("PurgeOptions::max_batch_time must be at least 1 ms");
+  }
+  if (!(options.duty > 0 && options.duty <= 1)) {
+    refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
+  }
+  check(options.retry);
+}
+
+PurgeRun::PurgeRun(SessionSource& source, std::chrono::seconds older_than, const PurgeOptions& options)
+    : source_(source), older_than_(older_than), options_(options), pace_(options), retry_(options.retry) {}
+
+std::size_t PurgeRun::run(Purge purge) {
+  try {
+    purge_all(purge);
+  } catch (...) {
+    const auto error = std::current_exception();
+    if (purge == Purge::consumed && removed_ > 0) {
+      try {
+        record();
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the first error is what the caller gets
+      }
+    }
+    std::rethrow_exception(error);
+  }
+  if (purge == Purge::consumed) record();
+  return removed_;
+}
+
+void PurgeRun::purge_all(Purge purge) {
+  source_.borrow(options_.stop);  // verified, also where a limit leaves nothing to do
+  const std::size_t targets = purge == Purge::failed ? 2 : 1;
+  for (std::size_t target = 0; target < targets; ++target) {
+    reached_.clear();
+    while (!is_over() && purge_batch(purge, target)) {
+    }
+  }
+}
+
+/// False: there was nothing left.
+bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
+  const std::size_t left = options_.max_rows == 0 ? largest_batch : options_.max_rows - removed_;
+  const std::size_t limit = std::min(pace_.rows(), left);
+  backend::PurgeReply reply;
+  std::chrono::nanoseconds time{};
+  try {
+    on_session(source_, options_.stop, [&](backend::Session& session) {
+      const auto begin = Clock::now();
+      const auto targets = purge_targets(purge, session.dialect(), options_.consumer);
+      reply = session.purge_some({.target = targets.at(target),
+                                  .older_than = older_than_,
+                                  .limit = limit,
+                                  .window = std::max(limit, pace_.window()),
+                                  .after = reached_});
+      time = Clock::now() - begin - reply.waited;
+    });
+  } catch (...) {
+    if (has_code(std::current_exception(), ErrorCode::stopped)) return false;
+    if (!may_run_again(std::current_exception())) throw;
+    return true;
+  }
+  retry_ = RetrySchedule(options_.retry);
+  removed_ += reply.removed;
+  reached_ = std::move(reply.reached);
+  pace_.took(time, limit, reply.chosen);
+  if (reply.removed > 0) tell({.type = EventType::purged, .duration = time, .rows = reply.removed});
+  if (reply.end) return false;
+  rest(pace_.rest_after(time));
+  return true;
+}
+
+bool PurgeRun::is_over() const {
+  return options_.stop.stop_requested() || (options_.max_rows != 0 && removed_ >= options_.max_rows) ||
+         (options_.max_time.count() != 0 && Clock::now() - start_ >= options_.max_time);
+}
+
+void PurgeRun::rest(std::chrono::nanoseconds time) const {
+  if (is_over()) return;
+  if (options_.max_time.count() != 0) time = std::min(time, options_.max_time - (Clock::now() - start_));
+  sleep_for(time, options_.stop);
+}
+
+/// Waits before the batch runs again. False: it must not.
+bool PurgeRun::may_run_again(const std::exception_ptr& error) {
+  const auto backoff = retry_.next_backoff();
+  const bool usable = source_.reconnects() || !is_fatal_to_session(error);
+  if (!is_transient(error) || !usable || !retry_.may_retry(backoff)) return false;
+  pace_.was_in_the_way();
+  tell({.type = EventType::retry, .attempt = retry_.attempt(), .error = error, .backoff = backoff});
+  retry_.wait(backoff, options_.stop);
+  return true;
+}
+
+/// What an operator, `status` and `doctor` want to know of the last purge.
+void PurgeRun::record() {
+  on_session(source_, {}, [&](backend::Session& session) {
+    const backend::Dialect& sql = session.dialect();
+    const std::string table = sql.table(backend::consumer_table);
+    const std::string consumer = sql.text(options_.consumer);
+    const std::string update =
+        fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
+                    older_than_.count(), removed_, sql.now(), consumer);
+    if (!is_known(session)) {
+      session.change(update);
+      return;
+    }
+    backend::change_or_insert(
+        session, update,
+        fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
+                    older_than_.count(), removed_, sql.now()));
+  });
+}
+
+/// Whether the consumer's name may get a row that stays: one that was mistyped must not.
+bool PurgeRun::is_known(backend::Session& session) const {
+  if (options_.consumer.empty() || removed_ > 0) return true;
+  const backend::Dialect& sql = session.dialect();
+  return !session
+              .read(fmt::format("SELECT 1 FROM {} WHERE consumer = {} LIMIT 1",
+                                sql.table(backend::consumed_message_table), sql.text(options_.consumer)),
+                    1)
+              .empty();
+}
+
+void PurgeRun::tell(Event event) const noexcept {
+  event.consumer = options_.consumer;
+  detail::tell(options_.observer, event);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+
+#include <txinbox/retention.hpp>
+#include <txinbox/version.hpp>
+
+#include "base/retry_schedule.hpp"
+#include "pool/session_source.hpp"
+#include "retention/purge_pace.hpp"
+#include "retention/purge_target.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Errors: as `purge`, before anything is done. `name` is what the text calls `older_than`.
+void check_age(std::string_view name, std::chrono::seconds older_than);
+void check(const PurgeOptions&);
+
+/// One purge. A session is borrowed for each batch and given back while it rests.
+class PurgeRun {
+ public:
+  /// The options must have been checked, and outlive it.
+  PurgeRun(SessionSource&, std::chrono::seconds older_than, const PurgeOptions&);
+
+  /// Returns how many rows were removed.
+  std::size_t run(Purge);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void purge_all(Purge);
+  bool purge_batch(Purge, std::size_t target);
+  bool is_over() const;
+  void rest(std::chrono::nanoseconds) const;
+  bool may_run_again(const std::exception_ptr&);
+  void record();
+  bool is_known(backend::Session&) const;
+  void tell(Event) const noexcept;
+
+  SessionSource& source_;
+  const std::chrono::seconds older_than_;
+  const PurgeOptions& options_;
+  PurgePace pace_;
+  RetrySchedule retry_;
+  const Clock::time_point start_ = Clock::now();
+  std::string reached_;  ///< Of the target in hand.
+  std::size_t removed_ = 0;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,91 @@
+#include <txinbox/retention.hpp>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "backend/backend.hpp"
+#include "backend/table_check.hpp"
+#include "message/key.hpp"
+#include "pool/inbox_session.hpp"
+#include "pool/session_source.hpp"
+#include "retention/purge_run.hpp"
+#include "schema/verification.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than, const PurgeOptions& options) {
+  detail::check_age("older_than", older_than);
+  detail::check(options);
+  const detail::OutsideTransaction outside(sql);
+  detail::SessionSource source(sql);
+  return detail::PurgeRun(source, older_than, options).run(purge);
+}
+
+std::size_t count(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than,
+                  const std::string& consumer) {
+  detail::check_age("older_than", older_than);
+  if (!consumer.empty()) detail::check_consumer(consumer);
+  const detail::InboxSession session(sql);
+  const backend::Dialect& dialect = session->dialect();
+  long long rows = 0;
+  for (const backend::PurgeTarget& target : detail::purge_targets(purge, dialect, consumer)) {
+    const backend::PurgeBatch batch{.target = target, .older_than = older_than, .limit = 1, .window = 1};
+    const auto found = session->read(fmt::format("SELECT count(*) FROM {} WHERE {}", dialect.table(target.table),
+                                                 backend::removal_condition(dialect, batch)),
+                                     1);
+    rows += backend::number_in(found.at(0).at(0).value_or(""));
+  }
+  return static_cast<std::size_t>(rows);
+}
+
+}  // namespace
+
+bool forget(soci::session& sql, std::string_view consumer, std::string_view business_key) {
+  detail::check_consumer(consumer);
+  detail::check_business_key(business_key);
+  const detail::OutsideTransaction outside(sql);  // rolls back what fails
+  const auto& database = backend::database_of(sql);
+  const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
+
+  sql.begin();
+  soci::statement remove(sql);
+  remove.alloc();
+  remove.prepare(fmt::format("DELETE FROM {} WHERE {}", dialect->table(backend::consumed_message_table),
+                             dialect->is_key(consumer, business_key)),
+                 soci::details::st_one_time_query);
+  remove.define_and_bind();
+  remove.execute(true);
+  const bool existed = remove.get_affected_rows() > 0;
+  sql.commit();
+  return existed;
+}
+
+std::size_t purge(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::consumed, sql, older_than, options);
+}
+
+std::size_t purge_failed(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::failed, sql, older_than, options);
+}
+
+std::size_t purge_conflicts(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::conflicts, sql, older_than, options);
+}
+
+std::size_t count_purgeable(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
+  return count(detail::Purge::consumed, sql, older_than, consumer);
+}
+
+std::size_t count_purgeable_failed(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
+  return count(detail::Purge::failed, sql, older_than, consumer);
+}
+
+std::size_t count_purgeable_conflicts(soci::session& sql, std::chrono::seconds older_than,
+                                      const std::string& consumer) {
+  return count(detail::Purge::conflicts, sql, older_than, consumer);
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

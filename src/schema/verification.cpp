@@ -1,0 +1,187 @@
+#include "schema/verification.hpp"
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+#include "schema/embedded_migrations.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+using backend::Problem;
+
+bool is_error(const Problem& problem) { return problem.finding.severity == Severity::error; }
+
+std::optional<std::array<int, 3>> parse_version(std::string_view text) {
+  std::array<int, 3> parts{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    const auto [next, error] = std::from_chars(at, end, parts[i]);
+    if (error != std::errc() || parts[i] < 0) return std::nullopt;
+    at = next;
+  }
+  if (at != end) return std::nullopt;
+  return parts;
+}
+
+/// Files that are still to be applied.
+std::string files_after(std::string_view database, int version) {
+  std::string files;
+  for (const EmbeddedMigration& m : embedded_migrations()) {
+    if (m.database != database || m.version <= version) continue;
+    files += fmt::format("{}migrations/{}/V{}__{}.sql", files.empty() ? "" : ", ", database, m.version, m.name);
+  }
+  return files;
+}
+
+void examine_version(backend::Catalog& catalog, std::string_view database, Examination& result) {
+  const std::string subject(backend::schema_table);
+  const auto rows =
+      catalog.read(fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
+                               backend::database_named(database).dialect(result.schema)->table(backend::schema_table)),
+                   2);
+  if (!rows.empty()) result.version = static_cast<int>(backend::number_in(rows[0][0].value_or("")));
+  const std::string oldest_library = rows.empty() ? "" : rows[0][1].value_or("");
+  const int newest = newest_version(database);
+  if (result.version < newest) {
+    result.problems.push_back(
+        {ErrorCode::schema_outdated,
+         {Severity::error, subject,
+          fmt::format("the tables are of version {}, this library needs {}", result.version, newest),
+          fmt::format("call txinbox::migrate, or run `txinbox migrate`, or apply {}",
+                      files_after(database, result.version))}});
+  } else if (result.version > newest && !supports(oldest_library)) {
+    result.problems.push_back({ErrorCode::schema_too_new,
+                               {Severity::error, subject,
+                                fmt::format("the tables are of version {}, which needs txinbox {} or later; this is {}",
+                                            result.version, oldest_library, version()),
+                                "upgrade txinbox"}});
+  }
+}
+
+bool same(const Problem& a, const Problem& b) {
+  return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
+}
+
+/// It takes several statements, between which another session may migrate: half a table is no table of another
+/// shape. What is wrong counts once it is found twice.
+Examination examine_twice(backend::Catalog& catalog, std::string_view database) {
+  constexpr int patience = 10;
+  Examination result = examine(catalog, database);
+  for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
+    Examination again = examine(catalog, database);
+    const bool settled = std::ranges::equal(again.problems, result.problems, same);
+    result = std::move(again);
+    if (settled) break;
+  }
+  return result;
+}
+
+}  // namespace
+
+int newest_version(std::string_view database) {
+  int newest = 0;
+  for (const EmbeddedMigration& m : embedded_migrations()) {
+    if (m.database == database) newest = std::max(newest, m.version);
+  }
+  return newest;
+}
+
+bool supports(std::string_view oldest_library) {
+  const auto oldest = parse_version(oldest_library);
+  const auto ours = parse_version(version());
+  return oldest && ours && *oldest <= *ours;
+}
+
+Examination examine(backend::Catalog& catalog, std::string_view database) {
+  Examination result;
+  result.schema = catalog.find_schema(backend::consumed_message_table);
+  const auto schema = result.schema.empty() ? catalog.find_schema(backend::schema_table) : result.schema;
+  if (schema.empty()) {
+    result.problems = {backend::missing_table(backend::consumed_message_table),
+                       backend::missing_table(backend::schema_table)};
+    return result;
+  }
+  result.problems = catalog.check_tables(schema);
+  const bool readable = std::ranges::none_of(
+      result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
+  if (!readable || result.schema.empty()) return result;
+  examine_version(catalog, database, result);
+  // Tables of a later version are not missing: the schema is outdated, which is said already.
+  std::erase_if(result.problems, [&](const Problem& p) {
+    return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
+  });
+  return result;
+}
+
+void refuse(const std::vector<Problem>& problems) {
+  if (std::ranges::none_of(problems, is_error)) return;
+  // The codes are ordered by what must be mended first. But a table of another shape which no migration has made is not
+  // ours, and keeps migrations from being applied.
+  const auto has = [&](ErrorCode code, std::string_view table) {
+    return std::ranges::any_of(problems,
+                               [&](const Problem& p) { return p.code == code && backend::concerns(p, table); });
+  };
+  const bool foreign = has(ErrorCode::schema_missing, backend::schema_table) &&
+                       has(ErrorCode::schema_mismatch, backend::consumed_message_table);
+  auto code = ErrorCode::unsafe_connection;
+  std::string text = "the database is not ready for txinbox:";
+  int number = 0;
+  for (const Problem& problem : problems) {
+    const Finding& finding = problem.finding;
+    if (is_error(problem)) code = std::min(code, problem.code);
+    text += fmt::format(" [{}] {}: {}; mend: {}", ++number, finding.subject, finding.found, finding.mend);
+  }
+  throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
+}
+
+std::string verify_for_consuming(soci::session& sql) {
+  const auto& database = backend::database_of(sql);
+  const auto catalog = database.catalog(sql);
+  auto result = examine_twice(*catalog, database.name());
+  std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
+                    std::back_inserter(result.problems));
+  refuse(result.problems);
+  return result.schema;
+}
+
+std::string schema_of_tables(backend::Catalog& catalog) {
+  auto schema = catalog.find_schema(backend::consumed_message_table);
+  if (schema.empty()) refuse({backend::missing_table(backend::consumed_message_table)});
+  return schema;
+}
+
+void refuse_open_transaction(backend::Session& session) {
+  if (!session.in_transaction()) return;
+  throw Error(ErrorCode::transaction_open,
+              "the session is inside a transaction, which is not txinbox's to end; commit it or roll it back first, or "
+              "use another session");
+}
+
+OutsideTransaction::OutsideTransaction(soci::session& sql) : sql_(sql) {
+  refuse_open_transaction(*backend::database_of(sql).attach(sql, backend::Ownership::caller));
+}
+
+OutsideTransaction::~OutsideTransaction() {
+  try {
+    if (backend::database_of(sql_).attach(sql_, backend::Ownership::caller)->in_transaction()) sql_.rollback();
+  } catch (const std::exception&) {
+    // A lost connection has no transaction.
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,108 @@
+#include "tables/lease_table.hpp"
+
+#include <fmt/format.h>
+
+#include "backend/table_check.hpp"
+#include "backend/upsert.hpp"
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::string LeaseTable::table() const { return session_.dialect().table(backend::consumed_message_table); }
+
+std::string LeaseTable::is_key() const { return session_.dialect().is_key(consumer_, message_.business_key); }
+
+// SQLite writes NULL for a time when the system's clock cannot be read. A lease without an end or a fence has
+// run out: it would keep its key for ever. A row without an owner is none that was made here.
+constexpr std::string_view has_no_end =
+    "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
+
+std::optional<backend::ExistingRow> LeaseTable::find() const {
+  const backend::Dialect& sql = session_.dialect();
+  const std::string remaining =
+      fmt::format("CASE WHEN {} THEN 0 ELSE {} END", has_no_end, sql.milliseconds_since("lease_expires_at"));
+  const auto rows =
+      session_.read(fmt::format("SELECT state, {}, {}, {}, {}, coalesce(lease_fence, 0), {} FROM {} WHERE {}",
+                                sql.hex_token("attempt_token"), sql.hex_text("content_hash"), sql.hex_text("result"),
+                                remaining, sql.milliseconds_since("consumed_at"), table(), is_key()),
+                    7);
+  if (rows.empty()) return std::nullopt;
+  const backend::Row& row = rows.front();
+  backend::ExistingRow found;
+  found.state = row[0].value_or("");
+  found.token = from_hex(row[1].value_or(""));
+  found.content_hash = from_hex(row[2].value_or(""));
+  if (row[3]) found.result = from_hex(*row[3]);
+  if (row[4]) found.lease_remaining = std::chrono::milliseconds(-backend::number_in(*row[4]));
+  found.lease_fence = backend::number_in(row[5].value_or(""));
+  found.age = std::chrono::milliseconds(backend::number_in(row[6].value_or("")));
+  return found;
+}
+
+// A lease without an end has run out: nobody has it.
+constexpr std::string_view fence_of_a_lease = "CASE WHEN lease_expires_at IS NOT NULL THEN lease_fence END";
+
+std::optional<std::int64_t> LeaseTable::insert(const LeaseHolder& holder, std::string_view content_hash,
+                                               std::chrono::milliseconds lease) const {
+  const backend::Dialect& sql = session_.dialect();
+  return backend::try_insert_returning(
+      session_,
+      fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token, "
+                  "lease_owner, lease_fence, lease_expires_at, attempts, consumed_at) VALUES ({}, {}, {}, {}, "
+                  "'consuming', {}, {}, {}, {}, 1, {})",
+                  table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id),
+                  sql.bytes_or_null(content_hash), sql.token(holder.token), sql.text(holder.name),
+                  sql.marked(sql.now_in_microseconds()), sql.now_plus(lease), sql.now()),
+      fence_of_a_lease);
+}
+
+std::optional<std::int64_t> LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_hash,
+                                                  std::chrono::milliseconds lease,
+                                                  const backend::ExistingRow& seen) const {
+  const backend::Dialect& sql = session_.dialect();
+  // A message without content leaves the hash of the one that came first.
+  return session_.change_returning(fmt::format(
+      "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
+      "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
+      "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
+      "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {}){}",
+      table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
+      sql.text(holder.name), sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())),
+      sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
+      has_no_end, sql.returning(fence_of_a_lease)));
+}
+
+bool LeaseTable::change_own(const LeaseHolder& holder, std::int64_t fence, const std::string& assignments) const {
+  return session_.change(fmt::format(
+             "UPDATE {} SET {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {}", table(),
+             assignments, is_key(), session_.dialect().token(holder.token), fence)) == 1;
+}
+
+bool LeaseTable::renew(const LeaseHolder& holder, std::int64_t fence, std::chrono::milliseconds lease) const {
+  return change_own(holder, fence, "lease_expires_at = " + session_.dialect().now_plus(lease));
+}
+
+bool LeaseTable::complete(const LeaseHolder& holder, std::int64_t fence,
+                          const std::optional<std::string>& result) const {
+  const backend::Dialect& sql = session_.dialect();
+  return change_own(holder, fence,
+                    fmt::format("state = 'consumed', result = {}, lease_owner = NULL, lease_expires_at = NULL, "
+                                "consumed_at = {}",
+                                result ? sql.bytes(*result) : "NULL", sql.now()));
+}
+
+bool LeaseTable::release(const LeaseHolder& holder, std::int64_t fence) const {
+  return change_own(holder, fence, "lease_owner = NULL, lease_expires_at = " + session_.dialect().now());
+}
+
+bool LeaseTable::park(const LeaseHolder& holder, std::int64_t fence) const {
+  return change_own(
+      holder, fence,
+      "state = 'parked', lease_owner = NULL, lease_expires_at = NULL, consumed_at = " + session_.dialect().now());
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,103 @@
+#include "transaction/aftermath.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <soci/error.h>
+
+#include "backend/table_check.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using Work = OwnClaim::Work;
+
+void Aftermath::take(GuardedTransaction& transaction) {
+  std::vector<OwnClaim> claims = transaction.take_unproven();
+  const bool complete = std::ranges::any_of(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+  if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
+  std::erase_if(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+  if (!claims.empty()) unconfirmed_.push_back({std::move(claims)});
+}
+
+std::exception_ptr Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& session,
+                                       const std::exception_ptr& error) noexcept {
+  transaction.roll_back();
+  std::exception_ptr explained = transaction.explain(error);
+  session.drop_locals();
+  try {
+    take(transaction);
+    if (!transaction.session_usable() || is_fatal_to_session(explained)) {
+      session.discard();
+    } else {
+      settle(session.backend());
+      if (!session.backend().may_be_reason()) session.is_clean();
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
+  }
+  return explained;
+}
+
+void Aftermath::settle_elsewhere(SessionSource& source) noexcept {
+  if (unconfirmed_.empty() || !source.reconnects()) return;
+  try {
+    settle(source.borrow({}).backend());
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+/// False: it is not there.
+bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
+  const backend::Dialect& sql = session.dialect();
+  const std::string table = sql.table(backend::consumed_message_table);
+  const std::string where = fmt::format("WHERE {} AND attempt_token = {} AND state IN ('consumed', 'torn')",
+                                        sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
+  if (claim.work == Work::none) {
+    try {
+      return session.change(fmt::format("DELETE FROM {} {}", table, where)) > 0;
+    } catch (const soci::soci_error& error) {
+      // Who may not DELETE parks it.
+      const backend::ErrorClass found = backend::classify(error);
+      if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
+    }
+  }
+  if (session.change(fmt::format("UPDATE {} SET state = 'torn' {}", table, where)) == 0) return false;
+  torn_.push_back(claim.business_key);
+  return true;
+}
+
+/// What commits one of its claims commits the first, so that one look tells, once it is answered.
+void Aftermath::settle(backend::Session& session, Run& run) {
+  const bool look_at_all = run.unsure;
+  run.unsure = true;
+  for (std::size_t i = 0; i < run.claims.size(); ++i) {
+    if (settle(session, run.claims[i])) run.found = true;
+    if (!run.found && !look_at_all) break;
+  }
+  run.unsure = false;
+}
+
+void Aftermath::settle(backend::Session& session) {
+  if (unconfirmed_.empty()) return;
+  session.catch_up();  // it may be another node than the one that committed a claim
+  for (Run& run : unconfirmed_) settle(session, run);
+  std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
+}
+
+bool Aftermath::is_unconfirmed(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
+  if (row.state != "consumed" && row.state != "torn") return false;
+  return std::ranges::any_of(unconfirmed_, [&](const Run& run) {
+    return run.claims.front().token.bytes() == row.token &&
+           std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });
+  });
+}
+
+bool Aftermath::is_ours(const backend::ExistingRow& row) const noexcept {
+  return std::ranges::any_of(in_doubt_, [&](const Token& token) { return token.bytes() == row.token; });
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,223 @@
+#include "transaction/guarded_transaction.hpp"
+
+#include <utility>
+
+#include "backend/database_error.hpp"
+#include "backend/has_code.hpp"
+#include "message/content_hash.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using backend::ClaimStatus;
+
+namespace {
+
+/// Whether nobody holds the lease of this row, and this message may take it over.
+bool is_free_lease(const backend::ExistingRow& row, std::string_view content_hash) {
+  return row.state == "consuming" && row.lease_remaining && row.lease_remaining->count() <= 0 &&
+         !is_conflict(row.content_hash, content_hash);
+}
+
+/// Whether the error tells of a commit that the guard has refused.
+bool tells_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
+  return class_of(error) == backend::ErrorClass::commit_refused || (session.refused_commit() && is_of_database(error));
+}
+
+}  // namespace
+
+Error transaction_lost(bool torn) {
+  if (torn) {
+    return {ErrorCode::transaction_lost,
+            "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
+            "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
+            "statement out, repair the data, then call txinbox::forget or run `txinbox forget`"};
+  }
+  return {ErrorCode::transaction_lost,
+          "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET "
+          "CONSTRAINTS ALL IMMEDIATE that the database refused, or by an error that was caught and gone on after); "
+          "nothing is acknowledged, what could be undone was, and the next delivery runs again: take the statement "
+          "out, and let errors through to txinbox"};
+}
+
+bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
+  return tells_refused_commit(session, error) || class_of(error) == backend::ErrorClass::read_only;
+}
+
+bool is_transaction_lost(const std::exception_ptr& error) noexcept {
+  return has_code(error, ErrorCode::transaction_lost);
+}
+
+backend::ClaimRow GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
+  return {consumer, candidate.message->business_key, candidate.message->message_id, candidate.content_hash, &token_};
+}
+
+void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& candidate, Work work) {
+  claims_.push_back({std::string(consumer), candidate.message->business_key, token_, work});
+}
+
+void GuardedTransaction::begin() {
+  state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
+  session_.begin();
+}
+
+backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Candidate& candidate) {
+  if (state_ != State::not_begun && state_ != State::open) {
+    throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
+  }
+  const backend::ClaimRow row = row_of(consumer, candidate);
+  // A row can be removed between the refused insert and the read; who does that all the time is not
+  // waited for.
+  constexpr int tries = 5;
+  for (int i = 0; i < tries; ++i) {
+    const bool begun = state_ == State::open;
+    state_ = State::open;
+    auto reply = begun ? session_.claim(row) : session_.begin_and_claim(row);
+    if (reply.ended) state_ = State::not_begun;
+    if (reply.status == ClaimStatus::inserted) {
+      note_claim(consumer, candidate, Work::begun);
+      return nullptr;
+    }
+    if (reply.status == ClaimStatus::exists) {
+      existing_ = std::move(reply.row);
+      if (is_own_claim(row, existing_)) existing_.state = "consumed";
+      if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
+      if (state_ == State::not_begun) begin();
+      if (take_over(row)) {
+        note_claim(consumer, candidate, Work::begun);
+        return nullptr;
+      }
+    }
+  }
+  throw Error(
+      ErrorCode::unknown_state,
+      "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+}
+
+/// Whether this very transaction has claimed the key already. Such a row can still read `torn`; one that the handler
+/// has committed reads the same, and the guard tells them apart.
+bool GuardedTransaction::is_own_claim(const backend::ClaimRow& row, const backend::ExistingRow& existing) {
+  if (existing.state != "torn" || existing.token != row.token->bytes()) return false;
+  if (!session_.prove()) throw transaction_lost(true);
+  return true;
+}
+
+/// Of the row that `existing_` is, whose lease has run out.
+bool GuardedTransaction::take_over(const backend::ClaimRow& row) {
+  if (!session_.take_over(row)) return false;  // somebody was faster
+  taken_over_.emplace_back(row.business_key);
+  return true;
+}
+
+std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_claim_all(
+    std::string_view consumer, std::span<const Candidate> candidates) {
+  std::vector<backend::ClaimRow> rows;
+  rows.reserve(candidates.size());
+  for (const Candidate& each : candidates) rows.push_back(row_of(consumer, each));
+  state_ = State::open;
+  auto replies = session_.begin_and_claim_all(rows);
+  std::vector<std::optional<backend::ExistingRow>> existing(candidates.size());
+  claims_.reserve(candidates.size());
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i].status == ClaimStatus::inserted) {
+      note_claim(consumer, candidates[i], Work::none);
+    } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, candidates[i].content_hash)) {
+      existing[i] = std::move(replies[i].row);
+    } else {
+      const backend::ExistingRow* row = claim(consumer, candidates[i]);
+      if (row != nullptr && row->token != token_.bytes()) {
+        existing[i] = *row;
+        continue;
+      }
+      // Ours after all, or ours now.
+      if (row != nullptr) note_claim(consumer, candidates[i], Work::none);
+      claims_.back().work = Work::none;
+    }
+  }
+  return existing;
+}
+
+void GuardedTransaction::end_step(bool has_claim) {
+  if (!has_claim) {
+    if (!session_.end_step(nullptr)) throw transaction_lost(false);
+    return;
+  }
+  OwnClaim& claim = claims_.back();
+  const backend::ClosingClaim closing = claim.closing();
+  if (!session_.end_step(&closing)) throw transaction_lost(false);
+  claim.work = Work::complete;
+}
+
+/// What the closing round trip carries stays far below any server's limit; the rest is confirmed before it. Returns
+/// what is left.
+std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::span<const backend::ClosingClaim> claims) {
+  constexpr std::size_t most_bytes = 256UL * 1024;
+  constexpr std::size_t statement_bytes = 1024;
+  bool proven = false;
+  for (;;) {
+    std::size_t bytes = 0;
+    std::size_t fit = 0;
+    for (; fit < claims.size(); ++fit) {
+      const backend::ClosingClaim& each = claims[fit];
+      bytes += each.business_key.size() + (each.result ? each.result->size() + statement_bytes : 0);
+      if (bytes > most_bytes && fit > 0) break;
+    }
+    if (fit == claims.size()) return claims;
+    if (!proven && !session_.prove()) throw transaction_lost(false);
+    proven = true;
+    if (!session_.confirm(claims.first(fit))) throw transaction_lost(false);
+    claims = claims.subspan(fit);
+  }
+}
+
+void GuardedTransaction::commit() {
+  std::vector<backend::ClosingClaim> claims;
+  claims.reserve(claims_.size());
+  for (const OwnClaim& each : claims_) claims.push_back(each.closing());
+  std::span<const backend::ClosingClaim> rest;
+  try {
+    rest = confirm_most(claims);
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+  backend::CommitStatus status = backend::CommitStatus::not_ours;
+  try {
+    status = session_.commit(rest);
+  } catch (...) {
+    if (session_.may_have_committed()) {
+      session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
+      state_ = State::in_doubt;
+    } else {
+      roll_back();
+    }
+    throw;
+  }
+  if (status == backend::CommitStatus::committed) {
+    state_ = State::committed;
+    return;
+  }
+  roll_back();
+  throw transaction_lost(false);
+}
+
+void GuardedTransaction::roll_back() noexcept {
+  if (state_ != State::open) return;
+  state_ = State::rolled_back;
+  const backend::RollbackStatus status = session_.roll_back();
+  session_usable_ = status != backend::RollbackStatus::failed;
+  if (status == backend::RollbackStatus::ours) return;
+  lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
+  unproven_ = std::move(claims_);
+}
+
+std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
+  const bool refused =
+      tells_refused_commit(session_, error) || (class_of(error) == backend::ErrorClass::read_only && lost_);
+  return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,114 @@
+#include <txinbox/transaction.hpp>
+
+#include <memory>
+
+#include <txinbox/error.hpp>
+
+#include "message/content_hash.hpp"
+#include "message/key.hpp"
+#include "schema/verification.hpp"
+#include "tables/row_state.hpp"
+#include "transaction/aftermath.hpp"
+#include "transaction/guarded_transaction.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+std::string_view to_string(Claim claim) noexcept {
+  switch (claim) {
+    case Claim::claimed:
+      return "claimed";
+    case Claim::already_consumed:
+      return "already_consumed";
+    case Claim::conflict:
+      return "conflict";
+    case Claim::in_progress:
+      return "in_progress";
+    case Claim::parked:
+      return "parked";
+    case Claim::discarded:
+      return "discarded";
+  }
+  return "unknown";
+}
+
+class Transaction::Impl {
+ public:
+  explicit Impl(soci::session& sql)
+      : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
+    detail::refuse(session_->unsafe_settings());
+    detail::refuse_open_transaction(*session_);
+    {
+      const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens one for the check
+      session_->use_schema(detail::verify_for_consuming(sql));
+    }
+    guarded_.begin();
+  }
+
+  ~Impl() { roll_back(); }
+
+  Claim claim(std::string_view consumer, const Message& message) {
+    try {
+      detail::check_consumer(consumer);
+      detail::check_message(message);
+      const detail::ContentHash hash(message.content);
+      const backend::ExistingRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
+      return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
+    } catch (...) {
+      claim_threw_ = true;
+      throw;
+    }
+  }
+
+  void commit() {
+    if (claim_threw_) {
+      roll_back();
+      throw Error(ErrorCode::transaction_lost,
+                  "a claim of this transaction threw, so that its message is not claimed; all was rolled back: let "
+                  "such errors through, and deliver the message again");
+    }
+    try {
+      guarded_.commit();
+    } catch (...) {
+      const std::exception_ptr error = guarded_.explain(std::current_exception());
+      const bool torn = settle();
+      if (torn && detail::is_transaction_lost(error)) throw detail::transaction_lost(torn);
+      std::rethrow_exception(error);
+    }
+  }
+
+  void roll_back() noexcept {
+    guarded_.roll_back();
+    settle();
+  }
+
+ private:
+  /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
+  bool settle() noexcept {
+    if (!guarded_.session_usable()) return false;
+    try {
+      detail::Aftermath aftermath;
+      aftermath.take(guarded_);
+      aftermath.settle(*session_);
+      return !aftermath.take_torn().empty();
+    } catch (...) {  // the error on the way is the one that counts
+      return false;
+    }
+  }
+
+  std::unique_ptr<backend::Session> session_;
+  detail::GuardedTransaction guarded_;
+  bool claim_threw_ = false;
+};
+
+Transaction::Transaction(soci::session& session) : impl_(std::make_unique<Impl>(session)) {}
+Transaction::~Transaction() = default;
+
+Claim Transaction::claim(std::string_view consumer, const Message& message) { return impl_->claim(consumer, message); }
+
+void Transaction::commit() { impl_->commit(); }
+
+void Transaction::rollback() noexcept { impl_->roll_back(); }
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,114 @@
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <soci/soci.h>
+#include <CLI/CLI.hpp>
+#include <txinbox/schema.hpp>
+#include <txinbox/tx_consumer.hpp>
+
+#include "cli/consume/consume_run.hpp"
+#include "cli/consume/input_file.hpp"
+#include "cli/help_text.hpp"
+#include "cli/sql/session_dialect.hpp"
+#include "cli/subcommands.hpp"
+#include "console/open_database.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+std::string read_sql(const ConsumeOptions& options) {
+  return options.sql_file.empty() ? options.sql : read_whole(options.sql_file, max_sql_size);
+}
+
+int run_consume(const ConsumeOptions& options) {
+  const Database database = options.database.database();
+  const std::string sql = read_sql(options);
+  Dialect dialect = default_dialect(database);
+  Script script = parse_script(sql, dialect);
+  std::optional<MessageReader> messages(std::in_place, options, script, dialect);
+  const InputFile input(options.file);
+
+  StopSignals signals;
+  Pool pool = open_database(options.database, options.verbose);
+  {
+    auto connection = pool.acquire(signals.token());
+    verify(connection.session());
+    const Dialect actual = session_dialect(connection.session(), database);
+    if (actual != dialect) {
+      dialect = actual;
+      script = parse_script(sql, dialect);
+    }
+    messages.emplace(options, script, dialect, longest_statement(connection.session(), database));
+    check_sql(connection.session(), script, dialect);
+  }
+  ParkedWatch parked;
+  TxConsumer consumer(pool, options.consumer,
+                      {.stop = signals.token(), .observer = std::ref(parked), .max_attempts = options.max_attempts});
+  return ConsumeRun(options, script, *messages, consumer, parked, signals).run(input.fd());
+}
+
+}  // namespace
+
+void add_consume(CLI::App& app, Run& run) {
+  auto options = std::make_shared<ConsumeOptions>();
+  auto* command = app.add_subcommand("consume", "Run SQL for each line of JSON, once for each business key");
+  options->database.add_to(*command);
+  command->add_option("--consumer", options->consumer, "The consumer's name, which scopes the keys")
+      ->required()
+      ->type_name("NAME");
+  command
+      ->add_option("--key", options->key,
+                   "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
+                   "(coupon:{/coupon/id}:{/user})")
+      ->required()
+      ->type_name("KEY");
+  auto* sql = command->add_option_group("SQL", "What to run; :name is the line's member of that name");
+  sql->add_option("--sql", options->sql, "The statements, with semicolons between them")->type_name("TEXT");
+  sql->add_option("--sql-file", options->sql_file, "A file that holds them")->type_name("FILE");
+  sql->require_option(1);
+  command->add_option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
+      ->type_name("POINTER");
+  command
+      ->add_option("--content", options->content,
+                   "Where a value is that must be the same in every delivery of its key. May be repeated")
+      ->type_name("POINTER")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--bind", options->binds,
+                   "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
+      ->type_name("NAME=POINTER")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--batch", options->batch,
+                   "The most messages that one transaction takes; those that are there are not kept waiting for more")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, max_batch, "from 1 to 10000"));
+  command
+      ->add_option("--max-attempts", options->max_attempts,
+                   "After how many failed deliveries a message is parked and does not run again; 0: never")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000'000, "from 0 to 1000000000"));
+  command->add_flag("--keep-payload", options->keep_payload,
+                    "Keep the line of a message that fails, for txinbox failed list --payload");
+  command->add_flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
+  command->add_flag("--json", options->json, "Print a JSON object for each message after its commit");
+  command->add_flag("--verbose", options->verbose,
+                    "With an error, the database's own text too, which can hold values of the message");
+  command->add_option("file", options->file, "JSON lines; default: standard input")->option_text("[FILE]");
+  add_help(*command,
+           {"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
+            "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
+            "kcat -C -b broker -t orders -o beginning -e | \\",
+            "  txinbox consume --consumer order-service --key /no --sql-file orders.sql"},
+           {{exit_ok, "every message took effect, now or before"},
+            {exit_found, "a message failed; standard error names its line"},
+            {exit_usage, "the command line, or the SQL in it, is wrong"},
+            {exit_database, "the database cannot be used; run it again on the same input"},
+            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+  command->callback([options, &run] { run = [options] { return run_consume(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "console/database_option.hpp"
+
+namespace txinbox::cli {
+
+/// The longest line that is read, in bytes.
+inline constexpr std::size_t max_line_size = 64UL * 1024 * 1024;
+
+/// The most bytes of a file of SQL.
+inline constexpr std::size_t max_sql_size = max_line_size;
+
+/// The most messages and bytes of lines that one transaction takes.
+inline constexpr std::size_t max_batch = 10'000;
+inline constexpr std::size_t max_batch_size = 8UL * 1024 * 1024;
+
+struct ConsumeOptions {
+  DatabaseOption database;
+  std::string consumer;
+  std::string key;
+  std::string message_id;            // a JSON Pointer; empty: none
+  std::vector<std::string> content;  // JSON Pointers
+  std::string sql;
+  std::string sql_file;
+  std::vector<std::string> binds;
+  std::string file;  // empty or "-": standard input
+  std::size_t batch = 100;
+  int max_attempts = 0;  // 0: a message is never parked
+  bool stop_on_error = false;
+  bool keep_payload = false;  // of a message that fails
+  bool json = false;
+  bool verbose = false;
+};
+
+}  // namespace txinbox::cli

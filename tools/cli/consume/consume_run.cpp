@@ -1,0 +1,157 @@
+#include "cli/consume/consume_run.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/error.hpp>
+
+#include "backend/database_error.hpp"
+#include "backend/environment_error.hpp"
+#include "backend/has_code.hpp"
+#include "cli/consume/input_file.hpp"
+#include "console/describe_error.hpp"
+#include "console/exit_status.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+// A message that nothing was decided about.
+bool is_open(const Result& result) {
+  return result.outcome == Outcome::not_run ||
+         (result.outcome == Outcome::failed &&
+          (ScriptHandler::is_held_back(result.error) || detail::has_code(result.error, ErrorCode::stopped)));
+}
+
+std::size_t end_of_open(const std::vector<Result>& results, std::size_t at) {
+  while (at < results.size() && is_open(results[at])) ++at;
+  return at;
+}
+
+}  // namespace
+
+int ConsumeRun::run(int input_fd) {
+  LineReader lines(input_fd, signals_.wake_fd(), max_line_size);
+  BatchReader batches(lines, messages_,
+                      {.lines = options_.batch, .bytes = max_batch_size, .ends_at_wrong = options_.stop_on_error});
+  const unsigned long long size = size_left(input_fd);
+  Batch batch;
+  Next next = Next::go_on;
+  while (next == Next::go_on) {
+    const auto status = batches.next(batch);
+    if (batch.empty_through != 0) report_.done_through(batch.empty_through);
+    if (status == BatchReader::Status::stopped) {  // what was read is not begun
+      next = Next::stop_signal;
+      break;
+    }
+    next = consume(batch);
+    const bool heard = report_.flush({.done = lines.bytes(), .all = size});
+    if (next == Next::go_on && !batch.lines.empty() && (signals_.stopped() || !heard)) next = Next::stop_signal;
+    if (next == Next::go_on && status == BatchReader::Status::error) {
+      report_.reading_failed(lines.number(), lines.error_number());
+      next = Next::stop_failed;
+    }
+    if (status == BatchReader::Status::end) break;
+  }
+  const bool heard = report_.sum_up(next != Next::go_on);
+  if (next == Next::stop_database) return exit_database;
+  if (next == Next::stop_signal || !heard) return exit_stopped;
+  return report_.all_well() ? exit_ok : exit_found;
+}
+
+// Where the run ends at a line, messages behind it may have been consumed all the same: those are told,
+// and what lies between is not done.
+ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
+  using Order = ScriptHandler::Order;
+  ScriptHandler handler(script_, batch, options_.stop_on_error ? Order::strict : Order::free);
+  std::vector<Result> results(batch.messages.size(), {.outcome = Outcome::not_run});
+  Next next = Next::go_on;
+  bool gap = false;
+  std::size_t message = 0;
+  for (const Line& line : batch.lines) {
+    const bool ended = next != Next::go_on;
+    bool told = !ended;
+    if (!line.is_message()) {
+      if (told) next = tell_failed(line.number, line.key, "invalid", line.wrong);
+    } else {
+      const std::size_t m = message++;
+      if (!ended && is_open(results[m]) && !signals_.stopped()) {
+        consume_some(batch, handler, {m, end_of_open(results, m)}, results);
+      }
+      told = ended ? results[m].outcome == Outcome::consumed : !is_open(results[m]);
+      if (told) {
+        const Next after = tell(line.number, batch.messages[m].business_key, results[m], handler.run_of(m));
+        if (!ended) next = after;
+      } else if (!ended) {
+        next = Next::stop_signal;
+      }
+    }
+    gap = gap || !told;
+    if (!gap) report_.done_through(next == Next::go_on ? line.through : line.number);
+  }
+  return next;
+}
+
+void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results) {
+  const auto at = results.begin() + static_cast<std::ptrdiff_t>(range.begin);
+  handler.begin(range.begin, range.end);
+  parked_.clear();
+  try {
+    auto some = consumer_.consume_batch(std::span(batch.messages).subspan(range.begin, range.end - range.begin),
+                                        std::ref(handler), options_.stop_on_error ? OnFailure::stop : OnFailure::skip);
+    std::move(some.begin(), some.end(), at);
+  } catch (...) {  // nothing was sent
+    std::fill(at, results.begin() + static_cast<std::ptrdiff_t>(range.end), Result{.outcome = Outcome::not_run});
+    *at = {.outcome = Outcome::failed, .error = std::current_exception()};
+  }
+}
+
+ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const Result& result,
+                                  const ScriptHandler::Run& run) {
+  switch (result.outcome) {
+    case Outcome::consumed:
+    case Outcome::already_consumed:
+    case Outcome::discarded:
+      report_.ended(line, key, result.outcome);
+      return Next::go_on;
+    case Outcome::conflict:
+      report_.ended(line, key, result.outcome, "conflict: the same key came with other content");
+      return after_failure();
+    case Outcome::parked:
+      if (result.error) break;  // by this run
+      report_.ended(line, key, result.outcome,
+                    "parked: an earlier run was given up, or ended its transaction itself; see txinbox failed list");
+      return after_failure();
+    case Outcome::in_progress:
+    case Outcome::postponed:
+    case Outcome::not_run:
+      return tell_failed(line, key, to_string(result.outcome),
+                         "in progress: another worker holds the key; deliver it again");
+    case Outcome::failed:
+      break;
+  }
+  std::string why = describe_error(result.error, options_.verbose);
+  if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
+  if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
+  const Next next =
+      tell_failed(line, key, detail::has_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
+  const bool transient = is_transient(result.error);
+  if (transient && signals_.stopped()) return Next::stop_signal;
+  // The claim's own error, or the environment's: no other message can fare better.
+  const bool inbox_failed = !run.begun && detail::is_of_database(result.error);
+  if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
+    return Next::stop_database;
+  }
+  return next;
+}
+
+ConsumeRun::Next ConsumeRun::tell_failed(std::size_t line, std::string_view key, std::string_view outcome,
+                                         std::string_view why) {
+  report_.failed(line, key, outcome, why);
+  return after_failure();
+}
+
+}  // namespace txinbox::cli

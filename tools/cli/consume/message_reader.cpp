@@ -1,0 +1,35 @@
+#include "cli/consume/message_reader.hpp"
+
+#include "cli/sql/statement_size.hpp"
+#include "console/usage_error.hpp"
+
+namespace txinbox::cli {
+
+MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
+                             std::size_t longest_statement)
+    : key_(options.key, "--key"),
+      script_(script),
+      binder_(script, options.binds),
+      dialect_(dialect),
+      keep_payload_(options.keep_payload),
+      longest_statement_(longest_statement) {
+  if (!options.message_id.empty()) message_id_.emplace(options.message_id);
+  for (const auto& pointer : options.content) content_.add(pointer);
+}
+
+void MessageReader::read(std::string_view line, Message& message, Values& values) const {
+  JsonValue root = parse_json_line(line);
+  message.business_key = key_.key(root);
+  if (message_id_) {
+    // It is for tracing: a message that has none is consumed all the same.
+    const JsonValue* value = message_id_->find(root);
+    const bool none = value == nullptr || value->kind == JsonValue::Kind::null;
+    if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
+  }
+  message.content = content_.content(root);
+  if (keep_payload_) message.payload = line;
+  values = binder_.bind(root, line, dialect_);
+  check_size(script_, values, dialect_, longest_statement_);
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,92 @@
+#include "cli/consume/report.hpp"
+
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "message/json/json_value.hpp"
+
+namespace txinbox::cli {
+
+void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std::string_view why) {
+  switch (outcome) {
+    case Outcome::consumed:
+      ++tally_.consumed;
+      break;
+    case Outcome::already_consumed:
+      ++tally_.already_consumed;
+      break;
+    case Outcome::conflict:
+      ++tally_.conflicts;
+      break;
+    case Outcome::parked:
+      ++tally_.parked;
+      break;
+    case Outcome::discarded:
+      ++tally_.discarded;
+      break;
+    case Outcome::in_progress:
+    case Outcome::postponed:
+    case Outcome::failed:
+    case Outcome::not_run:
+      ++tally_.failed;
+      break;
+  }
+  if (!why.empty()) message(fmt::format("line {}: {}", line, why));
+  if (json_) add_json(line, key, to_string(outcome));
+}
+
+void Report::failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why) {
+  ++tally_.failed;
+  const std::string text = one_line(why);
+  message(fmt::format("line {}: {}", line, text));
+  if (json_) add_json(line, key, outcome, text);
+}
+
+void Report::reading_failed(std::size_t line, int error_number) {
+  ++tally_.failed;
+  message(fmt::format("line {}: reading failed: {}", line + 1, std::generic_category().message(error_number)));
+}
+
+void Report::message(std::string_view text) {
+  if (!pending_.empty()) output_.lines(pending_);  // so that a terminal shows both in order
+  pending_.clear();
+  progress_.message(text);
+}
+
+void Report::add_json(std::size_t line, std::string_view key, std::string_view outcome, std::string_view error) {
+  pending_ += fmt::format("{{\"line\":{}", line);
+  if (!key.empty()) {
+    pending_ += ",\"key\":";
+    detail::append_json_string(pending_, key);
+  }
+  pending_ += fmt::format(",\"outcome\":\"{}\"", outcome);
+  if (!error.empty()) {
+    // A database's own text need not be UTF-8.
+    pending_ += ",\"error\":";
+    pending_ += nlohmann::json(error).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  pending_ += "}\n";
+}
+
+bool Report::flush(const Share& read) {
+  if (!pending_.empty()) output_.lines(pending_);
+  pending_.clear();
+  progress_.update(tally_.messages(), done_through_, read);
+  return !output_.failed();
+}
+
+bool Report::sum_up(bool stopped_early) {
+  progress_.erase();
+  std::optional<std::size_t> stopped_at;
+  if (stopped_early) stopped_at = done_through_;
+  pending_ +=
+      json_ ? summary_json(tally_, progress_.elapsed(), stopped_at) : summary(tally_, progress_.elapsed(), stopped_at);
+  pending_ += '\n';
+  output_.lines(pending_);
+  return !output_.failed();
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,73 @@
+#include "cli/consume/script_handler.hpp"
+
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+#include "cli/sql/prepared_script.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+// `stopped`: no failure of the message, which is not counted.
+class HeldBack : public Error {
+ public:
+  HeldBack() : Error(ErrorCode::stopped, "a message before this one has to be settled first") {}
+};
+
+}  // namespace
+
+bool ScriptHandler::is_held_back(const std::exception_ptr& error) {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const HeldBack&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void ScriptHandler::begin(std::size_t first, std::size_t end) {
+  first_ = first;
+  ran_to_ = first;
+  failed_.reset();
+  for (std::size_t i = first; i < end; ++i) runs_[i] = {};
+}
+
+// Of one that ran: it needs no run of its own. With other content it may be a conflict.
+bool ScriptHandler::is_copy(std::size_t message) const {
+  const Message& copy = batch_.messages[message];
+  for (std::size_t i = first_; i < message; ++i) {
+    const Message& original = batch_.messages[i];
+    if (original.business_key == copy.business_key && original.content == copy.content) return true;
+  }
+  return false;
+}
+
+bool ScriptHandler::would_overtake(std::size_t message) {
+  if (failed_ && *failed_ < message) return true;
+  if (order_ == Order::free) return false;
+  while (ran_to_ < message && (runs_[ran_to_].begun || is_copy(ran_to_))) ++ran_to_;
+  return ran_to_ < message;
+}
+
+void ScriptHandler::operator()(soci::session& session, Delivery& delivery) {
+  const std::size_t message = first_ + delivery.index();
+  Run& run = runs_[message];
+  run = {};
+  if (failed_ == message) failed_.reset();
+  if (would_overtake(message)) throw HeldBack();
+  run.begun = true;
+  try {
+    auto& prepared = delivery.per_connection<PreparedScript>(session);
+    while (run.statement < script_.statements.size()) {
+      prepared.run(script_, run.statement++, batch_.values[message]);
+    }
+  } catch (...) {
+    run.error = std::current_exception();
+    if (is_transient(run.error)) failed_ = message;
+    throw;
+  }
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/inspect.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/table.hpp"
+#include "console/terminal.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+struct DoctorOptions {
+  DatabaseOption database;
+  bool json = false;
+};
+
+std::string as_json(const std::vector<Finding>& findings) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& finding : findings) {
+    list.push_back({{"severity", to_string(finding.severity)},
+                    {"subject", finding.subject},
+                    {"found", finding.found},
+                    {"mend", finding.mend}});
+  }
+  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string as_table(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "nothing found";
+  std::vector<std::vector<std::string>> rows{{"SEVERITY", "SUBJECT", "FOUND", "MEND"}};
+  for (const auto& finding : findings) {
+    rows.push_back({std::string(to_string(finding.severity)), finding.subject, finding.found, finding.mend});
+  }
+  return format_table(rows, {}, {.columns = terminal_size().columns, .how = Narrow::wrap});
+}
+
+int run_doctor(const DoctorOptions& options) {
+  auto pool = open_for_reading(options.database);
+  auto connection = pool.acquire();
+  auto findings = diagnose(connection.session());
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+
+  Output output;
+  output.line(options.json ? as_json(findings) : as_table(findings));
+  if (output.failed()) return exit_stopped;
+  const bool ill = std::any_of(findings.begin(), findings.end(),
+                               [](const Finding& finding) { return finding.severity != Severity::note; });
+  return ill ? exit_found : exit_ok;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Run& run) {
+  auto options = std::make_shared<DoctorOptions>();
+  auto* command = app.add_subcommand("doctor", "Say what makes this database unsafe or slow, and the mend");
+  options->database.add_to(*command);
+  command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox doctor --db sqlite:orders.db"},
+           {{exit_ok, "nothing but notes was found"},
+            {exit_found, "an error or a warning was found"},
+            usage_status,
+            database_status,
+            output_status});
+  command->callback([options, &run] { run = [options] { return run_doctor(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,139 @@
+#include "cli/failed_list.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/age.hpp"
+#include "cli/base64.hpp"
+#include "cli/key_file.hpp"
+#include "cli/known_consumer.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/table.hpp"
+#include "console/terminal.hpp"
+#include "console/usage_error.hpp"
+#include "console/utf8.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+/// Since the first failure; as the last one where that is not told.
+std::chrono::seconds first_age(const FailedMessage& failed) {
+  return failed.age + time_between(failed.first_failed_at, failed.last_failed_at).value_or(std::chrono::seconds(0));
+}
+
+void add_payload(nlohmann::ordered_json& json, const FailedMessage& failed) {
+  json["payload"] = nullptr;
+  if (!failed.payload) return;
+  if (find_invalid_utf8(*failed.payload) == std::string::npos) {
+    json["payload"] = *failed.payload;
+  } else {
+    json["payload_base64"] = base64(*failed.payload);
+  }
+}
+
+int print_payload(Output& output, const FailedMessage& failed) {
+  if (!failed.payload) {
+    message(
+        "txinbox: no payload of this message was kept: Message::payload, or txinbox consume --keep-payload, keeps it");
+    return exit_found;
+  }
+  output.lines(*failed.payload);
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+/// What the filters choose, and one more than the limit, to know of more.
+std::vector<FailedMessage> list_one_more(soci::session& session, const FailedOptions& options) {
+  FailedFilter filter = options.filter();
+  ++filter.limit;
+  return list_failed(session, filter);
+}
+
+/// The same of each key of the file. `all`: false where one of them is not listed.
+std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions& options,
+                                     const std::vector<FileKey>& keys, bool& all) {
+  std::vector<FailedMessage> listed;
+  for_each_key(keys, [&](const FileKey& each) {
+    if (listed.size() > options.limit) return;
+    auto found = list_failed(session, options.with_key(each.key).filter());
+    if (found.empty()) {
+      all = false;
+      message(fmt::format("txinbox: line {}: no failed message of the business key '{}' is chosen", each.line,
+                          printable(each.key)));
+    }
+    std::move(found.begin(), found.end(), std::back_inserter(listed));
+  });
+  return listed;
+}
+
+}  // namespace
+
+std::string failed_table(const std::vector<FailedMessage>& messages) {
+  std::vector<std::vector<std::string>> rows{
+      {"CONSUMER", "BUSINESS KEY", "STATE", "ATTEMPTS", "FIRST", "FIRST ERROR", "LAST", "LAST ERROR"}};
+  for (const auto& failed : messages) {
+    rows.push_back({failed.consumer, failed.business_key, std::string(to_string(failed.state)),
+                    std::to_string(failed.attempts), human_age(first_age(failed)), failed.first_error,
+                    human_age(failed.age), failed.last_error});
+  }
+  return format_table(rows, {false, false, false, true, true, false, true}, {.columns = terminal_size().columns});
+}
+
+std::string failed_json(const std::vector<FailedMessage>& messages, bool payloads) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& failed : messages) {
+    list.push_back({{"consumer", failed.consumer},
+                    {"business_key", failed.business_key},
+                    {"message_id", failed.message_id},
+                    {"state", to_string(failed.state)},
+                    {"attempts", failed.attempts},
+                    {"deaths", failed.deaths},
+                    {"first_error", failed.first_error},
+                    {"first_failed_at", failed.first_failed_at},
+                    {"last_error", failed.last_error},
+                    {"last_failed_at", failed.last_failed_at},
+                    {"age_seconds", failed.age.count()},
+                    {"error_text", failed.error_text}});
+    if (payloads) add_payload(list.back(), failed);
+  }
+  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+int run_failed_list(const FailedOptions& options) {
+  if (options.has_file()) {
+    options.check_choice("failed list");
+    if (options.payload) throw UsageError("failed list: --payload is for one message, not for --keys-from");
+  }
+  if (options.payload && (options.key.empty() || options.consumer.empty())) {
+    throw UsageError("failed list: --payload is for one message: say which, with --consumer NAME BUSINESS_KEY");
+  }
+  const std::vector<FileKey> keys = options.has_file() ? read_keys(options.keys_from) : std::vector<FileKey>();
+  auto pool = open_database(options.database);
+  auto connection = pool.acquire();
+  soci::session& session = connection.session();
+  bool all = true;
+  auto failed = options.has_file() ? list_keys(session, options, keys, all) : list_one_more(session, options);
+  const bool more = failed.size() > options.limit;
+  if (more) failed.pop_back();
+
+  Output output;
+  if (failed.empty() && !options.key.empty()) {
+    if (options.json) output.line("[]");
+    message(
+        "txinbox: no failed message of this business key is chosen; one that was consumed since is not listed, one "
+        "that was discarded with --state discarded");
+    say_if_unknown(session, options.consumer);
+    return exit_found;
+  }
+  if (options.payload && !options.json) return print_payload(output, failed.front());
+  output.line(options.json     ? failed_json(failed, options.payload)
+              : failed.empty() ? "nothing found"
+                               : failed_table(failed));
+  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.limit));
+  if (failed.empty()) say_if_unknown(session, options.consumer);
+  if (output.failed()) return exit_stopped;
+  return all ? exit_ok : exit_found;
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,66 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/retention.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/known_consumer.hpp"
+#include "cli/row_options.hpp"
+#include "cli/subcommands.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+int run_forget(const RowOptions& options) {
+  const auto keys = options.keys("forget");
+  auto pool = open_database(options.database);
+  auto connection = pool.acquire();
+  Output output;
+  std::size_t forgotten = 0;
+  const auto sum_up = [&] {
+    if (options.json || forgotten == 0) return;
+    output.line(options.has_file() ? fmt::format("forgotten {} of {} keys: the next delivery of each runs again",
+                                                 forgotten, keys.size())
+                                   : "forgotten: the next delivery runs again");
+  };
+  try {
+    for_each_key(keys, [&](const FileKey& each) {
+      const bool removed = forget(connection.session(), options.consumer, each.key);
+      forgotten += removed ? 1U : 0U;
+      if (options.json) {
+        nlohmann::ordered_json json;
+        if (options.has_file()) json["business_key"] = each.key;
+        json["forgotten"] = removed;
+        output.line(json.dump());
+      }
+      if (!removed) options.say_no_row(each);
+    });
+  } catch (...) {
+    sum_up();
+    throw;
+  }
+  sum_up();
+  if (forgotten == 0) say_if_unknown(connection.session(), options.consumer);
+  if (output.failed()) return exit_stopped;
+  return forgotten == keys.size() ? exit_ok : exit_found;
+}
+
+}  // namespace
+
+void add_forget(CLI::App& app, Run& run) {
+  auto options = std::make_shared<RowOptions>();
+  auto* command = app.add_subcommand("forget", "Remove the row of a business key: the next delivery runs again");
+  options->add_to(*command);
+  add_help(
+      *command,
+      {"txinbox forget --consumer order-service o22", "txinbox forget --consumer order-service --keys-from keys.txt"},
+      {{exit_ok, "all is well"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
+  command->callback([options, &run] { run = [options] { return run_forget(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,105 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/inspect.hpp>
+
+#include "cli/age.hpp"
+#include "cli/help_text.hpp"
+#include "cli/known_consumer.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/table.hpp"
+#include "console/terminal.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+using std::chrono::ceil;
+using std::chrono::floor;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+struct LeasesOptions {
+  DatabaseOption database;
+  LeaseFilter filter{.limit = 100};
+  bool json = false;
+};
+
+std::string as_json(const std::vector<LeaseInfo>& leases) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& lease : leases) {
+    list.push_back({{"consumer", lease.consumer},
+                    {"business_key", lease.business_key},
+                    {"message_id", lease.message_id},
+                    {"owner", lease.owner},
+                    {"fence", lease.fence},
+                    {"attempts", lease.attempts},
+                    {"since", lease.since},
+                    {"expires_at", lease.expires_at},
+                    {"held_ms", lease.held.count()},
+                    {"remaining_ms", lease.remaining.count()}});
+  }
+  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string left_of(const LeaseInfo& lease) {
+  if (lease.remaining > milliseconds::zero()) return human_age(ceil<seconds>(lease.remaining));
+  if (lease.expires_at.empty()) return "ran out";
+  return fmt::format("ran out {} ago", human_age(floor<seconds>(-lease.remaining)));
+}
+
+std::string to_the_second(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
+
+std::string as_table(const std::vector<LeaseInfo>& leases) {
+  if (leases.empty()) return "nothing found";
+  std::vector<std::vector<std::string>> rows{
+      {"CONSUMER", "BUSINESS KEY", "OWNER", "ATTEMPT", "SINCE (UTC)", "HELD", "UNTIL (UTC)", "LEFT"}};
+  for (const auto& lease : leases) {
+    rows.push_back({lease.consumer, lease.business_key, lease.owner, std::to_string(lease.attempts),
+                    to_the_second(lease.since), human_age(floor<seconds>(lease.held)), to_the_second(lease.expires_at),
+                    left_of(lease)});
+  }
+  return format_table(rows, {false, false, false, true, true, true, true}, {.columns = terminal_size().columns});
+}
+
+int run_leases(const LeasesOptions& options) {
+  auto pool = open_for_reading(options.database);
+  auto connection = pool.acquire();
+  LeaseFilter filter = options.filter;
+  ++filter.limit;  // to know of more
+  auto leases = list_leases(connection.session(), filter);
+  const bool more = leases.size() > options.filter.limit;
+  if (more) leases.pop_back();
+
+  Output output;
+  output.line(options.json ? as_json(leases) : as_table(leases));
+  if (leases.empty()) say_if_unknown(connection.session(), options.filter.consumer);
+  if (more) message(fmt::format("txinbox: there are more than {}; --limit shows more", options.filter.limit));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+void add_leases(CLI::App& app, Run& run) {
+  auto options = std::make_shared<LeasesOptions>();
+  auto* command = app.add_subcommand("leases", "List the leases: who holds which key, since when and until when");
+  options->database.add_to(*command);
+  command->add_option("--consumer", options->filter.consumer, "Of this consumer")->type_name("NAME");
+  command->add_option("--limit", options->filter.limit, "The most that are listed, from 1 to 100000")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}, "from 1 to 100000"));
+  command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox leases --consumer payments"},
+           {{exit_ok, "all is well, also when there is none"}, usage_status, database_status, output_status});
+  command->callback([options, &run] { run = [options] { return run_leases(*options); }; });
+}
+
+}  // namespace txinbox::cli

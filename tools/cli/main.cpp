@@ -1,0 +1,81 @@
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+
+#include <soci/soci.h>
+#include <CLI/CLI.hpp>
+#include <txinbox/error.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/describe_error.hpp"
+#include "console/exit_status.hpp"
+#include "console/output.hpp"
+
+namespace {
+
+using namespace txinbox::cli;
+
+int status_of(const txinbox::Error& error) {
+  switch (error.code()) {
+    case txinbox::ErrorCode::invalid_argument:
+    case txinbox::ErrorCode::invalid_key:
+      return exit_usage;
+    default:
+      return exit_database;
+  }
+}
+
+bool is_subcommand(const CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(all.begin(), all.end(), [&](const CLI::App* each) { return each->check_name(name); });
+}
+
+int run_reporting_errors(const Run& run) {
+  try {
+    return run();
+  } catch (const txinbox::Error& error) {
+    message("txinbox: " + one_line(error.what()));
+    return status_of(error);
+  } catch (const soci::soci_error&) {
+    message("txinbox: " + describe_setup_error(std::current_exception()));
+    return exit_database;
+  } catch (const std::exception& error) {
+    message("txinbox: " + one_line(error.what()));
+    return exit_found;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  occupy_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write
+
+  // Before the parser sees it: its messages repeat what it does not understand.
+  for (int i = 1; i < argc; ++i) {
+    if (!is_url_with_password(argv[i])) continue;
+    message(
+        "txinbox: the command line holds a database URL with a password, which every user of this machine can read; "
+        "put the URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
+    return exit_usage;
+  }
+
+  CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
+  Run run;
+  add_all(app, run);
+  if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
+    message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
+    return exit_usage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success, std::cout, std::cerr);
+  } catch (const CLI::ParseError& error) {
+    message("txinbox: " + one_line(error.what()) + "\nRun with --help for more information.");
+    return exit_usage;
+  }
+  return run_reporting_errors(run);
+}

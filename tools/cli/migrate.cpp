@@ -1,0 +1,111 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/schema.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/table.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+struct MigrateOptions {
+  DatabaseOption database;
+  bool print = false;
+  bool info = false;
+  bool json = false;
+};
+
+using Json = nlohmann::ordered_json;
+
+int print_migrations(const MigrateOptions& options) {
+  Json list = Json::array();
+  std::string text;
+  for (const auto& migration : migrations(database_name(options.database.database()))) {
+    list.push_back({{"version", migration.version}, {"name", migration.name}, {"sql", migration.sql}});
+    if (!text.empty()) text += '\n';
+    text += migration.sql;
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  Output output;
+  output.line(options.json ? list.dump() : text);
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+const char* state_of(const MigrationState& state) {
+  if (!state.known) return "newer";
+  return state.applied ? "applied" : "pending";
+}
+
+int print_info(const MigrateOptions& options) {
+  auto pool = open_for_reading(options.database);
+  auto connection = pool.acquire();
+  Json list = Json::array();
+  std::vector<std::vector<std::string>> rows{{"VERSION", "NAME", "STATE", "APPLIED (UTC)"}};
+  for (const auto& each : migration_states(connection.session())) {
+    list.push_back(
+        {{"version", each.version}, {"name", each.name}, {"state", state_of(each)}, {"applied_at", each.applied_at}});
+    rows.push_back({fmt::format("V{}", each.version), each.name, state_of(each),
+                    each.applied_at.empty() ? "-" : each.applied_at.substr(0, 19)});
+  }
+  Output output;
+  output.line(options.json ? list.dump(-1, ' ', false, Json::error_handler_t::replace) : format_table(rows));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+int newest_applied(soci::session& session) {
+  int newest = 0;
+  for (const auto& each : migration_states(session)) newest = each.applied ? each.version : newest;
+  return newest;
+}
+
+int run_migrate(const MigrateOptions& options) {
+  if (options.print) return print_migrations(options);
+  if (options.info) return print_info(options);
+  auto pool = create_database(options.database);
+  auto connection = pool.acquire();
+  const auto applied = migrate(connection.session());
+  const int version = newest_applied(connection.session());
+
+  Output output;
+  Json list = Json::array();
+  for (const auto& migration : applied) {
+    list.push_back({{"version", migration.version}, {"name", migration.name}});
+    if (!options.json) output.line(fmt::format("applied V{}__{}", migration.version, migration.name));
+  }
+  if (options.json) {
+    output.line(Json{{"version", version}, {"applied", list}}.dump());
+  } else if (applied.empty()) {
+    output.line(fmt::format("up to date at version {}", version));
+  }
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+void add_migrate(CLI::App& app, Run& run) {
+  auto options = std::make_shared<MigrateOptions>();
+  auto* command = app.add_subcommand("migrate", "Create the tables of the inbox, or bring them up to date");
+  options->database.add_to(*command);
+  auto* print = command->add_flag("--print", options->print,
+                                  "Print the SQL for this kind of database instead, without connecting");
+  command->add_flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
+      ->excludes(print);
+  command->add_flag("--json", options->json, "Print JSON");
+  add_help(
+      *command,
+      {"txinbox migrate --db sqlite:orders.db", "txinbox migrate --db postgresql://owner@db.example/orders --info"},
+      {{exit_ok, "the tables are up to date"}, usage_status, database_status, output_status});
+  command->callback([options, &run] { run = [options] { return run_migrate(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,210 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/retention.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/known_consumer.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/duration.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/progress.hpp"
+#include "console/stop_signals.hpp"
+#include "console/usage_error.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t largest_batch = 10'000;
+
+struct PurgeCommand {
+  DatabaseOption database;
+  std::string older_than;
+  std::string max_time;
+  PurgeOptions options;
+  bool failed = false;
+  bool conflicts = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+milliseconds duration_of(std::string_view option, const std::string& text, milliseconds least) {
+  const auto duration = parse_duration(text);
+  if (!duration || *duration < least) {
+    throw UsageError(fmt::format("{} takes a time of at least {} with its unit, such as 30s, 10m, 12h or 7d", option,
+                                 least >= seconds(1) ? "1s" : "1ms"));
+  }
+  return *duration;
+}
+
+/// One of the tables, as the output calls it.
+struct Table {
+  const char* name;
+  std::size_t (*purge)(soci::session&, seconds, PurgeOptions);
+  std::size_t (*count)(soci::session&, seconds, const std::string&);
+};
+
+std::vector<Table> tables_of(const PurgeCommand& command) {
+  std::vector<Table> tables;
+  if (command.failed) tables.push_back({"failed", purge_failed, count_purgeable_failed});
+  if (command.conflicts) tables.push_back({"conflicts", purge_conflicts, count_purgeable_conflicts});
+  if (tables.empty()) tables.push_back({"consumed", txinbox::purge, count_purgeable});
+  return tables;
+}
+
+using Counts = std::vector<std::pair<const char*, std::size_t>>;
+
+nlohmann::ordered_json as_json(const Counts& counts, double elapsed, bool stopped) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, rows] : counts) json[name] = rows;
+  json["seconds"] = elapsed;
+  json["stopped"] = stopped;
+  return json;
+}
+
+std::string listed(const Counts& counts) {
+  std::string text;
+  for (const auto& [name, rows] : counts) {
+    text += fmt::format("{} {} {}", &name == &counts.front().first ? "" : ",", name, grouped(rows));
+  }
+  return text;
+}
+
+bool is_nothing(const Counts& counts) {
+  return std::ranges::all_of(counts, [](const auto& each) { return each.second == 0; });
+}
+
+std::chrono::seconds age_of(const PurgeCommand& command) {
+  return std::chrono::floor<seconds>(duration_of("--older-than", command.older_than, seconds(1)));
+}
+
+Counts count_each(soci::session& session, const PurgeCommand& command, seconds older_than) {
+  const std::size_t most = command.options.max_rows == 0 ? SIZE_MAX : command.options.max_rows;
+  Counts counts;
+  for (const Table& table : tables_of(command)) {
+    counts.emplace_back(table.name, std::min(most, table.count(session, older_than, command.options.consumer)));
+  }
+  return counts;
+}
+
+/// For the progress; 0 where they cannot be counted in the time of a statement.
+std::size_t count_all(Pool& pool, const PurgeCommand& command, seconds older_than) {
+  try {
+    auto connection = pool.acquire();
+    std::size_t all = 0;
+    for (const auto& [name, rows] : count_each(connection.session(), command, older_than)) all += rows;
+    return all;
+  } catch (const soci::soci_error&) {
+    return 0;
+  }
+}
+
+int run_dry(const PurgeCommand& command) {
+  const auto older_than = age_of(command);
+  Pool pool = open_for_reading(command.database);
+  auto connection = pool.acquire();
+  const auto start = std::chrono::steady_clock::now();
+  const Counts counts = count_each(connection.session(), command, older_than);
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  Output output;
+  if (command.json) {
+    auto json = as_json(counts, elapsed.count(), false);
+    json["dry_run"] = true;
+    output.line(json.dump());
+  } else {
+    output.line("would purge" + listed(counts));
+  }
+  if (is_nothing(counts)) say_if_unknown(connection.session(), command.options.consumer);
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+int run_purge(const PurgeCommand& command) {
+  if (command.dry_run) return run_dry(command);
+  const auto older_than = age_of(command);
+  milliseconds left{0};
+  if (!command.max_time.empty()) left = duration_of("--max-time", command.max_time, milliseconds(1));
+  const auto give_up = std::chrono::steady_clock::now() + left;
+
+  StopSignals signals;
+  Pool pool = open_database(command.database);
+  const std::size_t size = Progress::is_seen() ? count_all(pool, command, older_than) : 0;
+  auto connection = pool.acquire(signals.token());
+  Progress progress;
+  std::size_t all = 0;
+  PurgeOptions options = command.options;
+  options.stop = signals.token();
+  options.observer = [&](const Event& event) {
+    all += event.rows;
+    progress.draw(
+        fmt::format("{} rows, {} a second{}", grouped(all),
+                    grouped(static_cast<unsigned long long>(static_cast<double>(all) / progress.elapsed().count())),
+                    share_and_time_left({.done = all, .all = size}, progress.elapsed())));
+  };
+
+  Counts counts;
+  for (const Table& table : tables_of(command)) {
+    if (left > left.zero()) {
+      const auto rest = std::chrono::ceil<milliseconds>(give_up - std::chrono::steady_clock::now());
+      options.max_time = std::max(rest, milliseconds(1));
+    }
+    counts.emplace_back(table.name, table.purge(connection.session(), older_than, options));
+  }
+  progress.erase();
+
+  const bool stopped = signals.stopped();
+  Output output;
+  output.line(command.json ? as_json(counts, progress.elapsed().count(), stopped).dump()
+                           : "purged" + listed(counts) + (stopped ? ", stopped by a signal" : ""));
+  if (is_nothing(counts) && !stopped) say_if_unknown(connection.session(), command.options.consumer);
+  return stopped || output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+void add_purge(CLI::App& app, Run& run) {
+  auto command = std::make_shared<PurgeCommand>();
+  auto* purge = app.add_subcommand("purge", "Remove old rows: a message that comes again after that runs again");
+  command->database.add_to(*purge);
+  purge
+      ->add_option("--older-than", command->older_than,
+                   "How old: longer than the longest time after which a message can come again (30m, 12h, 7d)")
+      ->required()
+      ->type_name("AGE");
+  purge->add_option("--consumer", command->options.consumer, "Only this consumer's rows")->type_name("NAME");
+  purge->add_option("--batch-size", command->options.batch_size, "The most rows that one transaction removes")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(CLI::Range(std::size_t{1}, largest_batch, "from 1 to 10000"));
+  purge->add_option("--max-rows", command->options.max_rows, "Stop when so many rows of a table are gone")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  purge->add_option("--max-time", command->max_time, "Begin no batch after that time (30s, 10m)")->type_name("TIME");
+  purge->add_flag("--failed", command->failed, "Failed messages that are not parked, instead of consumed ones");
+  purge->add_flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
+  purge->add_flag("--dry-run", command->dry_run, "Only say how many rows would go");
+  purge->add_flag("--json", command->json, "Print JSON");
+  add_help(*purge,
+           {"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
+            "txinbox purge --older-than 90d --failed --conflicts"},
+           {{exit_ok, "all is well, also when --max-rows or --max-time ended it"},
+            usage_status,
+            database_status,
+            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+  purge->callback([command, &run] { run = [command] { return run_purge(*command); }; });
+}
+
+}  // namespace txinbox::cli

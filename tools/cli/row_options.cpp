@@ -1,0 +1,36 @@
+#include "cli/row_options.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "console/output.hpp"
+#include "console/usage_error.hpp"
+#include "console/utf8.hpp"
+
+namespace txinbox::cli {
+
+void RowOptions::add_to(CLI::App& command) {
+  database.add_to(command);
+  command.add_option("--consumer", consumer, "The consumer's name")->required()->type_name("NAME");
+  command.add_option("key", key, "The business key; -- before one that begins with a dash")
+      ->option_text("[BUSINESS_KEY]");
+  add_keys_from(command, keys_from);
+  command.add_flag("--json", json, "Print JSON; with --keys-from an object a line");
+}
+
+std::vector<FileKey> RowOptions::keys(const std::string& command) const {
+  if (has_file() && !key.empty()) {
+    throw UsageError(fmt::format("{}: either a BUSINESS_KEY or --keys-from FILE, not both", command));
+  }
+  if (has_file()) return read_keys(keys_from);
+  if (key.empty()) throw UsageError(fmt::format("{}: give a BUSINESS_KEY, or --keys-from FILE", command));
+  return {{key, 0}};
+}
+
+void RowOptions::say_no_row(const FileKey& each) const {
+  message(has_file() ? fmt::format("txinbox: line {}: there is no row of the business key '{}'", each.line,
+                                   printable(each.key))
+                     : "txinbox: there is no row of this consumer and business key");
+}
+
+}  // namespace txinbox::cli

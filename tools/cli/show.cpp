@@ -1,0 +1,107 @@
+#include <memory>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <txinbox/inspect.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/known_consumer.hpp"
+#include "cli/row_options.hpp"
+#include "cli/subcommands.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/table.hpp"
+#include "console/utf8.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+std::string as_json(const ConsumedMessage& row) {
+  nlohmann::ordered_json json = {{"consumer", row.consumer},
+                                 {"business_key", row.business_key},
+                                 {"message_id", row.message_id},
+                                 {"state", row.state},
+                                 {"consumed_at", row.consumed_at},
+                                 {"stored", nullptr},
+                                 {"content_hash", row.content_hash},
+                                 {"lease_owner", row.lease_owner},
+                                 {"lease_fence", nullptr},
+                                 {"lease_expires_at", row.lease_expires_at},
+                                 {"failures", row.failures},
+                                 {"last_error", row.last_error},
+                                 {"last_failed_at", row.last_failed_at},
+                                 {"conflicts", row.conflicts}};
+  if (row.lease_fence) json["lease_fence"] = *row.lease_fence;
+  if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
+    json["stored"] = *row.stored;
+  } else if (row.stored) {
+    json["stored_hex"] = text_or_hex(*row.stored).substr(2);
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string lease_of(const ConsumedMessage& row) {
+  return fmt::format("of {} until {} UTC", row.lease_owner, row.lease_expires_at);
+}
+
+std::string as_text(const ConsumedMessage& row) {
+  std::vector<std::vector<std::string>> rows{{"consumer", row.consumer}, {"business key", row.business_key}};
+  if (!row.message_id.empty()) rows.push_back({"message id", row.message_id});
+  rows.push_back({"state", row.state});
+  rows.push_back({"since", row.consumed_at + " UTC"});
+  if (!row.content_hash.empty()) rows.push_back({"content hash", row.content_hash});
+  if (!row.lease_owner.empty()) rows.push_back({"lease", lease_of(row)});
+  if (row.lease_fence) rows.push_back({"fence", std::to_string(*row.lease_fence)});
+  if (row.failures > 0) {
+    rows.push_back(
+        {"failures", fmt::format("{}, the last at {} UTC: {}", row.failures, row.last_failed_at, row.last_error)});
+  }
+  if (row.conflicts > 0) rows.push_back({"conflicts", std::to_string(row.conflicts)});
+  if (!row.stored) return format_table(rows);
+  // Last and as it is: it can have several lines.
+  rows.push_back({"stored", ""});
+  std::string text = format_table(rows);
+  const std::string label = "stored        ";
+  return text.substr(0, text.rfind("stored")) + label + text_or_hex(*row.stored);
+}
+
+int run_show(const RowOptions& options) {
+  const auto keys = options.keys("show");
+  auto pool = open_database(options.database);
+  auto connection = pool.acquire();
+  Output output;
+  bool any = false;
+  bool all = true;
+  for_each_key(keys, [&](const FileKey& each) {
+    if (output.failed()) return;
+    const auto row = find(connection.session(), options.consumer, each.key);
+    if (!row) {
+      all = false;
+      options.say_no_row(each);
+      return;
+    }
+    if (any && !options.json) output.line("");
+    output.line(options.json ? as_json(*row) : as_text(*row));
+    any = true;
+  });
+  if (!any) say_if_unknown(connection.session(), options.consumer);
+  if (output.failed()) return exit_stopped;
+  return all ? exit_ok : exit_found;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Run& run) {
+  auto options = std::make_shared<RowOptions>();
+  auto* command = app.add_subcommand("show", "Print what is recorded for a business key");
+  options->add_to(*command);
+  add_help(*command,
+           {"txinbox show --consumer order-service o22",
+            "txinbox show --consumer order-service --keys-from keys.txt --json"},
+           {{exit_ok, "all is well"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
+  command->callback([options, &run] { run = [options] { return run_show(*options); }; });
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <poll.h>
+#include <CLI/CLI.hpp>
+#include <txinbox/inspect.hpp>
+#include <txinbox/result.hpp>
+
+#include "cli/help_text.hpp"
+#include "cli/known_consumer.hpp"
+#include "cli/status_text.hpp"
+#include "cli/subcommands.hpp"
+#include "console/database_option.hpp"
+#include "console/describe_error.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/stop_signals.hpp"
+#include "console/terminal.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct StatusOptions {
+  DatabaseOption database;
+  std::string consumer;
+  bool watch = false;
+  bool json = false;
+};
+
+struct Look {
+  Status status;
+  Clock::time_point at;
+  Clock::duration cost;
+};
+
+Look look(Pool& pool, const std::string& consumer) {
+  const auto start = Clock::now();
+  auto connection = pool.acquire();
+  Status found = status(connection.session(), consumer);
+  return {std::move(found), start, Clock::now() - start};
+}
+
+/// The lines over what stood there, each cleared behind its end, and what is below them: nothing flickers.
+/// Only as many as the terminal has: more would make it scroll.
+std::string over_the_last(const std::string& text, bool first) {
+  const std::size_t rows = terminal_size().rows;
+  std::string screen = first ? "\x1b[2J\x1b[H" : "\x1b[H";
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at <= text.size() && (rows < 2 || ++lines < rows);) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    screen += text.substr(at, end - at) + "\x1b[K\n";
+    at = end + 1;
+  }
+  return screen + "\x1b[J";
+}
+
+bool print(Output& output, const std::string& text, bool json, bool first) {
+  if (json) return output.line(text);
+  if (is_terminal()) return output.lines(over_the_last(text, first));
+  return output.line(first ? text : '\n' + text);
+}
+
+/// Every two seconds, or so rarely that the database is at it for a fifth of the time at most.
+std::chrono::milliseconds pause_after(Clock::duration cost) {
+  constexpr std::chrono::milliseconds redraw_every{2'000};
+  constexpr int share = 4;
+  return std::max(redraw_every, std::chrono::duration_cast<std::chrono::milliseconds>(share * cost));
+}
+
+int watch(Pool& pool, const StatusOptions& options, const StopSignals& signals) {
+  Output output;
+  std::optional<Look> last;
+  while (!signals.stopped()) {
+    auto pause = pause_after({});
+    try {
+      const bool first = !last;
+      Look now = look(pool, options.consumer);
+      if (first && now.status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
+      const Rates rates = last ? rates_between(last->status, now.status, now.at - last->at) : Rates();
+      last = std::move(now);
+      pause = pause_after(last->cost);
+      const auto text =
+          options.json ? status_json(last->status, rates) : status_text_fitting(last->status, rates, terminal_size());
+      if (!print(output, text, options.json, first)) return exit_stopped;
+    } catch (...) {
+      const auto error = std::current_exception();
+      if (!is_transient(error)) throw;
+      message("txinbox: " + describe_error(error));
+    }
+    pollfd wait{signals.wake_fd(), POLLIN, 0};
+    ::poll(&wait, 1, static_cast<int>(pause.count()));
+  }
+  return exit_ok;
+}
+
+int run_status(const StatusOptions& options) {
+  std::optional<StopSignals> signals;
+  if (options.watch) signals.emplace();
+  auto pool = open_for_reading(options.database);
+  if (signals) return watch(pool, options, *signals);
+  const Status status = look(pool, options.consumer).status;
+  if (status.consumers.empty()) say_if_unknown(pool.acquire().session(), options.consumer);
+  Output output;
+  output.line(options.json ? status_json(status) : status_text(status, {}, terminal_size().columns));
+  return output.failed() ? exit_stopped : exit_ok;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Run& run) {
+  auto options = std::make_shared<StatusOptions>();
+  auto* command = app.add_subcommand("status", "Count what is recorded for each consumer");
+  options->database.add_to(*command);
+  command->add_option("--consumer", options->consumer, "Only of this consumer, whose rows alone are read")
+      ->type_name("NAME");
+  command->add_flag("--watch", options->watch, "Again every two seconds, until a signal");
+  command->add_flag("--json", options->json, "Print JSON");
+  add_help(*command, {"txinbox status --db sqlite:orders.db", "txinbox status --watch --consumer order-service"},
+           {{exit_ok, "all is well, also when a signal ends --watch"}, usage_status, database_status, output_status});
+  command->callback([options, &run] { run = [options] { return run_status(*options); }; });
+}
+
+}  // namespace txinbox::cli

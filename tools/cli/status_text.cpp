@@ -1,0 +1,152 @@
+#include "cli/status_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "console/duration.hpp"
+#include "console/progress.hpp"
+#include "console/table.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+using Rows = TableRows;
+
+std::string number(std::int64_t n) { return grouped(static_cast<unsigned long long>(std::max<std::int64_t>(n, 0))); }
+
+std::string rate(double per_second) {
+  return per_second < 99.95 ? fmt::format("{:.1f}", per_second) : number(std::llround(per_second));
+}
+
+std::optional<double> rate_of(const std::optional<Rates>& rates, const std::string& consumer) {
+  if (!rates) return std::nullopt;
+  const auto found = rates->find(consumer);
+  return found == rates->end() ? std::nullopt : std::optional(found->second);
+}
+
+double in_last_minute(const ConsumerStatus& consumer) { return static_cast<double>(consumer.last_minute) / 60; }
+
+/// To the second.
+std::string shortened(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
+
+template <typename Duration>
+std::string time_or_none(const std::optional<Duration>& time) {
+  return time ? format_duration(*time) : "-";
+}
+
+std::string counts(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
+  Rows rows{{"CONSUMER", "CONSUMED", "A SECOND", "NOW", "DUPLICATES", "CONFLICTS", "FAILED", "PARKED", "DISCARDED",
+             "LEASES", "RUN OUT"}};
+  for (const auto& c : status.consumers) {
+    const auto rate_now = rate_of(now, c.consumer);
+    rows.push_back({c.consumer, number(c.consumed), rate(in_last_minute(c)), rate_now ? rate(*rate_now) : "-",
+                    number(c.duplicates), number(c.conflicts), number(c.failed), number(c.parked), number(c.discarded),
+                    number(c.leases_held), number(c.leases_run_out)});
+  }
+  if (!now) {
+    for (auto& row : rows) row.erase(row.begin() + 3);
+  }
+  return format_table(rows, {false, true, true, true, true, true, true, true, true, true, true},
+                      {.columns = columns, .how = Narrow::fold});
+}
+
+std::string times(const Status& status, std::size_t columns) {
+  Rows rows{{"CONSUMER", "OLDEST (UTC)", "NEWEST (UTC)", "DUPLICATE AGE", "RETENTION", "TO PURGE", "PURGED (UTC)"}};
+  for (const auto& c : status.consumers) {
+    rows.push_back({c.consumer, shortened(c.oldest), shortened(c.newest), time_or_none(c.oldest_duplicate),
+                    time_or_none(c.retention), number(c.purge_backlog), shortened(c.purged_at)});
+  }
+  return format_table(rows, {false, false, false, true, true, true}, {.columns = columns, .how = Narrow::fold});
+}
+
+nlohmann::ordered_json as_json(const ConsumerStatus& c) {
+  nlohmann::ordered_json json = {{"consumer", c.consumer},
+                                 {"consumed", c.consumed},
+                                 {"consuming", c.consuming},
+                                 {"parked", c.parked},
+                                 {"oldest", c.oldest},
+                                 {"newest", c.newest},
+                                 {"discarded", c.discarded},
+                                 {"failed", c.failed},
+                                 {"conflicts", c.conflicts},
+                                 {"duplicates", c.duplicates},
+                                 {"leases_held", c.leases_held},
+                                 {"leases_run_out", c.leases_run_out},
+                                 {"last_minute", c.last_minute},
+                                 {"oldest_duplicate_ms", nullptr},
+                                 {"oldest_duplicate_at", c.oldest_duplicate_at},
+                                 {"retention_s", nullptr},
+                                 {"purge_backlog", c.purge_backlog},
+                                 {"purged_at", c.purged_at},
+                                 {"purged", c.purged}};
+  if (c.oldest_duplicate) json["oldest_duplicate_ms"] = c.oldest_duplicate->count();
+  if (c.retention) json["retention_s"] = c.retention->count();
+  return json;
+}
+
+std::size_t lines_in(std::string_view text) { return 1 + static_cast<std::size_t>(std::ranges::count(text, '\n')); }
+
+}  // namespace
+
+Rates rates_between(const Status& before, const Status& now, std::chrono::duration<double> time) {
+  Rates rates;
+  for (const auto& consumer : now.consumers) {
+    const auto earlier = std::ranges::find(before.consumers, consumer.consumer, &ConsumerStatus::consumer);
+    const std::int64_t start = earlier == before.consumers.end() ? 0 : earlier->consumed;
+    const std::int64_t more = std::max<std::int64_t>(consumer.consumed - start, 0);
+    rates[consumer.consumer] = time.count() > 0 ? static_cast<double>(more) / time.count() : 0;
+  }
+  return rates;
+}
+
+std::string status_json(const Status& status, const std::optional<Rates>& now) {
+  auto consumers = nlohmann::ordered_json::array();
+  for (const auto& c : status.consumers) {
+    auto& json = consumers.emplace_back(as_json(c));
+    if (!now) continue;
+    json["now_per_second"] = nullptr;
+    if (const auto found = rate_of(now, c.consumer)) json["now_per_second"] = *found;
+  }
+  const nlohmann::ordered_json json = {{"database", status.database},
+                                       {"server_version", status.server_version},
+                                       {"schema_version", status.schema_version},
+                                       {"rows", status.rows},
+                                       {"bytes", status.bytes},
+                                       {"consumers", consumers},
+                                       {"purged", status.purged},
+                                       {"encryption", status.encryption}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string status_text(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
+  std::string text = fmt::format("{} {}, schema version {}, {} rows", status.database, status.server_version,
+                                 status.schema_version, number(status.rows));
+  if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
+  if (!status.encryption.empty()) text += "\nencrypted: " + status.encryption;
+  if (!status.consumers.empty()) text += "\n\n" + counts(status, now, columns) + "\n\n" + times(status, columns);
+  return text;
+}
+
+std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size) {
+  std::string whole = status_text(status, now, size.columns);
+  const std::size_t all = status.consumers.size();
+  const std::size_t room = size.rows - 1;  // the cursor stands below
+  if (size.rows < 2 || all < 2 || lines_in(whole) <= room) return whole;
+  Status some = status;
+  some.consumers.resize(1);
+  const std::size_t least = lines_in(status_text(some, now, size.columns));
+  const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);
+  constexpr std::size_t note = 2;
+  const std::size_t more = room > least + note ? (room - least - note) / each : 0;
+  some.consumers.assign(status.consumers.begin(), status.consumers.begin() + static_cast<std::ptrdiff_t>(1 + more));
+  return status_text(some, now, size.columns) +
+         fmt::format("\n\nand {} more consumers; --consumer NAME shows one", all - some.consumers.size());
+}
+
+}  // namespace txinbox::cli

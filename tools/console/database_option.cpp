@@ -1,0 +1,151 @@
+#include "console/database_option.hpp"
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+
+#include "console/usage_error.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::string percent_decoded(std::string_view text) {
+  auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+    return -1;
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0) {
+      result += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
+      i += 2;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+std::string scheme_of(std::string_view url) {
+  const auto colon = url.find(':');
+  return colon == std::string_view::npos ? std::string() : lower(url.substr(0, colon));
+}
+
+constexpr std::array<std::string_view, 6> schemes{"sqlite", "sqlite3", "mysql", "mariadb", "postgresql", "postgres"};
+
+bool is_database_scheme(std::string_view scheme) {
+  for (auto known : schemes) {
+    if (scheme == known) return true;
+  }
+  return scheme == "soci";
+}
+
+bool user_part_holds_password(std::string_view url) {
+  const auto slashes = url.find("//");
+  if (slashes == std::string_view::npos) return false;
+  const auto rest = url.substr(slashes + 2);
+  const auto at = rest.substr(0, rest.find('?')).rfind('@');
+  if (at == std::string_view::npos) return false;
+  const auto colon = rest.substr(0, at).find(':');
+  return colon != std::string_view::npos && colon + 1 < at;
+}
+
+// `password = x` as libpq and SOCI's MySQL backend read it.
+bool parameter_holds_password(std::string_view text) {
+  constexpr std::array<std::string_view, 5> names{"password", "passwd", "pass", "pwd", "sslpassword"};
+  for (auto name : names) {
+    for (auto at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+      const char before = at == 0 ? ' ' : text[at - 1];
+      if (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_') continue;
+      auto end = at + name.size();
+      while (end < text.size() && text[end] == ' ') ++end;
+      if (end >= text.size() || text[end] != '=') continue;
+      ++end;
+      while (end < text.size() && text[end] == ' ') ++end;
+      if (end < text.size()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string database_name(Database database) {
+  switch (database) {
+    case Database::sqlite3:
+      return "sqlite3";
+    case Database::mysql:
+      return "mysql";
+    case Database::postgresql:
+      return "postgresql";
+  }
+  return {};
+}
+
+bool holds_password(std::string_view url) {
+  const auto scheme = scheme_of(url);
+  if (scheme == "sqlite" || scheme == "sqlite3") return false;  // a file's name; SQLite has no passwords
+  if (user_part_holds_password(url)) return true;
+  if (scheme == "soci") return parameter_holds_password(lower(percent_decoded(url)));
+  const auto query = url.find('?');
+  for (auto at = query; at != std::string_view::npos;) {
+    const auto next = url.find('&', at + 1);
+    if (parameter_holds_password(lower(percent_decoded(url.substr(at + 1, next - at - 1))))) return true;
+    at = next;
+  }
+  return false;
+}
+
+bool is_url_with_password(std::string_view argument) {
+  if (argument.starts_with("-")) {
+    const auto equals = argument.find('=');
+    if (equals == std::string_view::npos) return false;
+    argument.remove_prefix(equals + 1);
+  }
+  return is_database_scheme(scheme_of(argument)) && holds_password(argument);
+}
+
+void DatabaseOption::add_to(CLI::App& command) {
+  command.add_option("--db", option_, "Database URL without a password; default: the environment variable TXINBOX_DB")
+      ->type_name("URL");
+}
+
+std::string DatabaseOption::url() const {
+  if (!option_.empty()) {
+    if (holds_password(option_)) {
+      throw UsageError(
+          "--db holds a password, which every user of this machine can read; put the URL into the environment "
+          "variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
+    }
+    return option_;
+  }
+  const char* variable = std::getenv("TXINBOX_DB");
+  if (variable == nullptr || *variable == '\0') {
+    throw UsageError("which database? Give --db URL, or set the environment variable TXINBOX_DB");
+  }
+  return variable;
+}
+
+Database DatabaseOption::database() const {
+  const std::string text = url();
+  std::string scheme = scheme_of(text);
+  if (scheme == "soci") scheme = scheme_of(std::string_view(text).substr(text.find(':') + 1));
+  if (scheme == "sqlite" || scheme == "sqlite3") return Database::sqlite3;
+  if (scheme == "mysql" || scheme == "mariadb") return Database::mysql;
+  if (scheme == "postgresql" || scheme == "postgres") return Database::postgresql;
+  throw UsageError(
+      "the database URL begins with none of sqlite:, mysql://, mariadb://, postgresql:// and postgres://, nor with "
+      "soci: and one of SOCI's backends");
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,73 @@
+#include "console/output.hpp"
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace txinbox::cli {
+namespace {
+
+// 0, or the number of the error.
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const auto count = ::write(fd, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      pollfd wait{fd, POLLOUT, 0};
+      ::poll(&wait, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void occupy_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    // The lowest free number is fd itself; open for the wrong direction, so that its use is an error.
+    [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+bool Output::line(std::string_view text) { return lines(std::string(text) + '\n'); }
+
+bool Output::lines(std::string_view text) {
+  if (failed_) return false;
+  if (const int error = write_all(STDOUT_FILENO, text); error != 0) {
+    failed_ = true;
+    message(fmt::format("txinbox: standard output: {}", std::generic_category().message(error)));
+  }
+  return !failed_;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  bool space = false;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == ' ') {
+      space = true;
+      continue;
+    }
+    if (space && !line.empty()) line += ' ';
+    space = false;
+    line += c;
+  }
+  return line;
+}
+
+void message(std::string_view text) {
+  std::string whole(text);
+  whole += '\n';
+  write_all(STDERR_FILENO, whole);  // nobody is left to be told when this fails
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,64 @@
+#include "console/stop_signals.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace txinbox::cli {
+namespace {
+
+constexpr int wake_up = SIGUSR2;  // ends the waiting thread; taken by sigwait, so never delivered
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  sigemptyset(&signals_);
+  for (int signal : {SIGINT, SIGTERM}) {
+    if (!is_ignored(signal)) sigaddset(&signals_, signal);
+  }
+  sigaddset(&signals_, wake_up);
+  ::pthread_sigmask(SIG_BLOCK, &signals_, &previous_);
+  thread_ = std::thread([this] { run(); });
+}
+
+StopSignals::~StopSignals() {
+  quit_.request_stop();
+  ::pthread_kill(thread_.native_handle(), wake_up);
+  thread_.join();
+  ::pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
+}
+
+void StopSignals::request_stop() {
+  source_.request_stop();
+  const char byte = 0;
+  // Full means that it is readable already.
+  [[maybe_unused]] const auto written = ::write(pipe_[1], &byte, 1);
+}
+
+void StopSignals::run() {
+  while (!quit_.stop_requested()) {
+    int signal = 0;
+    if (::sigwait(&signals_, &signal) != 0 || signal == wake_up) continue;
+    if (stopped()) {
+      ::signal(signal, SIG_DFL);
+      sigset_t one;
+      sigemptyset(&one);
+      sigaddset(&one, signal);
+      ::pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+      ::raise(signal);
+    }
+    request_stop();
+  }
+}
+
+}  // namespace txinbox::cli

@@ -1,0 +1,154 @@
+#include "console/table.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string_view>
+
+#include "console/utf8.hpp"
+
+namespace txinbox::cli {
+namespace {
+
+constexpr std::size_t gap = 2;
+constexpr std::size_t least_width = 8;  // of a cell that is cut or wrapped
+
+/// The first characters of a text.
+std::string_view first_characters(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  for (; at < text.size() && count > 0; --count)
+    at += std::max<std::size_t>(detail::character_length(text.substr(at)), 1);
+  return text.substr(0, at);
+}
+
+std::string cut(const std::string& text, std::size_t width) {
+  if (count_characters(text) <= width) return text;
+  std::string begin(first_characters(text, width - 1));
+  begin.erase(begin.find_last_not_of(' ') + 1);
+  return begin + "…";
+}
+
+/// Lines of at most `width` characters, between words where that is possible.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (count_characters(text) > width) {
+    const std::string_view some = first_characters(text, width + 1);
+    const std::size_t space = some.find_last_of(' ');
+    const bool between = space != std::string_view::npos && space > 0;
+    const std::string_view line = between ? some.substr(0, space) : first_characters(text, width);
+    lines.emplace_back(line);
+    text.remove_prefix(line.size() + (between ? 1 : 0));
+  }
+  lines.emplace_back(text);
+  return lines;
+}
+
+using Widths = std::vector<std::size_t>;
+
+bool is_right(const std::vector<bool>& right, std::size_t column) { return column < right.size() && right[column]; }
+
+Widths widths_of(const TableRows& cells) {
+  Widths widths;
+  for (const auto& row : cells) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], count_characters(row[i]));
+  }
+  return widths;
+}
+
+std::size_t total(const Widths& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + gap * (widths.empty() ? 0 : widths.size() - 1);
+}
+
+/// The widest first, as far as they may; of equal ones the last, since keys come first.
+void shrink(Widths& widths, const std::vector<bool>& right, std::size_t limit) {
+  while (total(widths) > limit) {
+    std::size_t widest = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      if (is_right(right, i) || widths[i] <= least_width) continue;
+      if (widest == widths.size() || widths[i] >= widths[widest]) widest = i;
+    }
+    if (widest == widths.size()) return;
+    --widths[widest];
+  }
+}
+
+std::string line_of(const std::vector<std::string>& cells, const Widths& widths, const std::vector<bool>& right) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string padding(widths[i] - count_characters(cells[i]), ' ');
+    if (i != 0) line.append(gap, ' ');
+    line += is_right(right, i) ? padding + cells[i] : cells[i] + padding;
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+/// One line, or several where cells are wrapped.
+std::string lines_of(const std::vector<std::string>& row, const Widths& widths, const std::vector<bool>& right,
+                     Narrow how) {
+  std::vector<std::vector<std::string>> lines(1, std::vector<std::string>(row.size()));
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (how != Narrow::wrap) {
+      lines[0][i] = cut(row[i], widths[i]);
+      continue;
+    }
+    const auto pieces = wrapped(row[i], widths[i]);
+    if (lines.size() < pieces.size()) lines.resize(pieces.size(), std::vector<std::string>(row.size()));
+    for (std::size_t n = 0; n < pieces.size(); ++n) lines[n][i] = pieces[n];
+  }
+  std::string text;
+  for (const auto& line : lines) text += (text.empty() ? "" : "\n") + line_of(line, widths, right);
+  return text;
+}
+
+std::string format(const TableRows& cells, const std::vector<bool>& right, const TableWidth& width) {
+  Widths widths = widths_of(cells);
+  if (width.columns > 0) shrink(widths, right, width.columns);
+  std::string result;
+  for (const auto& row : cells) result += (result.empty() ? "" : "\n") + lines_of(row, widths, right, width.how);
+  return result;
+}
+
+/// The columns of one table: the first, and as many from `begin` on as have room.
+std::vector<std::size_t> columns_from(std::size_t begin, const Widths& widths, std::size_t limit) {
+  std::vector<std::size_t> columns{0};
+  std::size_t used = widths[0];
+  for (std::size_t i = begin; i < widths.size(); ++i) {
+    used += gap + widths[i];
+    if (used > limit && columns.size() > 1) break;
+    columns.push_back(i);
+  }
+  return columns;
+}
+
+std::string folded(const TableRows& cells, const std::vector<bool>& right, const TableWidth& width) {
+  Widths widths = widths_of(cells);
+  if (!widths.empty()) widths[0] = std::max(std::min(widths[0], width.columns / 3), std::min(widths[0], least_width));
+  std::string result;
+  for (std::size_t begin = 1; begin < widths.size();) {
+    const auto columns = columns_from(begin, widths, width.columns);
+    TableRows some;
+    std::vector<bool> some_right;
+    some_right.reserve(columns.size());
+    for (const std::size_t i : columns) some_right.push_back(is_right(right, i));
+    for (const auto& row : cells) {
+      auto& some_row = some.emplace_back();
+      for (const std::size_t i : columns) some_row.push_back(i == 0 ? cut(row[0], widths[0]) : row[i]);
+    }
+    result += (result.empty() ? "" : "\n\n") + format(some, some_right, width);
+    begin = columns.back() + 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string format_table(const TableRows& rows, const std::vector<bool>& right, TableWidth width) {
+  TableRows cells = rows;
+  for (auto& row : cells)
+    std::ranges::transform(row, row.begin(), [](const std::string& cell) { return printable(cell); });
+  const bool fits = width.columns == 0 || total(widths_of(cells)) <= width.columns;
+  return !fits && width.how == Narrow::fold ? folded(cells, right, width) : format(cells, right, width);
+}
+
+}  // namespace txinbox::cli

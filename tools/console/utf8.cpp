@@ -1,0 +1,54 @@
+#include "console/utf8.hpp"
+
+#include <fmt/format.h>
+
+namespace txinbox::cli {
+namespace {
+
+using detail::character_length;
+
+// C0, DEL, and C1, which some terminals obey in UTF-8 too.
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7F;
+  return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+}  // namespace
+
+std::size_t count_characters(std::string_view text) {
+  std::size_t count = 0;
+  for (char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+  return count;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto length = character_length(text.substr(at));
+    const auto character = text.substr(at, length == 0 ? 1 : length);
+    if (length == 0 || is_control(character)) {
+      for (char c : character) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      result += character;
+    }
+    at += character.size();
+  }
+  return result;
+}
+
+std::string text_or_hex(std::string_view bytes) {
+  bool is_text = true;
+  for (std::size_t at = 0; at < bytes.size() && is_text;) {
+    const auto length = character_length(bytes.substr(at));
+    const auto character = bytes.substr(at, length);
+    is_text = length != 0 && (!is_control(character) || character == "\t" || character == "\n");
+    at += length;
+  }
+  if (is_text) return std::string(bytes);
+  std::string result = "0x";
+  for (char c : bytes) result += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return result;
+}
+
+}  // namespace txinbox::cli

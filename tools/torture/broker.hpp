@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "torture/dice.hpp"
+#include "torture/imbalance.hpp"
+#include "torture/messages.hpp"
+#include "torture/plan.hpp"
+
+namespace txinbox::torture {
+
+/// What the broker knows of a key.
+struct KeyLedger {
+  unsigned outstanding = 0;  ///< Copies of the stream that are not acknowledged.
+  unsigned consumed = 0;     ///< How often a consumer said that it consumed it; once is right.
+  bool is_acknowledged = false;
+  std::optional<std::string> stored = {};  ///< What the consumers said was stored.
+};
+
+/// A broker that delivers at least once: shuffles the copies of some keys at a time, delivers again what
+/// was not acknowledged, and now and then what was.
+///
+/// Not a process and without a clock of its own: the storm feeds it.
+class Broker {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  struct Tally {
+    std::uint64_t deliveries = 0;
+    std::uint64_t acknowledged = 0;
+    std::uint64_t duplicates = 0;        ///< Answered with already_consumed.
+    std::uint64_t in_progress = 0;       ///< Answered so, and delivered again when due.
+    std::uint64_t conflicts = 0;         ///< Answered rightly with conflict.
+    std::uint64_t handler_failures = 0;  ///< On purpose.
+    std::uint64_t unexpected_failures = 0;
+    std::uint64_t lost_with_worker = 0;  ///< In the hand of a worker that was killed.
+  };
+
+  /// `window`: how many copies may be outstanding before the next key is sent.
+  Broker(const Plan& plan, std::size_t window) : plan_(plan), window_(window), dice_(plan.seed(), {4}) {}
+
+  /// Lets keys into the stream until the window is full, or so many were sent in all.
+  void send(std::uint64_t keys_in_all);
+
+  /// Up to so many deliveries; none when none is due.
+  std::vector<Arrival> take(std::size_t most, Time now);
+
+  void answered(const Arrival& arrival, const Answer& answer, Time now);
+  void lost(const Arrival& arrival);
+
+  /// No more keys are sent: what was to be delivered again later is due now.
+  void close();
+
+  /// Whether everything that was sent is acknowledged.
+  bool is_done() const { return in_hand_ == 0 && waiting_.empty() && delayed_.empty(); }
+
+  const std::vector<KeyLedger>& keys() const { return keys_; }
+  const Tally& tally() const { return tally_; }
+
+  /// What the answers alone showed to be wrong.
+  const std::vector<Imbalance>& wrong() const { return wrong_; }
+
+ private:
+  void acknowledged(const Arrival& arrival, const Answer& answer, Time now);
+  void dead_lettered(const Arrival& arrival, const Answer& answer);
+  void settle(const Arrival& arrival);
+  void check_stored(const Arrival& arrival, const Answer& answer);
+  void complain(const Arrival& arrival, std::string what, std::string expected, std::string found);
+
+  const Plan& plan_;
+  std::size_t window_;
+  Dice dice_;
+  std::vector<KeyLedger> keys_;
+  std::vector<Arrival> waiting_;
+  std::multimap<Time, Arrival> delayed_;
+  std::size_t outstanding_ = 0;  // copies of the stream
+  std::size_t in_hand_ = 0;
+  std::uint64_t last_key_ = 0;
+  bool closed_ = false;
+  Tally tally_;
+  std::vector<Imbalance> wrong_;
+};
+
+}  // namespace txinbox::torture

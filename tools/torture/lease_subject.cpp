@@ -1,0 +1,99 @@
+#include "torture/lease_subject.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <txinbox/error.hpp>
+#include <txinbox/lease_consumer.hpp>
+
+#include "torture/answer_for.hpp"
+#include "torture/error_kind.hpp"
+#include "torture/fenced_transfer.hpp"
+#include "torture/scratch_tables.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+using namespace std::chrono_literals;
+
+// So short that handlers outlive it, and the deliveries of a killed worker are soon taken over.
+constexpr std::chrono::milliseconds lease_length = 500ms;
+
+thread_local Counters* met_here = nullptr;
+
+class LeaseSubject : public Subject {
+ public:
+  LeaseSubject(Pool& pool, SubjectOptions options, bool asks_for_fence)
+      : pool_(pool),
+        consumer_(pool, consumer_name, consumer_options(std::move(options), asks_for_fence)),
+        asks_for_fence_(asks_for_fence) {}
+
+  std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
+                              TransferHandler& handler, Counters& met) override {
+    met_here = &met;
+    const FencedTransfer::Setting setting{.pool = pool_,
+                                          .plan = handler.plan(),
+                                          .names = handler.names(),
+                                          .lease = lease_length,
+                                          .asks_for_fence = asks_for_fence_};
+    std::vector<Answer> answers;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      answers.push_back(consume_one(messages[i], FencedTransfer(setting, assignment, i), met));
+    }
+    met_here = nullptr;
+    return answers;
+  }
+
+ private:
+  Answer consume_one(const Message& message, FencedTransfer transfer, Counters& met) {
+    try {
+      return answer_for(consumer_.consume(message, [&](Lease& lease) { transfer(lease); }), false);
+    } catch (const FenceRefused&) {
+      ++met.effects_refused;
+      return taken_over();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::lease_lost) {
+        return answer_for(std::current_exception(), transfer.is_failure_planned());
+      }
+      ++met.leases_lost;
+      return taken_over();
+    } catch (...) {
+      return answer_for(std::current_exception(), transfer.is_failure_planned());
+    }
+  }
+
+  /// Its handler was too slow, on purpose or because the machine was.
+  static Answer taken_over() { return {.outcome = Outcome::failed, .action = action_for(std::current_exception())}; }
+
+  /// `may_renew`: false lets each handler that is late be taken over.
+  static LeaseOptions consumer_options(SubjectOptions options, bool may_renew) {
+    return {.lease = lease_length,
+            .wait = options.waits ? 200ms : 0ms,
+            .heartbeat = options.has_heartbeat && may_renew ? lease_length / 5 : 0ms,
+            .retry = {.max_attempts = options.max_attempts,
+                      .initial_backoff = 5ms,
+                      .max_backoff = 500ms,
+                      .max_elapsed = 10s},
+            .stop = std::move(options.stop),
+            .observer = [](const Event& event) { observe(event); }};
+  }
+
+  static void observe(const Event& event) {
+    if (met_here == nullptr) return;
+    if (event.type == EventType::lease_taken_over) ++met_here->leases_taken_over;
+    if (event.type == EventType::retry) ++met_here->retries;
+    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *met_here);
+  }
+
+  Pool& pool_;
+  LeaseConsumer consumer_;
+  bool asks_for_fence_;
+};
+
+}  // namespace
+
+std::unique_ptr<Subject> make_lease_subject(Pool& pool, SubjectOptions options, bool asks_for_fence) {
+  return std::make_unique<LeaseSubject>(pool, std::move(options), asks_for_fence);
+}
+
+}  // namespace txinbox::torture

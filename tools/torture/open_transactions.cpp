@@ -1,0 +1,69 @@
+#include "torture/open_transactions.hpp"
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/result.hpp>
+
+#include "torture/scratch_tables.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+/// Reads all rows of a query that locks them, and lets go again. False when another transaction has a
+/// lock on one.
+bool can_lock(soci::session& sql, const std::string& begin, const std::string& query) {
+  sql << begin;
+  bool locked = true;
+  try {
+    if (!query.empty()) {
+      std::string value;
+      soci::statement all = (sql.prepare << query, soci::into(value));
+      all.execute();
+      while (all.fetch()) {
+      }
+    }
+  } catch (const soci::soci_error&) {
+    const auto error = std::current_exception();
+    sql << "rollback";
+    if (!is_transient(error)) throw;
+    locked = false;
+  }
+  if (locked) sql << "rollback";
+  return locked;
+}
+
+}  // namespace
+
+std::optional<std::string> open_transaction(soci::session& sql, const std::string& name) {
+  const std::string backend = sql.get_backend_name();
+  if (backend == "postgresql") {
+    int count = 0;
+    sql << "select count(*) from pg_stat_activity where application_name = :n and xact_start is not null",
+        soci::into(count), soci::use(name);
+    if (count == 0) return std::nullopt;
+    return fmt::format("{} sessions", count);
+  }
+  if (backend == "sqlite3") {
+    try {
+      return can_lock(sql, "begin immediate", "") ? std::nullopt : std::optional<std::string>("the writer");
+    } catch (const soci::soci_error&) {
+      if (!is_transient(std::current_exception())) throw;
+      return "the writer";
+    }
+  }
+  if (!can_lock(sql, "start transaction", fmt::format("select id from {} for update nowait", account_table))) {
+    return "a lock on an account";
+  }
+  if (!can_lock(sql, "start transaction",
+                fmt::format("select business_key from {} for update nowait", resource_table))) {
+    return "a lock on a resource";
+  }
+  if (!can_lock(sql, "start transaction",
+                fmt::format("select business_key from txinbox_consumed_message where consumer = '{}' for update nowait",
+                            consumer_name))) {
+    return "a lock on a row in the inbox";
+  }
+  return std::nullopt;
+}
+
+}  // namespace txinbox::torture

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "torture/broker.hpp"
+#include "torture/imbalance.hpp"
+#include "torture/storm.hpp"
+
+namespace txinbox::torture {
+
+/// What a storm is to be judged by.
+struct Report {
+  std::string database = {};        ///< "sqlite3", "mysql" or "postgresql".
+  std::string server_version = {};  ///< As the server gives it.
+  bool is_leased = false;
+  std::uint64_t seed = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t effects = 0;
+  std::uint64_t unheard = 0;  ///< Keys that took effect, and the worker died before it could say so.
+  Broker::Tally tally;
+  StormFigures figures;
+  std::vector<Imbalance> wrong;
+
+  bool balances() const { return wrong.empty(); }
+};
+
+/// An aligned table, the imbalances if there are any, and a line that says whether all balances.
+std::string as_text(const Report& report);
+
+/// The same as one JSON object.
+std::string as_json(const Report& report);
+
+}  // namespace txinbox::torture

@@ -1,0 +1,120 @@
+#include "torture/scratch_tables.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "torture/plan.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+// What a transaction removes of the inbox; a service's statements must not wait long for it.
+constexpr int rows_at_once = 5'000;
+
+bool is_there(soci::session& sql, const std::string& table) {
+  int count = 0;
+  const std::string backend = sql.get_backend_name();
+  if (backend == "sqlite3") {
+    sql << "select count(*) from sqlite_master where type = 'table' and name = :t", soci::into(count), soci::use(table);
+  } else if (backend == "mysql") {
+    sql << "select count(*) from information_schema.tables where table_schema = database() and table_name = :t",
+        soci::into(count), soci::use(table);
+  } else {
+    sql << "select count(to_regclass(:t))", soci::into(count), soci::use(table);
+  }
+  return count > 0;
+}
+
+/// Whether the consumer has a row in the inbox.
+bool has_rows(soci::session& sql) {
+  int found = 0;
+  const std::string consumer = consumer_name;
+  sql << "select count(*) from (select business_key from txinbox_consumed_message where consumer = :c limit 1) first",
+      soci::into(found), soci::use(consumer);
+  return found > 0;
+}
+
+void create_accounts(soci::session& sql) {
+  // A column for what must not change a balance.
+  sql << fmt::format(
+      "create table {} (id integer not null primary key, balance bigint not null, touched bigint not null){}",
+      account_table, sql.get_backend_name() == "mysql" ? " engine = InnoDB" : "");
+}
+
+std::string key_type(const std::string& backend) {
+  if (backend == "mysql") return "varbinary(255)";
+  return backend == "postgresql" ? "text collate \"C\"" : "text";
+}
+
+// Without a unique key for each business key: a doubled effect must be seen, not refused.
+void create_ledger(soci::session& sql) {
+  const std::string backend = sql.get_backend_name();
+  sql << fmt::format(
+      "create table {} (run varchar(40) not null primary key, business_key {} not null, account_from integer not null, "
+      "account_to integer not null, amount bigint not null, fence bigint, place bigint){}",
+      ledger_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
+}
+
+void create_resource(soci::session& sql) {
+  const std::string backend = sql.get_backend_name();
+  sql << fmt::format(
+      "create table {} (business_key {} not null primary key, fence bigint not null, effects bigint not null){}",
+      resource_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
+}
+
+void remove_inbox_rows(soci::session& sql) {
+  const std::string consumer = consumer_name;
+  while (true) {
+    // The key that the first so many rows are below; none when there are fewer.
+    std::string bound;
+    sql << fmt::format(
+        "select business_key from txinbox_consumed_message where consumer = :c order by business_key limit 1 offset {}",
+        rows_at_once),
+        soci::into(bound), soci::use(consumer);
+    if (!sql.got_data()) break;
+    sql << "delete from txinbox_consumed_message where consumer = :c and business_key < :k", soci::use(consumer),
+        soci::use(bound);
+  }
+  sql << "delete from txinbox_consumed_message where consumer = :c", soci::use(consumer);
+}
+
+}  // namespace
+
+std::vector<std::string> scratch_leftovers(soci::session& sql) {
+  std::vector<std::string> found;
+  for (const char* table : {account_table, ledger_table, resource_table}) {
+    if (is_there(sql, table)) found.push_back(fmt::format("the table {}", table));
+  }
+  if (has_rows(sql)) found.push_back(fmt::format("rows of the consumer {} in txinbox_consumed_message", consumer_name));
+  return found;
+}
+
+void create_scratch_tables(soci::session& sql) {
+  create_accounts(sql);  // of two storms that begin at once, one fails here
+  try {
+    create_ledger(sql);
+    create_resource(sql);
+    std::string values;
+    for (int id = 0; id < account_count; ++id) {
+      values += fmt::format("{}({}, {}, 0)", id == 0 ? "" : ", ", id, initial_balance);
+    }
+    sql << fmt::format("insert into {} (id, balance, touched) values {}", account_table, values);
+  } catch (...) {
+    try {
+      remove_scratch(sql);
+    } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): the first error says more
+    }
+    throw;
+  }
+}
+
+void remove_scratch(soci::session& sql) {
+  for (const char* table : {resource_table, ledger_table, account_table}) {
+    if (is_there(sql, table)) sql << fmt::format("drop table {}", table);
+  }
+  remove_inbox_rows(sql);
+}
+
+}  // namespace txinbox::torture

@@ -1,0 +1,227 @@
+#include "torture/storm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#include "console/output.hpp"
+#include "torture/child.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Outstanding copies for each thread: enough for its batches, and few enough that the copies of a key
+// meet.
+constexpr std::size_t window_of_thread = 24;
+
+constexpr std::size_t largest_batch = 20;
+constexpr int tick_ms = 10;
+constexpr milliseconds last_wait{10'000};
+constexpr std::size_t most_crashes = 10;
+constexpr std::size_t most_told = 20;
+
+}  // namespace
+
+Storm::Storm(const StormOptions& options, const std::string& url, const std::string& name, cli::StopSignals& signals)
+    : options_(options),
+      url_(url),
+      name_(name),
+      signals_(signals),
+      plan_(options.seed),
+      broker_(plan_, window_of_thread * options.processes * options.threads),
+      dice_(options.seed, {5}),
+      start_(steady_clock::now()),
+      last_acknowledged_(start_),
+      next_kill_(start_ + options.kill_every),
+      command_(options.command, options.command_every, start_),
+      workers_(options.processes) {}
+
+Storm::End Storm::run() {
+  End end = End::done;
+  while (true) {
+    const Time now = steady_clock::now();
+    const bool storming = is_storming(now);
+    if (!storming && broker_.is_done()) break;
+    if (now - last_acknowledged_ > options_.grace || wrong_.size() >= most_crashes) end = End::gave_up;
+    if (!fatal_.empty()) end = End::fatal;
+    if (signals_.stopped()) end = End::stopped;
+    if (end != End::done) break;
+    step(now);
+  }
+  progress_.erase();
+  figures_.elapsed = steady_clock::now() - start_;
+  end_workers();
+  await_command();
+  figures_.commands_run = command_.runs();
+  figures_.commands_failed = command_.failures();
+  return end;
+}
+
+bool Storm::is_storming(Time now) const {
+  if (options_.keys && broker_.keys().size() >= *options_.keys && broker_.is_done()) return false;
+  if (now < start_ + options_.duration) return true;
+  return command_.runs() < options_.command_at_least && now < start_ + options_.duration + options_.grace;
+}
+
+void Storm::step(Time now) {
+  const bool storming = is_storming(now);
+  keep_workers();
+  command_.attend(now, storming);
+  if (storming) {
+    auto keys = std::numeric_limits<std::uint64_t>::max();
+    if (options_.rate != 0) {
+      const std::chrono::duration<double> elapsed = now - start_;
+      keys = static_cast<std::uint64_t>(elapsed.count() * static_cast<double>(options_.rate)) + 1;
+    }
+    broker_.send(std::min(keys, options_.keys.value_or(keys)));
+    kill_one(now);
+    if (options_.keys && broker_.keys().size() >= *options_.keys) broker_.close();
+  } else {
+    broker_.close();
+    next_death_ = Death::never;
+  }
+  hand_out(now);
+  wait();
+  const Time then = steady_clock::now();
+  for (auto& worker : workers_) hear(*worker, then);
+  if (broker_.is_done()) last_acknowledged_ = then;  // nothing is asked
+  draw(then);
+}
+
+void Storm::keep_workers() {
+  for (auto& worker : workers_) {
+    if (worker && !worker->has_ended()) continue;
+    const WorkerOptions options{.number = ++last_worker_,
+                                .seed = options_.seed,
+                                .threads = options_.threads,
+                                .subject = options_.subject,
+                                .name = name_};
+    worker = std::make_unique<WorkerProcess>(options, url_);
+  }
+}
+
+void Storm::hear(WorkerProcess& worker, Time now) {
+  for (const auto& heard : worker.listen()) take_reply(heard, now);
+  if (worker.has_ended()) bury(worker);
+}
+
+void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
+  const Reply& reply = heard.reply;
+  if (!reply.fatal.empty()) fatal_ = reply.fatal;
+  figures_.met += reply.met;
+  const auto before = broker_.tally().acknowledged;
+  for (std::size_t i = 0; i < reply.answers.size(); ++i) {
+    const Answer& answer = reply.answers[i];
+    broker_.answered(heard.assignment.arrivals[i], answer, now);
+    if (answer.action == Action::stop) fatal_ = answer.why;
+    if (answer.failure == Failure::unexpected && told_.size() < most_told && told_.insert(answer.why).second) {
+      progress_.message("txinbox-torture: a worker met " + answer.why);
+    }
+  }
+  if (broker_.tally().acknowledged == before) return;
+  figures_.longest_outage = std::max<std::chrono::duration<double>>(figures_.longest_outage, now - last_acknowledged_);
+  last_acknowledged_ = now;
+}
+
+/// What it had in hand is delivered again, as a broker does whose client is gone.
+void Storm::bury(WorkerProcess& worker) {
+  for (const auto& [number, assignment] : worker.in_hand()) {
+    for (const Arrival& arrival : assignment.arrivals) broker_.lost(arrival);
+  }
+  const int status = worker.reap();
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+    ++figures_.workers_killed;
+  } else if (fatal_.empty() && !(is_ending_ && status == 0)) {
+    wrong_.push_back({fmt::format("worker {}", worker.number()), "ended by itself", "runs on", describe_end(status)});
+  }
+}
+
+void Storm::kill_one(Time now) {
+  if (options_.kill_every == milliseconds(0) || now < next_kill_) return;
+  next_kill_ = now + options_.kill_every / 2 +
+               milliseconds(dice_.below(static_cast<std::uint64_t>(options_.kill_every.count()) + 1));
+  constexpr std::array deaths{Death::never, Death::in_handler, Death::near_commit, Death::before_reply};
+  const Death death = dice_.pick(deaths);
+  if (death == Death::never) {
+    workers_[dice_.below(workers_.size())]->kill();
+  } else {
+    next_death_ = death;
+  }
+}
+
+void Storm::hand_out(Time now) {
+  for (auto& worker : workers_) {
+    while (worker->is_ready() && worker->in_hand().size() < options_.threads) {
+      Assignment assignment = next_assignment(now);
+      if (assignment.arrivals.empty()) return;
+      worker->assign(std::move(assignment));
+    }
+  }
+}
+
+Assignment Storm::next_assignment(Time now) {
+  Assignment assignment{.number = ++last_assignment_, .is_batch = dice_.chance(5'000)};
+  // There a handler waits for its successor, which must not stand behind it.
+  if (options_.subject == "fence") assignment.is_batch = false;
+  assignment.skips_failures = dice_.chance(5'000);
+  // Small ones more often.
+  assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);
+  if (!assignment.arrivals.empty()) assignment.death = std::exchange(next_death_, Death::never);
+  return assignment;
+}
+
+void Storm::wait() const {
+  std::vector<pollfd> waits{{signals_.wake_fd(), POLLIN, 0}};
+  for (const auto& worker : workers_) waits.push_back({worker->fd(), POLLIN, 0});
+  ::poll(waits.data(), waits.size(), tick_ms);
+}
+
+/// They end by themselves when they have done what they have in hand; one that hangs is killed.
+void Storm::end_workers() {
+  is_ending_ = true;
+  for (auto& worker : workers_) {
+    if (worker) worker->close_input();
+  }
+  const Time give_up = steady_clock::now() + last_wait;
+  for (auto& worker : workers_) {
+    while (worker && !worker->has_ended() && steady_clock::now() < give_up) {
+      hear(*worker, steady_clock::now());
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    worker.reset();
+  }
+}
+
+/// The server may be away while it runs.
+void Storm::await_command() {
+  const Time give_up = steady_clock::now() + options_.grace;
+  while (command_.is_running() && steady_clock::now() < give_up) {
+    command_.attend(steady_clock::now(), false);
+    std::this_thread::sleep_for(milliseconds(tick_ms));
+  }
+  if (command_.is_running()) cli::message("txinbox-torture: the command still runs");
+}
+
+void Storm::draw(Time now) {
+  const std::chrono::duration<double> elapsed = now - start_;
+  const std::chrono::duration<double> silent = now - last_acknowledged_;
+  const auto& tally = broker_.tally();
+  std::string text =
+      fmt::format("{:.0f} s: {} keys, {} deliveries, {} acknowledged, {} workers killed, {} commands run",
+                  elapsed.count(), cli::grouped(broker_.keys().size()), cli::grouped(tally.deliveries),
+                  cli::grouped(tally.acknowledged), figures_.workers_killed, command_.runs());
+  if (silent.count() >= 1) text += fmt::format(", no answer for {:.0f} s", silent.count());
+  progress_.draw(text);
+}
+
+}  // namespace txinbox::torture

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "console/progress.hpp"
+#include "console/stop_signals.hpp"
+#include "torture/broker.hpp"
+#include "torture/dice.hpp"
+#include "torture/imbalance.hpp"
+#include "torture/plan.hpp"
+#include "torture/user_command.hpp"
+#include "torture/worker_process.hpp"
+
+namespace txinbox::torture {
+
+struct StormOptions {
+  unsigned processes = 4;
+  unsigned threads = 2;  ///< Of each process.
+  std::chrono::milliseconds duration{60'000};
+  std::chrono::milliseconds kill_every{500};  ///< On average; 0 never.
+  std::chrono::milliseconds grace{60'000};
+  std::optional<std::uint64_t> keys = {};
+  std::uint64_t rate = 0;  ///< Keys a second; 0 as fast as they are acknowledged.
+  std::uint64_t seed = 0;
+  std::string command;
+  std::chrono::milliseconds command_every{10'000};
+  unsigned command_at_least = 0;  ///< The storm goes on until it ran so often, at most `grace` longer.
+  std::string subject = "tx";
+};
+
+/// How the storm went, besides what the broker counted.
+struct StormFigures {
+  Counters met;
+  std::uint64_t workers_killed = 0;
+  unsigned commands_run = 0;
+  unsigned commands_failed = 0;
+  std::chrono::duration<double> elapsed{};
+  std::chrono::duration<double> longest_outage{};  ///< The longest time without an acknowledgement.
+};
+
+/// Runs worker processes, hands them what the broker delivers, and kills some.
+class Storm {
+ public:
+  Storm(const StormOptions& options, const std::string& url, const std::string& name, cli::StopSignals& signals);
+
+  enum class End {
+    done,     ///< Everything that was sent is acknowledged.
+    stopped,  ///< A signal.
+    gave_up,  ///< Nothing was acknowledged for as long as the grace, or the workers crash.
+    fatal,    ///< A worker cannot go on: `fatal()` says why.
+  };
+
+  End run();
+
+  const Broker& broker() const { return broker_; }
+  const StormFigures& figures() const { return figures_; }
+  const std::string& fatal() const { return fatal_; }
+
+  /// What is wrong with the workers themselves.
+  const std::vector<Imbalance>& wrong() const { return wrong_; }
+
+ private:
+  using Time = Broker::Time;
+
+  void step(Time now);
+  bool is_storming(Time now) const;
+  void keep_workers();
+  void hear(WorkerProcess& worker, Time now);
+  void take_reply(const WorkerProcess::Heard& heard, Time now);
+  void bury(WorkerProcess& worker);
+  void kill_one(Time now);
+  void hand_out(Time now);
+  Assignment next_assignment(Time now);
+  void wait() const;
+  void end_workers();
+  void await_command();
+  void draw(Time now);
+
+  StormOptions options_;
+  std::string url_;
+  std::string name_;
+  cli::StopSignals& signals_;
+  cli::Progress progress_;
+  Plan plan_;
+  Broker broker_;
+  Dice dice_;
+  Time start_;
+  Time last_acknowledged_;
+  Time next_kill_;
+  UserCommand command_;
+  std::vector<std::unique_ptr<WorkerProcess>> workers_;
+  unsigned last_worker_ = 0;
+  std::uint64_t last_assignment_ = 0;
+  Death next_death_ = Death::never;
+  bool is_ending_ = false;
+  StormFigures figures_;
+  std::string fatal_;
+  std::vector<Imbalance> wrong_;
+  std::set<std::string> told_;  // unexpected failures, each once
+};
+
+}  // namespace txinbox::torture

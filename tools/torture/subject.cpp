@@ -1,0 +1,131 @@
+#include "torture/subject.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+
+#include "console/usage_error.hpp"
+#include "torture/answer_for.hpp"
+#include "torture/error_kind.hpp"
+#include "torture/lease_subject.hpp"
+#include "torture/scratch_tables.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Where the observer counts for the assignment that this thread is at.
+thread_local Counters* met_here = nullptr;
+
+class TxSubject : public Subject {
+ public:
+  TxSubject(Pool& pool, SubjectOptions options)
+      : consumer_(pool, consumer_name, consumer_options(std::move(options))) {}
+
+  std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
+                              TransferHandler& handler, Counters& met) override {
+    met_here = &met;
+    const Handler call = [&](soci::session& sql, Delivery& delivery) { handler(sql, delivery); };
+    std::vector<Answer> answers;
+    try {
+      if (assignment.is_batch) {
+        const auto on_failure = assignment.skips_failures ? OnFailure::skip : OnFailure::stop;
+        for (const Result& result : consumer_.consume_batch(messages, call, on_failure)) {
+          answers.push_back(answer_for(result, handler.is_failure_planned(answers.size())));
+        }
+      } else {
+        answers.push_back(answer_for(consumer_.consume(messages.front(), call), handler.is_failure_planned(0)));
+      }
+    } catch (...) {
+      while (answers.size() < messages.size()) {
+        answers.push_back(answer_for(std::current_exception(), handler.is_failure_planned(answers.size())));
+      }
+    }
+    met_here = nullptr;
+    return answers;
+  }
+
+ private:
+  static TxConsumerOptions consumer_options(SubjectOptions options) {
+    return {.retry = {.max_attempts = options.max_attempts,
+                      .initial_backoff = 5ms,
+                      .max_backoff = 500ms,
+                      .max_elapsed = 10s},
+            .stop = std::move(options.stop),
+            .observer = [](const Event& event) { observe(event); },
+            .recent_keys = {.capacity = options.remembers ? 1'000U : 0U, .max_age = 10s}};
+  }
+
+  static void observe(const Event& event) {
+    if (met_here == nullptr) return;
+    if (event.type == EventType::retry) ++met_here->retries;
+    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *met_here);
+  }
+
+  TxConsumer consumer_;
+};
+
+/// Broken: transactions without a claim, as of one who forgot that brokers deliver twice.
+class Unclaimed : public Subject {
+ public:
+  explicit Unclaimed(Pool& pool) : pool_(pool) {}
+
+  std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment&, TransferHandler& handler,
+                              Counters& met) override {
+    std::vector<Answer> answers;
+    for (const Message& message : messages) {
+      Delivery delivery(message, 1, {}, answers.size());
+      try {
+        Connection connection = pool_.acquire();
+        soci::transaction transaction(connection.session());
+        handler(connection.session(), delivery);
+        transaction.commit();
+        answers.push_back({.outcome = Outcome::consumed, .action = Action::acknowledge, .stored = delivery.stored()});
+      } catch (...) {
+        count(std::current_exception(), met);
+        answers.push_back(answer_for(std::current_exception(), true));
+      }
+    }
+    return answers;
+  }
+
+ private:
+  Pool& pool_;
+};
+
+/// Broken: whatever comes of it, the broker is told to acknowledge, as of one who acknowledges before the
+/// commit.
+class Hasty : public Subject {
+ public:
+  Hasty(Pool& pool, SubjectOptions options) : consumer_(pool, std::move(options)) {}
+
+  std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
+                              TransferHandler& handler, Counters& met) override {
+    auto answers = consumer_.consume(messages, assignment, handler, met);
+    for (Answer& answer : answers) {
+      if (answer.action != Action::redeliver) continue;
+      answer = {.outcome = Outcome::already_consumed, .action = Action::acknowledge};
+    }
+    return answers;
+  }
+
+ private:
+  TxSubject consumer_;
+};
+
+}  // namespace
+
+bool is_leased(const std::string& kind) { return kind == "lease" || kind == "fence"; }
+
+std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options) {
+  if (kind == "tx") return std::make_unique<TxSubject>(pool, std::move(options));
+  if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
+  if (kind == "dedup") return std::make_unique<Unclaimed>(pool);
+  if (kind == "acknowledge") return std::make_unique<Hasty>(pool, std::move(options));
+  throw cli::UsageError(fmt::format("'{}' is no kind of consumer", kind));
+}
+
+}  // namespace txinbox::torture

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <txinbox/pool.hpp>
+#include <txinbox/tx_consumer.hpp>
+
+#include "torture/messages.hpp"
+#include "torture/plan.hpp"
+#include "torture/transfer_handler.hpp"
+
+namespace txinbox::torture {
+
+/// What is put to the proof: a kind of consumer, or one that is broken on purpose, so that the checker
+/// is seen to fail.
+class Subject {
+ public:
+  Subject() = default;
+  virtual ~Subject() = default;
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  /// Consumes the messages by one call; one answer for each, in order. Threads: any number.
+  virtual std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
+                                      TransferHandler& handler, Counters& met) = 0;
+};
+
+struct SubjectOptions {
+  bool remembers = false;      ///< With `recent_keys`.
+  bool has_heartbeat = false;  ///< Of a lease.
+  bool waits = false;          ///< For another worker's result, a little.
+  int max_attempts = 6;
+  std::stop_token stop = {};
+};
+
+/// The kinds by name: "tx" is the library's `TxConsumer`, "lease" its `LeaseConsumer`; "dedup" runs each delivery
+/// without a claim; "acknowledge" says that all is well before it knows; "fence" is "lease" whose handlers ignore the
+/// fence.
+///
+/// Errors: `cli::UsageError` for another name; as `TxConsumer`.
+std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options);
+
+/// Whether the kind runs its handlers under leases: at least once, and not exactly once.
+bool is_leased(const std::string& kind);
+
+}  // namespace txinbox::torture

@@ -1,0 +1,192 @@
+#include "torture/torture.hpp"
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <nlohmann/json.hpp>
+#include <txinbox/error.hpp>
+#include <txinbox/schema.hpp>
+
+#include "console/describe_error.hpp"
+#include "console/exit_status.hpp"
+#include "console/open_database.hpp"
+#include "console/output.hpp"
+#include "console/stop_signals.hpp"
+#include "torture/checker.hpp"
+#include "torture/evidence.hpp"
+#include "torture/open_transactions.hpp"
+#include "torture/report.hpp"
+#include "torture/scratch_tables.hpp"
+#include "torture/storm_pool.hpp"
+#include "torture/subject.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+constexpr const char* mend = "txinbox-torture --remove-leftovers removes it";
+
+// Where nobody waits for a proof any more.
+constexpr std::chrono::milliseconds little_patience{15'000};
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const auto& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+/// Runs `work` on a session of its own, again while the database is away.
+template <class Work>
+auto on_database(const TortureOptions& options, std::chrono::milliseconds patience, const Work& work) {
+  const auto give_up = steady_clock::now() + patience;
+  while (true) {
+    try {
+      Pool pool = open_parent_pool(options.database);
+      const Connection connection = pool.acquire();
+      return work(connection.session());
+    } catch (...) {
+      if (!is_transient(std::current_exception()) || steady_clock::now() > give_up) throw;
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
+void prepare(const TortureOptions& options) {
+  auto pool = cli::open_database(options.database);  // does not make a SQLite file
+  const auto connection = pool.acquire();
+  verify(connection);
+  if (const auto found = scratch_leftovers(connection); !found.empty()) {
+    throw Error(ErrorCode::schema_mismatch,
+                fmt::format("there is {}: another storm is at work, or one left it; {}", joined(found), mend));
+  }
+  create_scratch_tables(connection);
+}
+
+/// The transaction of a killed worker may be open until the server notices.
+std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, const std::string& name) {
+  const auto patience = options.storm.grace;
+  const auto give_up = steady_clock::now() + patience;
+  while (true) {
+    const auto found = on_database(options, patience, [&](soci::session& sql) { return open_transaction(sql, name); });
+    if (!found) return {};
+    if (steady_clock::now() > give_up) return {{"the storm's sessions", "open transactions", "none", *found}};
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
+std::string server_version(soci::session& sql) {
+  const std::string backend = sql.get_backend_name();
+  std::string version;
+  if (backend == "sqlite3") sql << "select sqlite_version()", soci::into(version);
+  if (backend == "mysql") sql << "select version()", soci::into(version);
+  if (backend == "postgresql") sql << "show server_version", soci::into(version);
+  return version;
+}
+
+Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
+  Report report{.is_leased = is_leased(options.storm.subject),
+                .seed = options.storm.seed,
+                .keys = storm.broker().keys().size(),
+                .tally = storm.broker().tally(),
+                .figures = storm.figures(),
+                .wrong = wait_for_transactions(options, name)};
+  const auto add = [&](const std::vector<Imbalance>& more) {
+    report.wrong.insert(report.wrong.end(), more.begin(), more.end());
+  };
+  const Evidence evidence = on_database(options, options.storm.grace, [&](soci::session& sql) {
+    report.database = sql.get_backend_name();
+    report.server_version = server_version(sql);
+    return read_evidence(sql);
+  });
+  report.effects = evidence.ledger.size();
+  for (const KeyLedger& key : storm.broker().keys()) report.unheard += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
+  add(check(Plan(options.storm.seed), storm.broker().keys(), evidence,
+            report.is_leased ? Promise::at_least_once : Promise::exactly_once));
+  add(storm.broker().wrong());
+  add(storm.wrong());
+  return report;
+}
+
+void try_to_remove(const TortureOptions& options) {
+  try {
+    on_database(options, little_patience, [](soci::session& sql) { remove_scratch(sql); });
+  } catch (const soci::soci_error&) {
+    cli::message(fmt::format("txinbox-torture: what the storm made could not be removed: {}; {}",
+                             cli::describe_setup_error(std::current_exception()), mend));
+  }
+}
+
+int finish(const TortureOptions& options, const Report& report) {
+  cli::Output output;
+  output.line(options.json ? as_json(report) : as_text(report));
+  if (report.balances()) {
+    try_to_remove(options);
+  } else {
+    cli::message(
+        fmt::format("txinbox-torture: the evidence is kept: the tables {}, {} and {}, and the consumer {} in the "
+                    "inbox; {}",
+                    account_table, ledger_table, resource_table, consumer_name, mend));
+  }
+  if (output.failed()) return cli::exit_stopped;
+  return report.balances() ? cli::exit_ok : cli::exit_found;
+}
+
+}  // namespace
+
+int torture(const TortureOptions& options) {
+  cli::StopSignals signals;
+  prepare(options);
+  cli::message(fmt::format("seed {}", options.storm.seed));
+  const std::string name = fmt::format("txinbox-torture-{:x}", std::random_device()());
+  Storm storm(options.storm, options.database.url(), name, signals);
+  auto end = Storm::End::fatal;
+  try {
+    end = storm.run();
+  } catch (...) {  // a process that cannot be started
+    try_to_remove(options);
+    throw;
+  }
+  if (end == Storm::End::stopped) {
+    try_to_remove(options);
+    return cli::exit_stopped;
+  }
+  if (end == Storm::End::fatal) {
+    cli::message("txinbox-torture: a worker cannot go on: " + storm.fatal());
+    try_to_remove(options);
+    return cli::exit_database;
+  }
+  try {
+    if (end == Storm::End::gave_up) {
+      const std::chrono::duration<double> grace = options.storm.grace;
+      cli::message(fmt::format("txinbox-torture: nothing was acknowledged for {:g} s", grace.count()));
+      on_database(options, 0ms, [](soci::session& sql) { sql << "select 1"; });  // it may be away for good
+    }
+    return finish(options, judge(options, storm, name));
+  } catch (const soci::soci_error&) {
+    cli::message(
+        fmt::format("txinbox-torture: the database does not come back: {}; what the storm made is still "
+                    "there; {}",
+                    cli::describe_setup_error(std::current_exception()), mend));
+    return cli::exit_database;
+  }
+}
+
+int remove_leftovers(const TortureOptions& options) {
+  auto pool = cli::open_database(options.database);
+  const auto connection = pool.acquire();
+  verify(connection);
+  const auto found = scratch_leftovers(connection);
+  remove_scratch(connection);
+  cli::Output output;
+  output.line(options.json    ? nlohmann::ordered_json{{"removed", found}}.dump()
+              : found.empty() ? "there was nothing to remove"
+                              : "removed " + joined(found));
+  return output.failed() ? cli::exit_stopped : cli::exit_ok;
+}
+
+}  // namespace txinbox::torture

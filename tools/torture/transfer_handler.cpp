@@ -1,0 +1,147 @@
+#include "torture/transfer_handler.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include <soci/soci.h>
+#include <unistd.h>
+
+#include "torture/dice.hpp"
+#include "torture/error_kind.hpp"
+#include "torture/scratch_tables.hpp"
+#include "torture/transfer_statements.hpp"
+
+namespace txinbox::torture {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds short_pause{2};
+constexpr milliseconds crossing_pause{5};
+
+}  // namespace
+
+void die() {
+  ::kill(::getpid(), SIGKILL);
+  while (true) ::pause();
+}
+
+void TransferHandler::operator()(soci::session& sql, Delivery& delivery) {
+  const Arrival& arrival = assignment_.arrivals.at(delivery.index());
+  const KeyPlan key = plan_.key(arrival.key);
+  if (delivery.message().business_key != key.business_key) {
+    throw WrongMessage("a handler was given another message than the one of its index");
+  }
+  const Conduct conduct = conduct_of(plan_.seed(), arrival, key.is_hot, delivery.attempt());
+  behave(sql, delivery, key, conduct);
+  die_if_told(plan_, assignment_, delivery.index());
+}
+
+void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct) {
+  const auto no_pause = milliseconds(0);
+  const auto plan_failure = [&] { is_failure_planned_[delivery.index()] = true; };
+  switch (conduct) {
+    case Conduct::honest:
+      return write(sql, delivery, key, false, no_pause);
+    case Conduct::slow:
+      return write(sql, delivery, key, false, short_pause);
+    case Conduct::crosses:
+      return write(sql, delivery, key, true, crossing_pause);
+    case Conduct::hogs:
+      return write(sql, delivery, key, false, hog_for_);
+    case Conduct::uses_savepoint:
+      sql << "savepoint txinbox_torture";
+      touch(sql, key.transfer);
+      sql << "rollback to savepoint txinbox_torture";
+      return write(sql, delivery, key, false, no_pause);
+    case Conduct::throws_first:
+      plan_failure();
+      throw PlannedFailure("before its SQL");
+    case Conduct::throws_last:
+      plan_failure();
+      write(sql, delivery, key, false, no_pause);
+      throw PlannedFailure("after its SQL");
+    case Conduct::swallows_error:
+      plan_failure();  // on PostgreSQL, where the error ends the transaction
+      try {
+        sql << std::string("insert into ") + account_table + " (id, balance, touched) values (0, 0, 0)";
+      } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): that is the point
+      }
+      return go_on(sql, delivery, key);
+    case Conduct::swallows_deadlock:
+      plan_failure();
+      try {
+        touch(sql, key.transfer);
+      } catch (const soci::soci_error&) {
+        count(std::current_exception(), met_);
+      }
+      return go_on(sql, delivery, key);
+    case Conduct::rolls_back_and_throws:
+      plan_failure();
+      write(sql, delivery, key, false, no_pause);
+      sql.rollback();
+      throw PlannedFailure("after a rollback of its own");
+    case Conduct::rolls_back_and_begins:
+      plan_failure();
+      sql.rollback();
+      sql.begin();
+      return write(sql, delivery, key, false, no_pause);
+    case Conduct::closes_session:
+      plan_failure();
+      write(sql, delivery, key, false, no_pause);
+      sql.close();
+      return;
+  }
+}
+
+/// What a handler does that has swallowed an error: all of its work. Where errors end the transaction
+/// (PostgreSQL), that fails as well, and is swallowed too. Elsewhere a failure of its own work must be
+/// told: a handler that commits half of it has itself to blame.
+void TransferHandler::go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key) {
+  try {
+    write(sql, delivery, key, false, milliseconds(0));
+  } catch (const soci::soci_error&) {
+    if (sql.get_backend_name() != "postgresql") throw;
+  }
+}
+
+/// Locks the two accounts, the higher first.
+void TransferHandler::touch(soci::session& sql, const Transfer& transfer) {
+  const std::string update = std::string("update ") + account_table + " set touched = touched + 1 where id = :id";
+  for (const int id : {std::max(transfer.from, transfer.to), std::min(transfer.from, transfer.to)}) {
+    sql << update, soci::use(id);
+    std::this_thread::sleep_for(crossing_pause);
+  }
+}
+
+void TransferHandler::write(soci::session& sql, Delivery& delivery, const KeyPlan& key, bool descending,
+                            milliseconds pause) {
+  TransferStatements* prepared = key.is_prepared ? &delivery.per_connection<TransferStatements>(sql) : nullptr;
+  const Transfer& transfer = key.transfer;
+  const bool takes_first = (transfer.from < transfer.to) != descending;
+  for (const bool takes : {takes_first, !takes_first}) {
+    const int account = takes ? transfer.from : transfer.to;
+    const std::int64_t amount = takes ? -transfer.amount : transfer.amount;
+    prepared != nullptr ? prepared->add(account, amount) : add(sql, account, amount);
+    if (pause > milliseconds(0)) std::this_thread::sleep_for(pause);
+  }
+  const std::string run = names_.next();
+  const std::string& business_key = delivery.message().business_key;
+  prepared != nullptr ? prepared->enter(run, business_key, transfer) : enter(sql, run, business_key, transfer);
+  if (key.stores) delivery.store(run);
+}
+
+void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index) {
+  if (index + 1 != assignment.arrivals.size()) return;
+  if (assignment.death == Death::in_handler) die();
+  if (assignment.death == Death::near_commit) {
+    const auto after = std::chrono::microseconds(Dice(plan.seed(), {3, assignment.number}).below(2'000));
+    std::thread([after] {
+      std::this_thread::sleep_for(after);
+      die();
+    }).detach();
+  }
+}
+
+}  // namespace txinbox::torture

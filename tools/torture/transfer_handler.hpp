@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <txinbox/tx_consumer.hpp>
+
+#include "torture/conduct.hpp"
+#include "torture/messages.hpp"
+#include "torture/plan.hpp"
+
+namespace txinbox::torture {
+
+/// What a handler throws that fails on purpose.
+class PlannedFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A handler was given another message than the one of its index: an imbalance of its own.
+class WrongMessage : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// Names each run of a handler, so that the ledger tells which run's effect is there.
+class RunNames {
+ public:
+  explicit RunNames(unsigned worker) : worker_(worker) {}
+  std::string next() { return std::to_string(worker_) + '-' + std::to_string(++last_); }
+
+ private:
+  unsigned worker_;
+  std::atomic<std::uint64_t> last_{0};
+};
+
+/// The handler of one assignment: carries out the transfer of each key, and behaves as the seed has it.
+class TransferHandler {
+ public:
+  /// `hog_for`: longer than others wait for a lock.
+  TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names, std::chrono::milliseconds hog_for,
+                  Counters& met)
+      : plan_(plan),
+        assignment_(assignment),
+        names_(names),
+        hog_for_(hog_for),
+        met_(met),
+        is_failure_planned_(assignment.arrivals.size()) {}
+
+  void operator()(soci::session& sql, Delivery& delivery);
+
+  /// Whether a run of this arrival's handler destroyed its transaction or threw on purpose.
+  bool is_failure_planned(std::size_t index) const { return is_failure_planned_[index]; }
+
+  // For a consumer that calls another handler instead.
+  const Plan& plan() const { return plan_; }
+  RunNames& names() const { return names_; }
+
+ private:
+  void behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct);
+  void go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key);
+  void touch(soci::session& sql, const Transfer& transfer);
+  void write(soci::session& sql, Delivery& delivery, const KeyPlan& key, bool descending,
+             std::chrono::milliseconds pause);
+
+  const Plan& plan_;
+  const Assignment& assignment_;
+  RunNames& names_;
+  std::chrono::milliseconds hog_for_;
+  Counters& met_;
+  std::vector<bool> is_failure_planned_;
+};
+
+/// SIGKILL to this process.
+[[noreturn]] void die();
+
+/// The same, or soon, where the assignment says so for the arrival of that index.
+void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index);
+
+}  // namespace txinbox::torture

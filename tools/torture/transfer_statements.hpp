@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <soci/soci.h>
+
+#include "torture/plan.hpp"
+
+namespace txinbox::torture {
+
+// The SQL of a transfer: what one account loses or gains, and the line in the ledger. The ledger does not
+// refuse a second line of a key, so that a doubled effect is seen.
+
+void add(soci::session& sql, int account, std::int64_t amount);
+void enter(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer);
+
+/// Of a transfer under a lease: its fence, and its place among the effects of its key, from 1.
+struct Fencing {
+  std::int64_t fence = 0;
+  std::int64_t place = 0;
+};
+
+void enter_fenced(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer,
+                  const Fencing& fencing);
+
+/// The same, prepared on a connection.
+class TransferStatements {
+ public:
+  explicit TransferStatements(soci::session& sql);
+
+  void add(int account, std::int64_t amount);
+  void enter(const std::string& run, const std::string& business_key, const Transfer& transfer);
+
+ private:
+  long long amount_ = 0;
+  int account_ = 0;
+  int to_ = 0;
+  std::string run_;
+  std::string key_;
+  soci::statement add_;
+  soci::statement enter_;
+};
+
+}  // namespace txinbox::torture
