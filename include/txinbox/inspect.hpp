@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/finding.hpp>
 #include <txinbox/version.hpp>
 
 namespace soci {
@@ -16,23 +17,6 @@ class session;
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
-
-/// How bad a finding is.
-enum class Severity {
-  note,     ///< Worth knowing; nothing to do.
-  warning,  ///< Consuming is correct, but something is slow, or not durable, or held for long.
-  error,    ///< txinbox refuses to consume, or could not.
-};
-
-std::string_view to_string(Severity) noexcept;
-
-/// One thing that makes a database unsafe or slow for the inbox.
-struct Finding {
-  Severity severity;
-  std::string subject;  ///< What it is about: "sync_binlog", "txinbox_consumed_message.business_key".
-  std::string found;    ///< What is there.
-  std::string mend;     ///< What to do about it.
-};
 
 /// Everything that `verify` refuses, and what is not durable, can hold keys for long, or is slow.
 /// Empty when all is well.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 
+#include <txinbox/claim.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
@@ -12,18 +13,6 @@ class session;
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
-
-/// What a claim found.
-enum class Claim {
-  claimed,           ///< The key is ours if this transaction commits: run the business SQL.
-  already_consumed,  ///< An earlier delivery committed it.
-  conflict,          ///< Same key, other content.
-  in_progress,       ///< Another worker holds a lease on the key.
-  parked,            ///< Given up: the row is parked or torn.
-  discarded,         ///< Given up for good by an operator.
-};
-
-std::string_view to_string(Claim) noexcept;
 
 /// The guarded transaction, for those who own theirs. `TxConsumer` is built on the same parts.
 ///

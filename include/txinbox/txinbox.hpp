@@ -2,11 +2,13 @@
 
 /// Everything that a user of txinbox includes.
 
+#include <txinbox/claim.hpp>
 #include <txinbox/content.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/failed_messages.hpp>
+#include <txinbox/finding.hpp>
 #include <txinbox/idempotent.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/json_content.hpp>
@@ -16,6 +18,7 @@
 #include <txinbox/message.hpp>
 #include <txinbox/metrics.hpp>
 #include <txinbox/pool.hpp>
+#include <txinbox/pool_options.hpp>
 #include <txinbox/purger.hpp>
 #include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>

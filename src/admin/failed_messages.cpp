@@ -6,19 +6,28 @@
 
 #include <fmt/format.h>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "base/hex.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
+#include "types/enum_names.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-constexpr std::array states = {std::pair{"consuming", FailedState::running}, std::pair{"parked", FailedState::parked},
-                               std::pair{"torn", FailedState::torn}, std::pair{"discarded", FailedState::discarded}};
+using detail::RowState;
+
+constexpr std::array states = {std::pair{to_string(RowState::consuming), FailedState::running},
+                               std::pair{to_string(RowState::parked), FailedState::parked},
+                               std::pair{to_string(RowState::torn), FailedState::torn},
+                               std::pair{to_string(RowState::discarded), FailedState::discarded}};
+
+constexpr detail::EnumNames<FailedState, FailedState::discarded> failed_state_names("failing", "running", "parked",
+                                                                                    "torn", "discarded");
 
 FailedState state_of(const std::optional<std::string>& row_state) {
   const auto* found = std::ranges::find_if(states, [&](const auto& each) { return row_state == each.first; });
@@ -146,21 +155,7 @@ std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(bac
 
 }  // namespace
 
-std::string_view to_string(FailedState state) noexcept {
-  switch (state) {
-    case FailedState::failing:
-      return "failing";
-    case FailedState::running:
-      return "running";
-    case FailedState::parked:
-      return "parked";
-    case FailedState::torn:
-      return "torn";
-    case FailedState::discarded:
-      return "discarded";
-  }
-  return "unknown";
-}
+std::string_view to_string(FailedState state) noexcept { return failed_state_names[state]; }
 
 std::vector<FailedMessage> list_failed(soci::session& sql, const FailedFilter& filter) {
   return read(*detail::InboxSession(sql), filter);

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "admin/inbox_findings.hpp"
-#include "backend/backend.hpp"
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
 #include "message/key.hpp"
@@ -15,18 +15,6 @@
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
-
-std::string_view to_string(Severity severity) noexcept {
-  switch (severity) {
-    case Severity::note:
-      return "note";
-    case Severity::warning:
-      return "warning";
-    case Severity::error:
-      return "error";
-  }
-  return "unknown";
-}
 
 std::vector<Finding> diagnose(soci::session& sql) {
   const auto& database = backend::database_of(sql);

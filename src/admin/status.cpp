@@ -9,8 +9,8 @@
 #include <txinbox/inspect.hpp>
 
 #include "admin/inbox_findings.hpp"
-#include "backend/backend.hpp"
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <deque>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -5,7 +5,7 @@
 #include <soci/error.h>
 #include <soci/session.h>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 #ifdef TXINBOX_WITH_SQLITE3
 #include "backend/sqlite3/database.hpp"
 #endif
@@ -73,31 +73,6 @@ std::unique_ptr<soci::session> Database::open(const soci::backend_factory& facto
                                               const std::string& connection_string,
                                               const detail::UrlParameters&) const {
   return std::make_unique<soci::session>(factory, connection_string);
-}
-
-std::string_view to_string(ErrorClass error_class) noexcept {
-  switch (error_class) {
-    case ErrorClass::duplicate_key:
-      return "duplicate_key";
-    case ErrorClass::deadlock:
-      return "deadlock";
-    case ErrorClass::lock_timeout:
-      return "lock_timeout";
-    case ErrorClass::serialization_failure:
-      return "serialization_failure";
-    case ErrorClass::statement_timeout:
-      return "statement_timeout";
-    case ErrorClass::connection_lost:
-      return "connection_lost";
-    case ErrorClass::read_only:
-      return "read_only";
-    case ErrorClass::commit_refused:
-      return "commit_refused";
-    case ErrorClass::environment:
-    case ErrorClass::other:
-      break;
-  }
-  return {};
 }
 
 }  // namespace backend

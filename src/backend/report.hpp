@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include <txinbox/inspect.hpp>
+#include <txinbox/finding.hpp>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

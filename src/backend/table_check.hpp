@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/problem.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

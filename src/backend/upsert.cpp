@@ -1,4 +1,5 @@
 #include "backend/upsert.hpp"
+#include "backend/registry.hpp"
 
 #include <soci/error.h>
 

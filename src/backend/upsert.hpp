@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -5,7 +5,8 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/environment_error.hpp"
+#include "backend/error_class.hpp"
+#include "backend/error_classification.hpp"
 #include "base/nesting_check.hpp"
 #include "message/key.hpp"
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
-#include "backend/environment_error.hpp"
+#include "backend/error_classification.hpp"
+#include "backend/session.hpp"
 #include "tables/conflict_record.hpp"
-#include "tables/row_state.hpp"
+#include "transaction/claim.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -172,7 +174,7 @@ BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
 /// What a commit does by the way. One key will do: what it waits for is all that was read.
 void BatchRun::make_durable() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if (!keys_[i].existing || keys_[i].existing->state != "consumed") continue;
+    if (!keys_[i].existing || keys_[i].existing->state != RowState::consumed) continue;
     if (session_.backend().make_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key)) return;
   }
 }

@@ -5,10 +5,11 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/error_classification.hpp"
 #include "message/key.hpp"
 #include "pool/on_session.hpp"
-#include "tables/row_state.hpp"
 #include "telemetry/tell.hpp"
+#include "transaction/claim.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

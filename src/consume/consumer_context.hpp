@@ -11,7 +11,7 @@
 #include <txinbox/transaction.hpp>
 #include <txinbox/tx_consumer.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 #include "base/retry_schedule.hpp"
 #include "consume/duplicate_ledger.hpp"
 #include "consume/recent_memory.hpp"

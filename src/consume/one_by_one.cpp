@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "backend/environment_error.hpp"
+#include "backend/error_classification.hpp"
 #include "consume/batch_run.hpp"
 #include "consume/single_delivery.hpp"
 

@@ -5,11 +5,13 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/error_classification.hpp"
 #include "base/nesting_check.hpp"
 #include "message/key.hpp"
 #include "pool/on_session.hpp"
 #include "tables/conflict_record.hpp"
 #include "tables/lease_table.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -83,7 +85,8 @@ Result SingleDelivery::run() {
   try {
     if (backend::ExistingRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
       transaction.roll_back();
-      if (existing->state == "consumed") session.backend().make_durable(context_.consumer, message_.business_key);
+      if (existing->state == RowState::consumed)
+        session.backend().make_durable(context_.consumer, message_.business_key);
       if (transaction.session_usable()) session.is_clean();
       Result result = answer(*existing, session);
       if (result.outcome == Outcome::conflict) {
@@ -124,7 +127,7 @@ std::optional<Result> SingleDelivery::start_attempt() {
     BorrowedSession session = context_.source.borrow(context_.options.stop);
     const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
     session.is_clean();
-    if (row && row->state != "consuming") return std::nullopt;  // the claim says what it is
+    if (row && row->state != RowState::consuming) return std::nullopt;  // the claim says what it is
     if (attempt_.finds_mark(session.backend())) {
       if (is_held(session)) return std::nullopt;
       if (attempt_.counts_death(session.backend(), StartedAttempt::Order::key_first) &&

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
+#include "backend/error_classification.hpp"
 #include "base/nesting_check.hpp"
 #include "base/stoppable_sleep.hpp"
 #include "message/key.hpp"
 #include "pool/on_session.hpp"
 #include "tables/conflict_record.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -120,7 +122,7 @@ std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& 
     if (!fence) return std::nullopt;
     return Granted{*fence, sent + options_.lease};
   }
-  if (row->state != "consuming") return answer(session, *row);
+  if (row->state != RowState::consuming) return answer(session, *row);
   const auto remaining = row->lease_remaining.value_or(milliseconds(1));
   const bool ours = row->token == holder_.token.bytes();
   if (ours && remaining > milliseconds::zero()) return Granted{row->lease_fence, sent + remaining};
@@ -204,8 +206,8 @@ void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::str
     const LeaseTable table(session, context_.consumer, message_);
     if (table.complete(holder_, held.fence(), result)) return true;
     const auto row = table.find();
-    const bool ours =
-        row && row->state == "consumed" && row->token == holder_.token.bytes() && row->lease_fence == held.fence();
+    const bool ours = row && row->state == RowState::consumed && row->token == holder_.token.bytes() &&
+                      row->lease_fence == held.fence();
     return ours && session.make_durable(context_.consumer, message_.business_key);
   });
   if (!completed) throw lease_lost();

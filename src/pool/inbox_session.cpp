@@ -1,5 +1,6 @@
 #include "pool/inbox_session.hpp"
 
+#include "backend/registry.hpp"
 #include "schema/verification.hpp"
 
 namespace txinbox {

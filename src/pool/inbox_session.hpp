@@ -4,7 +4,7 @@
 
 #include <txinbox/version.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

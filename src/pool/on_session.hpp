@@ -6,6 +6,7 @@
 
 #include <txinbox/version.hpp>
 
+#include "backend/error_classification.hpp"
 #include "pool/session_source.hpp"
 
 namespace txinbox {

@@ -8,6 +8,7 @@
 #include <soci/session.h>
 #include <txinbox/error.hpp>
 
+#include "backend/registry.hpp"
 #include "base/url.hpp"
 #include "schema/verification.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <txinbox/pool.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/database.hpp"
 #include "base/own_process.hpp"
 #include "pool/connection_locals.hpp"
 #include "pool/pool_session_factory.hpp"

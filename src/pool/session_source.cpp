@@ -4,17 +4,14 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/database_error.hpp"
+#include "backend/error_classification.hpp"
+#include "backend/registry.hpp"
 #include "pool/pool_state.hpp"
 #include "schema/verification.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
-
-bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
-  return backend::is_fatal_to_session(class_of(error));
-}
 
 BorrowedSession::BorrowedSession(soci::session& sql, backend::Session& backend)
     : sql_(&sql), backend_(&backend), locals_(sql) {}

@@ -6,7 +6,8 @@
 #include <optional>
 #include <stop_token>
 
-#include "backend/backend.hpp"
+#include "backend/error_class.hpp"
+#include "backend/session.hpp"
 #include "pool/connection_locals.hpp"
 
 namespace txinbox {
@@ -18,9 +19,6 @@ namespace detail {
 
 class PoolState;
 struct Slot;
-
-/// Whether this database error makes its session useless.
-bool is_fatal_to_session(const std::exception_ptr& error) noexcept;
 
 /// A session that is ready to consume on: checked, and with the tables found.
 class BorrowedSession {

@@ -8,7 +8,9 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/has_code.hpp"
+#include "backend/error_class.hpp"
+#include "backend/error_classification.hpp"
+#include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "base/stoppable_sleep.hpp"
@@ -102,7 +104,7 @@ bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
       time = Clock::now() - begin - reply.waited;
     });
   } catch (...) {
-    if (has_code(std::current_exception(), ErrorCode::stopped)) return false;
+    if (has_error_code(std::current_exception(), ErrorCode::stopped)) return false;
     if (!may_run_again(std::current_exception())) throw;
     return true;
   }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <soci/soci.h>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "backend/backend.hpp"
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "schema/embedded_migrations.hpp"
 #include "schema/verification.hpp"
@@ -84,7 +84,7 @@ std::vector<Migration> migrate(soci::session& sql) {
   std::vector<Migration> applied;
   for (Migration& migration : migrations(std::string(database.name()))) {
     if (migration.version <= from) continue;
-    catalog->apply(migration);
+    catalog->apply(migration.sql);
     applied.push_back(std::move(migration));
   }
   // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.

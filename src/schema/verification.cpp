@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "schema/embedded_migrations.hpp"
 

@@ -4,7 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/catalog.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -5,7 +5,7 @@
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -6,8 +6,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/environment_error.hpp"
-#include "backend/has_code.hpp"
+#include "backend/error_classification.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "base/utf8.hpp"
@@ -52,13 +51,13 @@ std::string payload_of(const Message& message) {
 }  // namespace
 
 bool is_failure(const std::exception_ptr& error) noexcept {
-  return !is_transient(error) && !is_environment_error(error) && !has_code(error, ErrorCode::stopped) &&
-         !has_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
+  return !is_transient(error) && !is_environment_error(error) && !has_error_code(error, ErrorCode::stopped) &&
+         !has_error_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
 }
 
-bool is_rejected(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::rejected); }
+bool is_rejected(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::rejected); }
 
-bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_code(error, ErrorCode::lease_lost); }
+bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::lease_lost); }
 
 int FailureRecord::count(const Message& message, const std::exception_ptr& error, bool keep_error_text) const {
   return count(message, {storable(error_class(error), most_class), keep_error_text ? text_of(error) : std::string()});

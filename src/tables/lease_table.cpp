@@ -31,7 +31,7 @@ std::optional<backend::ExistingRow> LeaseTable::find() const {
   if (rows.empty()) return std::nullopt;
   const backend::Row& row = rows.front();
   backend::ExistingRow found;
-  found.state = row[0].value_or("");
+  found.set_state(row[0].value_or(""));
   found.token = from_hex(row[1].value_or(""));
   found.content_hash = from_hex(row[2].value_or(""));
   if (row[3]) found.result = from_hex(*row[3]);

@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 #include <soci/error.h>
 
+#include "backend/error_classification.hpp"
+#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -87,7 +90,7 @@ void Aftermath::settle(backend::Session& session) {
 }
 
 bool Aftermath::is_unconfirmed(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
-  if (row.state != "consumed" && row.state != "torn") return false;
+  if (row.state != RowState::consumed && row.state != RowState::torn) return false;
   return std::ranges::any_of(unconfirmed_, [&](const Run& run) {
     return run.claims.front().token.bytes() == row.token &&
            std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 #include "pool/session_source.hpp"
 #include "transaction/guarded_transaction.hpp"
 

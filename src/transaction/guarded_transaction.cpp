@@ -2,9 +2,11 @@
 
 #include <utility>
 
-#include "backend/database_error.hpp"
-#include "backend/has_code.hpp"
+#include "backend/error_class.hpp"
+#include "backend/error_classification.hpp"
+#include "backend/session.hpp"
 #include "message/content_hash.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -16,13 +18,14 @@ namespace {
 
 /// Whether nobody holds the lease of this row, and this message may take it over.
 bool is_free_lease(const backend::ExistingRow& row, std::string_view content_hash) {
-  return row.state == "consuming" && row.lease_remaining && row.lease_remaining->count() <= 0 &&
+  return row.state == RowState::consuming && row.lease_remaining && row.lease_remaining->count() <= 0 &&
          !is_conflict(row.content_hash, content_hash);
 }
 
 /// Whether the error tells of a commit that the guard has refused.
 bool tells_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
-  return class_of(error) == backend::ErrorClass::commit_refused || (session.refused_commit() && is_of_database(error));
+  return error_class_of(error) == backend::ErrorClass::commit_refused ||
+         (session.refused_commit() && is_database_error(error));
 }
 
 }  // namespace
@@ -42,11 +45,11 @@ Error transaction_lost(bool torn) {
 }
 
 bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
-  return tells_refused_commit(session, error) || class_of(error) == backend::ErrorClass::read_only;
+  return tells_refused_commit(session, error) || error_class_of(error) == backend::ErrorClass::read_only;
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
-  return has_code(error, ErrorCode::transaction_lost);
+  return has_error_code(error, ErrorCode::transaction_lost);
 }
 
 backend::ClaimRow GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
@@ -81,7 +84,7 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
     }
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);
-      if (is_own_claim(row, existing_)) existing_.state = "consumed";
+      if (is_own_claim(row, existing_)) existing_.state = RowState::consumed;
       if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
       if (state_ == State::not_begun) begin();
       if (take_over(row)) {
@@ -98,7 +101,7 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
 /// Whether this very transaction has claimed the key already. Such a row can still read `torn`; one that the handler
 /// has committed reads the same, and the guard tells them apart.
 bool GuardedTransaction::is_own_claim(const backend::ClaimRow& row, const backend::ExistingRow& existing) {
-  if (existing.state != "torn" || existing.token != row.token->bytes()) return false;
+  if (existing.state != RowState::torn || existing.token != row.token->bytes()) return false;
   if (!session_.prove()) throw transaction_lost(true);
   return true;
 }
@@ -214,7 +217,7 @@ void GuardedTransaction::roll_back() noexcept {
 
 std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
   const bool refused =
-      tells_refused_commit(session_, error) || (class_of(error) == backend::ErrorClass::read_only && lost_);
+      tells_refused_commit(session_, error) || (error_class_of(error) == backend::ErrorClass::read_only && lost_);
   return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
 }
 

@@ -12,7 +12,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/message.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 #include "base/token.hpp"
 
 namespace txinbox {

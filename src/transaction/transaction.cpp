@@ -4,33 +4,16 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/registry.hpp"
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
-#include "tables/row_state.hpp"
 #include "transaction/aftermath.hpp"
+#include "transaction/claim.hpp"
 #include "transaction/guarded_transaction.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
-
-std::string_view to_string(Claim claim) noexcept {
-  switch (claim) {
-    case Claim::claimed:
-      return "claimed";
-    case Claim::already_consumed:
-      return "already_consumed";
-    case Claim::conflict:
-      return "conflict";
-    case Claim::in_progress:
-      return "in_progress";
-    case Claim::parked:
-      return "parked";
-    case Claim::discarded:
-      return "discarded";
-  }
-  return "unknown";
-}
 
 class Transaction::Impl {
  public:

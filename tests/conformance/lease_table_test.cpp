@@ -14,6 +14,7 @@
 
 #include "pool/inbox_session.hpp"
 #include "support/effects.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -97,7 +98,7 @@ TEST_CASE("a row that is no longer under a lease is not changed by its holder") 
   CHECK(!t.leases.renew(t.holder, fence, 1h));
   CHECK(!t.leases.release(t.holder, fence));
   CHECK(!t.leases.complete(t.holder, fence, std::nullopt));
-  CHECK(t.leases.find()->state == "parked");
+  CHECK(t.leases.find()->state == txinbox::detail::RowState::parked);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "backend/backend.hpp"
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "retention/purge_target.hpp"
 #include "support/old_rows.hpp"
 

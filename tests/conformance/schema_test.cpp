@@ -10,7 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/schema.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {

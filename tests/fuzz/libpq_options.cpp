@@ -7,7 +7,6 @@
 #include <libpq-fe.h>
 #include <txinbox/pool.hpp>
 
-#include "backend/backend.hpp"
 #include "backend/postgresql/database.hpp"
 #include "fuzz.hpp"
 

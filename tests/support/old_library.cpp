@@ -6,7 +6,7 @@
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 #include "base/hex.hpp"
 #include "base/token.hpp"
 #include "message/content_hash.hpp"

@@ -8,7 +8,7 @@
 #include <soci/soci.h>
 #include <txinbox/schema.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 #include "base/token.hpp"
 #include "base/url.hpp"
 

@@ -8,7 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/registry.hpp"
 
 namespace txinbox::test {
 

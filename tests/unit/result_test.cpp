@@ -8,7 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/environment_error.hpp"
+#include "backend/error_classification.hpp"
 
 namespace txinbox {
 namespace {

@@ -8,7 +8,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/result.hpp>
 
-#include "backend/has_code.hpp"
+#include "backend/error_classification.hpp"
 #include "console/describe_error.hpp"
 
 namespace txinbox::torture {
@@ -28,7 +28,7 @@ void count(const std::exception_ptr& error, Counters& met) {
   // Transient too: statements that were ended, serialization failures, a server that only reads.
   constexpr std::array<std::string_view, 11> others{"1317", "1969", "3024",  "57014", "1020", "1615",
                                                     "1290", "1836", "25006", "40001", "26000"};
-  if (detail::has_code(error, ErrorCode::transaction_lost)) {
+  if (detail::has_error_code(error, ErrorCode::transaction_lost)) {
     ++met.transactions_lost;
     return;
   }

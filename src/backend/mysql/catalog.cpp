@@ -65,11 +65,11 @@ class MysqlCatalog final : public Catalog {
 
   /// Our lock is one server's. Another node of a Galera cluster can apply the same at the same time, and one
   /// of the two is then refused as a deadlock; what is there by now is passed over.
-  void apply(const Migration& migration) override {
+  void apply(std::string_view sql) override {
     constexpr int tries = 10;
     for (int left = tries - 1;; --left) {
       try {
-        return run_script(sql_, migration.sql);
+        return run_script(sql_, sql);
       } catch (const soci::mysql_soci_error& error) {
         if (error.err_num_ != deadlock || left == 0) throw;
       }

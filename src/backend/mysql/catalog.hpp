@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/catalog.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session_tracker.hpp"
 #include "backend/mysql/statement.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -31,13 +31,15 @@ std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std
 
 /// Reads those columns, which stand first in the row.
 ExistingRow existing_row(MysqlRow& row) {
-  return {.state = row[0].value_or(""),
-          .token = row[1].value_or(""),
-          .content_hash = row[2].value_or(""),
-          .result = std::move(row[3]),
-          .lease_remaining = milliseconds_in(row[4]),
-          .lease_fence = number_in(row[5].value_or("")),
-          .age = std::chrono::milliseconds(number_in(row[6].value_or("")))};
+  ExistingRow existing;
+  existing.set_state(row[0].value_or(""));
+  existing.token = row[1].value_or("");
+  existing.content_hash = row[2].value_or("");
+  existing.result = std::move(row[3]);
+  existing.lease_remaining = milliseconds_in(row[4]);
+  existing.lease_fence = number_in(row[5].value_or(""));
+  existing.age = std::chrono::milliseconds(number_in(row[6].value_or("")));
+  return existing;
 }
 
 std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC " + statements + "; END"; }

@@ -78,9 +78,9 @@ class PostgresqlCatalog final : public Catalog {
   }
 
   // Not through SOCI, to which a colon is a placeholder. On a big table it takes as long as it takes.
-  void apply(const Migration& migration) override {
+  void apply(std::string_view sql) override {
     PGconn* pg = postgresql_native(sql_);
-    const PostgresqlResult result(PQexec(pg, migration.sql.c_str()));
+    const PostgresqlResult result(PQexec(pg, std::string(sql).c_str()));
     if (!succeeded(result.get())) throw_postgresql_error(pg, result.get());
   }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/catalog.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

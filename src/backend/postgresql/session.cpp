@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/database.hpp"
 #include "backend/postgresql/dialect.hpp"
 #include "backend/table_check.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.hpp"
 #include "backend/postgresql/native.hpp"
 #include "backend/postgresql/pipeline.hpp"
+#include "backend/session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

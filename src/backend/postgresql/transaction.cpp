@@ -32,7 +32,7 @@ constexpr int existing_column_count = 7;
 /// Reads those columns.
 ExistingRow existing_row(const PostgresqlResult& result, int row) {
   ExistingRow existing;
-  existing.state = field(result, row, 0);
+  existing.set_state(field(result, row, 0));
   existing.token = detail::from_hex(field(result, row, 1));
   existing.content_hash = detail::from_hex(field(result, row, 2));
   if (PQgetisnull(result.get(), row, 3) == 0) existing.result = detail::from_hex(field(result, row, 3));

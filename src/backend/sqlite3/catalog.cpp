@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "backend/query.hpp"
+#include "backend/registry.hpp"
 #include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
@@ -68,7 +69,7 @@ class Sqlite3Catalog final : public Catalog {
   }
 
   void begin_migrations() override { run_when_free(sql_, "BEGIN IMMEDIATE"); }
-  void apply(const Migration& migration) override { run_script(sql_, migration.sql); }
+  void apply(std::string_view sql) override { run_script(sql_, sql); }
   void end_migrations() override { run_when_free(sql_, "COMMIT"); }
 
   void abandon_migrations() noexcept override {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/catalog.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/backend.hpp"
+#include "backend/database.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

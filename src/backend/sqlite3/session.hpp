@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/session.hpp"
 #include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/statement.hpp"
 #include "backend/sqlite3/writer_queue.hpp"

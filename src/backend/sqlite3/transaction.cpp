@@ -157,7 +157,7 @@ std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
   std::optional<ExistingRow> existing;
   if (select->fetch()) {
     existing.emplace();
-    existing->state = select->text(0);
+    existing->set_state(select->text(0));
     existing->token = select->text(1);
     existing->content_hash = select->text(2);
     if (!select->is_null(3)) existing->result = select->text(3);

@@ -9,9 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/error.hpp>
 
-#include "backend/database_error.hpp"
-#include "backend/environment_error.hpp"
-#include "backend/has_code.hpp"
+#include "backend/error_classification.hpp"
 #include "cli/consume/input_file.hpp"
 #include "console/describe_error.hpp"
 #include "console/exit_status.hpp"
@@ -23,7 +21,7 @@ namespace {
 bool is_open(const Result& result) {
   return result.outcome == Outcome::not_run ||
          (result.outcome == Outcome::failed &&
-          (ScriptHandler::is_held_back(result.error) || detail::has_code(result.error, ErrorCode::stopped)));
+          (ScriptHandler::is_held_back(result.error) || detail::has_error_code(result.error, ErrorCode::stopped)));
 }
 
 std::size_t end_of_open(const std::vector<Result>& results, std::size_t at) {
@@ -137,11 +135,11 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
   const Next next =
-      tell_failed(line, key, detail::has_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
+      tell_failed(line, key, detail::has_error_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
   // The claim's own error, or the environment's: no other message can fare better.
-  const bool inbox_failed = !run.begun && detail::is_of_database(result.error);
+  const bool inbox_failed = !run.begun && detail::is_database_error(result.error);
   if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
     return Next::stop_database;
   }

@@ -1,13 +1,12 @@
+#include "backend/session.hpp"
+
 #include <fmt/format.h>
 
-#include "backend/backend.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
-
-std::string_view to_string(Birth birth) noexcept { return birth == Birth::consumed ? "consumed" : "torn"; }
 
 std::string Session::take_over_sql(const ClaimRow& row) const {
   const Dialect& sql = dialect();

@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include <txinbox/transaction.hpp>
+#include <txinbox/claim.hpp>
 #include <txinbox/version.hpp>
 
-#include "backend/backend.hpp"
+#include "backend/claim_row.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

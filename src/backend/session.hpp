@@ -1,10 +1,6 @@
 #pragma once
 
-// The one seam where databases differ. A new database is a `Database` with its `Session` and its
-// `Catalog`, and one line in registry.cpp.
-
-#include <algorithm>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,94 +10,18 @@
 #include <utility>
 #include <vector>
 
-#include <txinbox/error.hpp>
-#include <txinbox/inspect.hpp>
-#include <txinbox/pool.hpp>
-#include <txinbox/schema.hpp>
+#include <txinbox/pool_options.hpp>
+#include <txinbox/version.hpp>
 
+#include "backend/claim_row.hpp"
 #include "backend/dialect.hpp"
+#include "backend/problem.hpp"
 #include "backend/purge.hpp"
 #include "backend/query.hpp"
-#include "base/token.hpp"
-#include "base/url.hpp"
-
-namespace soci {
-class session;
-class soci_error;
-class backend_factory;
-}  // namespace soci
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
-
-using detail::Token;
-
-/// What an error of the database means to us; told by its code.
-enum class ErrorClass {
-  duplicate_key,
-  deadlock,
-  lock_timeout,
-  serialization_failure,
-  statement_timeout,
-  connection_lost,  ///< The session is of no more use.
-  read_only,        ///< The server became a replica: the session is of no more use, another may be.
-  commit_refused,   ///< The guard has refused a handler's own commit.
-  environment,      ///< A full disk, no memory, an I/O error, a limit, a table that is gone: no message's fault.
-  other,
-};
-
-/// Whether the same run can soon succeed without anybody's help.
-constexpr bool is_transient(ErrorClass c) noexcept {
-  return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::environment &&
-         c != ErrorClass::other;
-}
-
-/// Whether a session that saw this error must be closed.
-constexpr bool is_fatal_to_session(ErrorClass c) noexcept {
-  return c == ErrorClass::connection_lost || c == ErrorClass::read_only;
-}
-
-/// The row that a claim inserts. The strings must outlive it.
-struct ClaimRow {
-  std::string_view consumer;
-  std::string_view business_key;
-  std::string_view message_id;
-  std::string_view content_hash;  ///< 32 bytes; empty when the message has no content.
-  const Token* token;
-};
-
-/// What a claim met instead, when the key was there.
-struct ExistingRow {
-  std::string state;
-  std::string token;         ///< 16 bytes.
-  std::string content_hash;  ///< 32 bytes, or empty.
-  std::optional<std::string> result;
-  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< Not above 0 when it has run out.
-  std::int64_t lease_fence = 0;
-  std::chrono::milliseconds age{0};  ///< Since it came into this state.
-};
-
-enum class ClaimStatus {
-  inserted,
-  exists,    ///< `ClaimReply::row` is set.
-  vanished,  ///< There was a duplicate, and then no row: somebody removed it. Claim again.
-};
-
-struct ClaimReply {
-  ClaimStatus status;
-  ExistingRow row = {};
-  bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
-};
-
-/// A claim of the open transaction, as the end of the transaction needs it. What it points to must outlive it.
-struct ClosingClaim {
-  std::string_view consumer;
-  std::string_view business_key;
-  const Token* token;
-  bool confirmed = false;                       ///< By the end of its step, without a result.
-  std::optional<std::string_view> result = {};  ///< What the handler stored.
-};
 
 enum class CommitStatus {
   committed,
@@ -114,12 +34,6 @@ enum class RollbackStatus {
   failed,    ///< The connection is of no more use, so nothing is known.
 };
 
-/// Something that `verify` refuses or `doctor` reports.
-struct Problem {
-  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
-  Finding finding;
-};
-
 /// Who owns the session: it decides what may be left changed, and what may be relied on.
 enum class Ownership { pool, caller };
 
@@ -130,7 +44,9 @@ enum class Ownership { pool, caller };
 /// - It cannot be refused: the claim is inserted as `torn`, and becomes `consumed` just before our own COMMIT.
 enum class Birth { consumed, torn };
 
-std::string_view to_string(Birth) noexcept;
+constexpr std::string_view to_string(Birth birth) noexcept {
+  return detail::to_string(birth == Birth::consumed ? detail::RowState::consumed : detail::RowState::torn);
+}
 
 /// One connection, as the inbox uses it. Every call may throw the `soci::soci_error` kind of its
 /// database unless it says otherwise; own texts hold no bound values.
@@ -310,126 +226,6 @@ class Session {
 
   int duplicates_in_a_row_ = 0;
 };
-
-/// How a connection reaches its server.
-struct Transport {
-  bool leaves_host = false;  ///< Over TCP, to an address that is not the loopback's.
-  std::string encryption;    ///< "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
-};
-
-/// What the schema, the server and the tables look like on one connection: for migrate, verify,
-/// doctor, status, show and forget. Not on the path of a message.
-class Catalog {
- public:
-  virtual ~Catalog() = default;
-  Catalog(const Catalog&) = delete;
-  Catalog& operator=(const Catalog&) = delete;
-
-  /// The schema (MySQL: database) in which `table` is found, empty when it is not.
-  virtual std::string find_schema(std::string_view table) = 0;
-
-  /// Differences between the tables in `schema` and the migrations: all of severity error, except
-  /// for a missing retention index, which is a warning.
-  virtual std::vector<Problem> check_tables(const std::string& schema) = 0;
-
-  /// What is not durable or can hold keys for long: notes and warnings.
-  virtual std::vector<Finding> check_server() = 0;
-
-  virtual std::string server_version() = 0;
-
-  /// Runs one SELECT.
-  virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
-
-  /// How the connection reaches its server.
-  virtual Transport transport() { return {}; }
-
-  /// The size of the consumed-message table with its indexes, 0 where it cannot be told.
-  virtual std::int64_t table_bytes(const std::string& schema) = 0;
-
-  /// Keeps other `migrate` calls out, and opens a transaction where DDL has one.
-  virtual void begin_migrations() = 0;
-
-  /// Runs one migration.
-  virtual void apply(const Migration&) = 0;
-
-  /// Commits what was applied and lets others in.
-  virtual void end_migrations() = 0;
-
-  /// Undoes what was applied, where DDL has a transaction, and lets others in.
-  virtual void abandon_migrations() noexcept = 0;
-
- protected:
-  Catalog() = default;
-};
-
-/// A kind of database.
-class Database {
- public:
-  virtual ~Database() = default;
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
-
-  /// As SOCI calls it, and as the folder of its migrations is called.
-  virtual std::string_view name() const noexcept = 0;
-
-  /// The connection string for SOCI, with the options' time-outs in it. May ask the client library
-  /// for a password that its own files hold.
-  virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
-
-  /// SOCI's own, which opens this database's connections.
-  virtual const soci::backend_factory& factory() const noexcept = 0;
-
-  /// Opens a session by `factory`, which must outlive it; the string is SOCI's, as above or as the user gave it behind
-  /// `soci:`. No error repeats a value of `parameters`, which are those of the URL: a password can stand in the wrong
-  /// one.
-  virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
-                                              const std::string& connection_string,
-                                              const detail::UrlParameters& parameters) const;
-
-  /// Says in words why a session cannot be opened, and what to mend, if the server refuses this user, password or
-  /// database, or the file cannot be used: an error that waiting does not mend. None for any other error.
-  virtual std::optional<std::string> refusal(const soci::soci_error&, const std::string& connection_string) const = 0;
-
-  /// None for an error of another database.
-  virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;
-
-  /// The code of an error of this database, as text.
-  virtual std::string code_of(const soci::soci_error&) const = 0;
-
-  /// Throws what SOCI kept to itself when it ran the last statement.
-  virtual void check_last_statement(soci::session&) const {}
-
-  virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
-  virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
-
-  /// How it spells statements about the tables in `schema`.
-  virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;
-
- protected:
-  Database() = default;
-};
-
-/// How long the client waits for an answer before it takes the connection for dead: a little longer
-/// than the server may work on one statement, so that the server's own time-outs come first.
-inline std::chrono::milliseconds longest_statement(const PoolOptions& options) {
-  return std::max(options.statement_timeout, options.lock_timeout) + std::chrono::seconds(5);
-}
-
-// --- registry.cpp: the databases that this build knows.
-
-/// Errors: `Error` unsupported_database.
-const Database& database_named(std::string_view name);
-const Database& database_of(soci::session&);
-
-/// `other` for what no database knows. SOCI's own errors carry no code; a connection that could not
-/// be opened is told by `Database::open`, which throws the database's kind.
-ErrorClass classify(const soci::soci_error&) noexcept;
-
-/// "mysql 1146"; "database" for an error without a code.
-std::string code_of(const soci::soci_error&);
-
-/// "deadlock" and so on; empty for `other` and `environment`, of which the code says more.
-std::string_view to_string(ErrorClass) noexcept;
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+#include "base/token.hpp"
+#include "types/row_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+using detail::Token;
+
+/// The row that a claim inserts. The strings must outlive it.
+struct ClaimRow {
+  std::string_view consumer;
+  std::string_view business_key;
+  std::string_view message_id;
+  std::string_view content_hash;  ///< 32 bytes; empty when the message has no content.
+  const Token* token;
+};
+
+/// What a claim met instead, when the key was there.
+struct ExistingRow {
+  /// None: a state that this version does not know; `unknown_state` holds it.
+  std::optional<detail::RowState> state;
+  std::string unknown_state;
+
+  std::string token;         ///< 16 bytes.
+  std::string content_hash;  ///< 32 bytes, or empty.
+  std::optional<std::string> result;
+  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< Not above 0 when it has run out.
+  std::int64_t lease_fence = 0;
+  std::chrono::milliseconds age{0};  ///< Since it came into this state.
+
+  void set_state(std::string_view stored) {
+    state = detail::row_state_names.find(stored);
+    if (!state) unknown_state = stored;
+  }
+};
+
+enum class ClaimStatus {
+  inserted,
+  exists,    ///< `ClaimReply::row` is set.
+  vanished,  ///< There was a duplicate, and then no row: somebody removed it. Claim again.
+};
+
+struct ClaimReply {
+  ClaimStatus status;
+  ExistingRow row = {};
+  bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
+};
+
+/// A claim of the open transaction, as the end of the transaction needs it. What it points to must outlive it.
+struct ClosingClaim {
+  std::string_view consumer;
+  std::string_view business_key;
+  const Token* token;
+  bool confirmed = false;                       ///< By the end of its step, without a result.
+  std::optional<std::string_view> result = {};  ///< What the handler stored.
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

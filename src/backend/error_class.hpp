@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+#include "types/enum_names.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// What an error of the database means to us; told by its code.
+enum class ErrorClass {
+  duplicate_key,
+  deadlock,
+  lock_timeout,
+  serialization_failure,
+  statement_timeout,
+  connection_lost,  ///< The session is of no more use.
+  read_only,        ///< The server became a replica: the session is of no more use, another may be.
+  commit_refused,   ///< The guard has refused a handler's own commit.
+  environment,      ///< A full disk, no memory, an I/O error, a limit, a table that is gone: no message's fault.
+  other,
+};
+
+/// Whether the same run can soon succeed without anybody's help.
+constexpr bool is_transient(ErrorClass c) noexcept {
+  return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::environment &&
+         c != ErrorClass::other;
+}
+
+/// Whether a session that saw this error must be closed.
+constexpr bool is_fatal_to_session(ErrorClass c) noexcept {
+  return c == ErrorClass::connection_lost || c == ErrorClass::read_only;
+}
+
+/// "deadlock" and so on; empty for `environment` and `other`, of which the code says more.
+constexpr std::string_view to_string(ErrorClass c) noexcept {
+  constexpr detail::EnumNames<ErrorClass, ErrorClass::other> names(
+      "duplicate_key", "deadlock", "lock_timeout", "serialization_failure", "statement_timeout", "connection_lost",
+      "read_only", "commit_refused", "", "");
+  return names[c];
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <txinbox/error.hpp>
+#include <txinbox/finding.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// Something that `verify` refuses or `doctor` reports.
+struct Problem {
+  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
+  Finding finding;
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,29 @@
+#pragma once
+
+// The databases that this build knows.
+
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+#include "backend/database.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// Errors: `Error` unsupported_database.
+const Database& database_named(std::string_view name);
+const Database& database_of(soci::session&);
+
+/// `other` for what no database knows. SOCI's own errors carry no code; a connection that could not
+/// be opened is told by `Database::open`, which throws the database's kind.
+ErrorClass classify(const soci::soci_error&) noexcept;
+
+/// "mysql 1146"; "database" for an error without a code.
+std::string code_of(const soci::soci_error&);
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

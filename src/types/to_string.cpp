@@ -1,0 +1,39 @@
+#include <txinbox/claim.hpp>
+#include <txinbox/error.hpp>
+#include <txinbox/event.hpp>
+#include <txinbox/finding.hpp>
+#include <txinbox/result.hpp>
+
+#include "types/enum_names.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr detail::EnumNames<ErrorCode, ErrorCode::retry_later> error_code_names(
+    "invalid_key", "invalid_argument", "schema_missing", "schema_outdated", "schema_too_new", "schema_mismatch",
+    "unsupported_database", "unsafe_connection", "transaction_open", "transaction_lost", "rejected", "acquire_timeout",
+    "nested_consume", "unknown_state", "stopped", "lease_lost", "forked", "access_refused", "retry_later");
+constexpr detail::EnumNames<EventType, EventType::purged> event_type_names("consumed", "already_consumed", "conflict",
+                                                                           "in_progress", "parked", "retry", "torn",
+                                                                           "failed", "discarded", "postponed",
+                                                                           "lease_taken_over", "purged");
+constexpr detail::EnumNames<Outcome, Outcome::postponed> outcome_names("consumed", "already_consumed", "conflict",
+                                                                       "in_progress", "parked", "failed", "not_run",
+                                                                       "discarded", "postponed");
+constexpr detail::EnumNames<Action, Action::stop> action_names("acknowledge", "redeliver", "dead_letter", "stop");
+constexpr detail::EnumNames<Claim, Claim::discarded> claim_names("claimed", "already_consumed", "conflict",
+                                                                 "in_progress", "parked", "discarded");
+constexpr detail::EnumNames<Severity, Severity::error> severity_names("note", "warning", "error");
+
+}  // namespace
+
+std::string_view to_string(ErrorCode code) noexcept { return error_code_names[code]; }
+std::string_view to_string(EventType type) noexcept { return event_type_names[type]; }
+std::string_view to_string(Outcome outcome) noexcept { return outcome_names[outcome]; }
+std::string_view to_string(Action action) noexcept { return action_names[action]; }
+std::string_view to_string(Claim claim) noexcept { return claim_names[claim]; }
+std::string_view to_string(Severity severity) noexcept { return severity_names[severity]; }
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Checks that an include of the sources only goes down: from a room to one below it.
+
+A room is a folder of src/, with the public headers that declare what it defines. ARCHITECTURE.md says what each is for.
+
+Usage: includes.py [--list]
+  --list  also lists the rooms with their files and lines
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# From the bottom to the top. Rooms on one floor do not include each other.
+FLOORS = [
+    ["types"],
+    ["base"],
+    ["message", "telemetry", "backend"],
+    ["schema", "tables"],
+    ["pool"],
+    ["transaction", "retention", "admin"],
+    ["consume"],
+    ["lease"],
+]
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# The room of each public header; txinbox.hpp is all of them.
+PUBLIC = {
+    "types": "claim content delivery error event message pool_options finding recent_keys result retry_policy version",
+    "message": "json_content json_template",
+    "telemetry": "metrics",
+    "schema": "schema",
+    "pool": "pool",
+    "transaction": "transaction",
+    "retention": "purger retention",
+    "admin": "failed_messages inspect",
+    "consume": "handler idempotent tx_consumer",
+    "lease": "lease lease_consumer",
+}
+ROOM_OF_PUBLIC = {header: room for room, headers in PUBLIC.items() for header in headers.split()}
+
+# What a folder beside the library may include of it, besides the public headers.
+TOOLS = {"tools/console": ["base"], "tools/cli": ["base", "message"], "tools/torture": ["base", "message"]}
+
+INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
+
+
+def sources(folder):
+    return sorted(p for p in (ROOT / folder).rglob("*.[ch]pp"))
+
+
+def room_of(included):
+    """The room of what an include names; None for what belongs to none."""
+    if included.startswith("txinbox/"):
+        return ROOM_OF_PUBLIC.get(pathlib.Path(included).stem)
+    return included.split("/")[0]
+
+
+def complaints():
+    for path in sources("src") + sources("include"):
+        name = str(path.relative_to(ROOT))
+        if name == "include/txinbox/txinbox.hpp":
+            continue
+        if path.stem not in ROOM_OF_PUBLIC and name.startswith("include/"):
+            yield f"{name}: tests/includes.py does not say which room it belongs to"
+            continue
+        room = ROOM_OF_PUBLIC[path.stem] if name.startswith("include/") else path.relative_to(ROOT / "src").parts[0]
+        if room not in FLOOR:
+            yield f"{name}: no such room in tests/includes.py"
+            continue
+        for ours, public in INCLUDE.findall(path.read_text()):
+            other = room_of(ours or public)
+            if other != room and not (other in FLOOR and FLOOR[other] < FLOOR[room]):
+                yield f"{name}: {room} must not include {ours or public} ({other})"
+            database = re.match(r"backend/(sqlite3|mysql|postgresql)/", ours)
+            if database and not name.startswith(f"src/{database[0]}"):
+                yield f"{name}: only {database[0]} may include {ours}"
+    for folder, allowed in TOOLS.items():
+        for path in sources(folder):
+            for ours, _ in INCLUDE.findall(path.read_text()):
+                if (ROOT / "tools" / ours).exists():
+                    other = "tools/" + ours.split("/")[0]
+                    if other not in (folder, "tools/console"):
+                        yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
+                elif ours.split("/")[0] not in allowed:
+                    yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
+
+
+def list_rooms():
+    for room in [r for floor in FLOORS for r in floor]:
+        paths = sources(f"src/{room}")
+        lines = [len(p.read_text().splitlines()) for p in paths]
+        print(f"{FLOOR[room]} {room:12} {len(paths):4} files {sum(lines):6} lines, longest {max(lines, default=0)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Checks that includes only go down.")
+    parser.add_argument("--list", action="store_true", help="also list the rooms with their files and lines")
+    if parser.parse_args().list:
+        list_rooms()
+    found = list(complaints())
+    print("\n".join(found), file=sys.stderr)
+    sys.exit(1 if found else 0)
+
+
+main()
