@@ -1,5 +1,5 @@
-// The README's batches: a poll of a broker in one transaction, with a statement that is prepared once for
-// each connection.
+// The batches of docs/guides/batches.md: a poll of a broker in one transaction, with a statement that is prepared once
+// for each connection.
 //
 // Usage: batch_consumer [URL]      (sqlite:orders.db when none is given)
 
@@ -14,7 +14,7 @@ void publish_to_dead_letters(const txinbox::Message& message) {
   std::cout << "dead letter: " << message.business_key << '\n';
 }
 
-// README: batches
+// docs/guides/batches.md
 struct Payment {
   explicit Payment(soci::session& sql)
       : insert((sql.prepare << "insert into payment values (:no)", soci::use(order_no))) {}

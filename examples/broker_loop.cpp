@@ -32,7 +32,7 @@ txinbox::Action deliver(txinbox::TxConsumer& consumer, const Incoming& in, const
 
 int main(int argc, char** argv) {
   const std::string url = argc > 1 ? argv[1] : "sqlite:orders.db";
-  // docs/blocking.md: below a poll interval of 30 s
+  // docs/reference/blocking.md: below a poll interval of 30 s
   auto pool = txinbox::open_pool(
       url, {.acquire_timeout = 5s, .connect_timeout = 3s, .lock_timeout = 3s, .statement_timeout = 5s});
   txinbox::TxConsumer consumer(pool, "order-service", {.retry = {.max_elapsed = 8s}});

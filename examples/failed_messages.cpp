@@ -21,7 +21,7 @@ bool warehouse_knows_all = false;
 
 void ship(soci::session&, txinbox::Delivery& delivery) {
   if (warehouse_is_away) {
-    // docs/failed-messages.md
+    // docs/guides/failed-messages.md
     throw txinbox::RetryLater(std::chrono::seconds(30));
   }
   if (delivery.message().business_key == "order2" && !warehouse_knows_all)
@@ -38,7 +38,7 @@ txinbox::Action deliver(txinbox::TxConsumer& consumer, const Incoming& in) {
 
 void publish_again(const std::string& json) { std::cout << "published again: " << json << '\n'; }
 
-// docs/failed-messages.md
+// docs/guides/failed-messages.md
 void retry_what_failed_today(soci::session& sql) {
   const txinbox::FailedFilter parked{.state = txinbox::FailedState::parked, .payloads = true};
   for (const auto& failed : txinbox::list_failed(sql, parked)) {
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     auto connection = pool.acquire();
     txinbox::migrate(connection);
   }
-  // README: messages that fail
+  // docs/first-service.md: messages that fail
   txinbox::TxConsumer consumer(pool, "order-service", {.max_attempts = 3});
 
   const auto deliver_both = [&] {

@@ -21,7 +21,7 @@ struct Event {
   std::string json;
 };
 
-// README: the service's own handler
+// docs/guides/wrapping-handlers.md: the service's own handler
 void book(soci::session& sql, const Payment& payment) {
   sql << "update t_account set cents = cents + :cents where no = :no", soci::use(payment.cents),
       soci::use(payment.account);
@@ -59,12 +59,12 @@ int run(const std::string& url) {
   }
   txinbox::TxConsumer consumer(pool, "booking");
 
-  // README: in one line
+  // docs/guides/wrapping-handlers.md: in one line
   const auto on_payment = txinbox::idempotent(consumer, &Payment::no, book);
 
   for (const char* no : {"p1", "p2", "p1"}) deliver(on_payment, Payment{no, "A", 100});
 
-  // README: the whole Message
+  // docs/guides/keys-and-content.md: the whole Message
   const txinbox::JsonTemplate key("event:{/id}");
   const txinbox::JsonContent content({"/account", "/is"});
   const auto message_of = [&](const Event& event) {

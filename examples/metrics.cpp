@@ -15,7 +15,7 @@ struct Response {
   std::string body;
 };
 
-// docs/watching.md: metrics
+// docs/operations/watching.md: metrics
 txinbox::Metrics metrics;  // outlives the consumers
 
 Response serve_metrics() { return {std::string(txinbox::Metrics::content_type), metrics.text()}; }
@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
     auto connection = pool.acquire();
     txinbox::migrate(connection);
   }
-  // docs/watching.md: the observer
+  // docs/operations/watching.md: the observer
   txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
   for (const char* order : {"order1", "order2", "order1"}) {
     (void)consumer.consume({.business_key = order}, [](soci::session&, txinbox::Delivery&) {});

@@ -32,7 +32,7 @@ void poll_broker(txinbox::TxConsumer& consumer, const std::stop_token& stop) {
 int main(int argc, char** argv) {
   const std::string url = argc > 1 ? argv[1] : "sqlite:orders.db";
 
-  // docs/stopping.md, and docs/retention.md for the purger
+  // docs/guides/stopping.md, and docs/operations/retention.md for the purger
   sigset_t signals;  // blocked before the first thread begins, so that all threads inherit it
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

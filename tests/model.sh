@@ -8,7 +8,7 @@
 #   --jobs N      so many at once; 2 by default
 #   --help
 #
-# docs/lease-model.md explains. Needs spin and a C compiler.
+# docs/internals/lease-model.md explains. Needs spin and a C compiler.
 set -euo pipefail
 
 command -v spin >/dev/null || { echo "tests/model.sh: skipped: spin is not installed"; exit 77; }

@@ -66,7 +66,7 @@ struct Status {
 };
 
 /// Counts what is in the inbox's tables. Reads the consumed-message table as a whole, once, which takes
-/// seconds on millions of rows (docs/watching.md has figures); it blocks nobody. What a schema before
+/// seconds on millions of rows (docs/operations/watching.md has figures); it blocks nobody. What a schema before
 /// version 4 does not have is left at zero.
 ///
 /// `consumer`: only what is recorded of it, `rows` included, which reads only its rows; empty: of all.

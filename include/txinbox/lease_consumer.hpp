@@ -64,7 +64,7 @@ struct LeaseOptions {
 /// becomes `consumed`. Who finds it meanwhile gets `in_progress`; after the lease has run out, the next
 /// takes over. Each step is conditional on the lease's token and fence, so that a worker which was taken
 /// over can neither complete, release nor extend its successor's (C. Gray, D. Cheriton, "Leases", 1989;
-/// M. Kleppmann, "How to do distributed locking", 2016, on fencing). docs/lease-model.md has a model of it.
+/// M. Kleppmann, "How to do distributed locking", 2016, on fencing). docs/internals/lease-model.md has a model of it.
 ///
 /// What it promises is less than `TxConsumer`'s: at least once for the handler, and at most one completion.
 class LeaseConsumer {

@@ -32,7 +32,7 @@ struct MetricsOptions {
 ///     txinbox::Metrics metrics;
 ///     txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
 ///
-/// and must outlive the consumers that it observes; one for all of a process will do. docs/watching.md
+/// and must outlive the consumers that it observes; one for all of a process will do. docs/operations/watching.md
 /// lists what it counts. It keeps and shows no business key.
 ///
 /// Errors:  the constructor throws `Error` invalid_argument for buckets that do not ascend.

@@ -16,8 +16,8 @@ TXINBOX_NAMESPACE_BEGIN
 /// How a pool connects and what its sessions may wait for. Every time-out is at least 1 ms and at
 /// most 24 days: nothing of txinbox's waits forever, also on a network that has fallen silent: a connection on which
 /// the server says nothing for `statement_timeout` or `lock_timeout` and 5 s more is given up. On MariaDB and MySQL
-/// that holds for a handler's statements as well; on PostgreSQL docs/blocking.md names the exception. Servers count
-/// some time-outs in whole seconds; those are rounded up.
+/// that holds for a handler's statements as well; on PostgreSQL docs/reference/blocking.md names the exception. Servers
+/// count some time-outs in whole seconds; those are rounded up.
 struct PoolOptions {
   /// The most connections that are open at once, at least 1. They are opened as they are needed.
   std::size_t connections = 4;

@@ -65,7 +65,7 @@ struct PurgeOptions {
 
 /// Removes what was consumed longer ago than `older_than`, in batches that each commit. A message that
 /// is delivered again after that runs again: `older_than` must be longer than the longest time after
-/// which that can happen, by the broker or by hand. It has no default. See docs/retention.md.
+/// which that can happen, by the broker or by hand. It has no default. See docs/operations/retention.md.
 ///
 /// Only rows in state consumed go; those that are consuming, parked, torn or discarded stay. A row that
 /// a consumer holds at that moment is left to the next purge. When it is done, it writes into

@@ -45,7 +45,7 @@ struct TxConsumerOptions {
   /// After how many failed deliveries a message is parked: later ones get `parked`, and its handler does
   /// not run again until an operator says so (`retry_failed`). Each delivery whose handler throws is counted
   /// in `txinbox_failed_message`, except for transient errors, errors of the environment (a full disk, no
-  /// memory, a table that is gone: docs/failed-messages.md) and while `stop` is set; `transaction_lost`
+  /// memory, a table that is gone: docs/guides/failed-messages.md) and while `stop` is set; `transaction_lost`
   /// counts, and so does what the handler's SQL makes the commit fail with. A handler that throws `Error`
   /// `rejected` parks its message at once. 0: never park, since a bad deployment would discard all messages.
   int max_attempts = 0;
@@ -108,7 +108,7 @@ class TxConsumer {
   /// Blocking:    at most `retry.max_elapsed` and one run more; one run is `acquire_timeout` +
   ///              `connect_timeout` + `lock_timeout` (the claim) + the handler's own time, in which
   ///              each statement takes at most `statement_timeout`, + `statement_timeout` (the
-  ///              commit). docs/blocking.md has the sum in full.
+  ///              commit). docs/reference/blocking.md has the sum in full.
   /// A delivery whose failure parks its message (`max_attempts`, `rejected`) returns `parked`, with what the handler
   /// threw in `Result::error`. One whose handler throws `RetryLater` returns `postponed`.
   ///

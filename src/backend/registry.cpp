@@ -1,39 +1,34 @@
-#include <array>
-#include <exception>
 #include <string>
+#include <vector>
 
 #include <soci/error.h>
 #include <soci/session.h>
 
 #include "backend/registry.hpp"
-#ifdef TXINBOX_WITH_SQLITE3
-#include "backend/sqlite3/database.hpp"
-#endif
-#ifdef TXINBOX_WITH_MYSQL
-#include "backend/mysql/database.hpp"
-#endif
-#ifdef TXINBOX_WITH_POSTGRESQL
-#include "backend/postgresql/database.hpp"
-#endif
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+
+// One line for each database: what its folder defines, and registry.cpp lists. Weak: null unless it is linked. The
+// linker is told by name to take it from its archive (src/CMakeLists.txt), so that it has a C name.
+extern "C" {
+[[gnu::weak]] const Database* txinbox_sqlite3_database() noexcept;
+[[gnu::weak]] const Database* txinbox_mysql_database() noexcept;
+[[gnu::weak]] const Database* txinbox_postgresql_database() noexcept;
+}
+
 namespace {
 
 const auto& databases() {
-  static const auto all = std::to_array<const Database*>({
-#ifdef TXINBOX_WITH_SQLITE3
-      &sqlite3_database(),
-#endif
-#ifdef TXINBOX_WITH_MYSQL
-      &mysql_database(),
-#endif
-#ifdef TXINBOX_WITH_POSTGRESQL
-      &postgresql_database(),
-#endif
-  });
-  return all;
+  static const auto linked = [] {
+    std::vector<const Database*> found;
+    for (const auto database : {&txinbox_sqlite3_database, &txinbox_mysql_database, &txinbox_postgresql_database}) {
+      if (database != nullptr) found.push_back(database());
+    }
+    return found;
+  }();
+  return linked;
 }
 
 }  // namespace

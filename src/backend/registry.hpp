@@ -1,6 +1,7 @@
 #pragma once
 
-// The databases that this build knows.
+// The databases that are linked. Each is an archive of its own where the library is static: a program that needs one of
+// them needs the client library of that one alone.
 
 #include <string>
 #include <string_view>

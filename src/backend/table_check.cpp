@@ -118,7 +118,7 @@ Problem missing_table(std::string_view table) {
   return {ErrorCode::schema_missing,
           {Severity::error, std::string(table), "the table is missing, or this user may not see it",
            "call txinbox::migrate, or run `txinbox migrate`, or apply the files in migrations/; grant the service what "
-           "docs/migrations.md lists"}};
+           "docs/operations/migrations.md lists"}};
 }
 
 std::vector<Problem> compare(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found) {

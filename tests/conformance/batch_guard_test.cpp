@@ -75,7 +75,7 @@ void check_told(const TestDatabase& db, const std::string& consumer, const std::
   if (is_acknowledged(result)) {
     CHECK(claim == "consumed");
     CHECK(effects_of(db, key + "-before") == 1);
-    // What a handler runs after the end of its transaction may stay: guard.md says where.
+    // What a handler runs after the end of its transaction may stay: docs/reference/guard.md says where.
     if (key == culprit) CHECK(effects_of(db, key + "-after") >= 1);
   } else {
     CHECK(claim != "consumed");

@@ -1,6 +1,6 @@
 // Each way in which a handler can lose the transaction, on each database: how `consume` ends, what the
 // tables hold afterwards, and what the next delivery is told. The table that it prints is the one in
-// docs/guard.md.
+// docs/reference/guard.md.
 
 #include <fstream>
 #include <iterator>
@@ -80,9 +80,9 @@ std::string describe(const Ending& ending) {
   return ending.how + ": " + left;
 }
 
-/// docs/guard.md's part about the database under test.
+/// docs/reference/guard.md's part about the database under test.
 std::string documented() {
-  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/guard.md");
+  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/reference/guard.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const std::string heading = on_sqlite3() ? "## SQLite\n" : on_mysql() ? "## MariaDB and MySQL\n" : "## PostgreSQL\n";
   const std::size_t from = text.find(heading);
@@ -123,7 +123,7 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
     const std::string in_pool = cell(each, *each.in_pool, true);
     const std::string on_session = cell(each, *each.in_session, false);
     const std::string row = fmt::format("| {} | {} | {} |\n", each.name, in_pool, on_session);
-    CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/guard.md lacks the row: ", row);
+    CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/guard.md lacks the row: ", row);
     table += row;
   }
   fmt::print("{}", table);

@@ -1,5 +1,5 @@
 // How often a delivery waits for the server. The table that it prints is the one in
-// docs/round-trips.md.
+// docs/reference/round-trips.md.
 
 #include <chrono>
 #include <fstream>
@@ -82,9 +82,9 @@ std::string text_of(const std::string& doc) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// docs/round-trips.md's part about the server under test.
+/// docs/reference/round-trips.md's part about the server under test.
 std::string documented(const EffectDatabase& db) {
-  const std::string text = text_of("round-trips.md");
+  const std::string text = text_of("reference/round-trips.md");
   const std::string heading = "## " + server_name(db) + "\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
@@ -115,7 +115,7 @@ TEST_CASE("no delivery takes more round trips than the docs say") {
     const int in_pool = count(each, pooled);
     const int on_session = count(each, own);
     const std::string row = fmt::format("| {} | {} | {} |\n", each.name, in_pool, on_session);
-    CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/round-trips.md lacks the row: ", row);
+    CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/round-trips.md lacks the row: ", row);
     table += row;
   }
   fmt::print("{}", table);
@@ -143,7 +143,8 @@ TEST_CASE("no delivery under a lease takes more round trips than the docs say") 
   const int taken = running - before;
   const std::string row = fmt::format("| {} | {} | {} | {} | {} |\n", server_name(db), taken, whole - taken,
                                       count("renewed") - whole, count("old"));
-  CHECK_MESSAGE(text_of("leases.md").find(row) != std::string::npos, "docs/leases.md lacks the row: ", row);
+  CHECK_MESSAGE(text_of("guides/leases.md").find(row) != std::string::npos,
+                "docs/guides/leases.md lacks the row: ", row);
 }
 
 TEST_CASE("a duplicate that is much older than any before costs a round trip more, once, and at first two") {

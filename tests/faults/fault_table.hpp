@@ -12,7 +12,7 @@ enum class Mark {
 };
 
 /// Counts a case of the fault `kind`, tried on `subject`, and its mark. When the program ends it prints the table of
-/// all of them, in the form of docs/reliability.md. Threads: any number.
+/// all of them, in the form of docs/internals/reliability.md. Threads: any number.
 void count_case(const std::string& kind, const std::string& subject, Mark mark = Mark::none);
 
 }  // namespace txinbox::test

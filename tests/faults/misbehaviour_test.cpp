@@ -120,7 +120,8 @@ void for_each_misconduct(Of of, const Try& try_one) {
 
 }  // namespace
 
-TEST_CASE("a handler that misbehaves at any place leaves what docs/guard.md says" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/guard.md says" *
+          doctest::skip(on_sqlite3())) {
   for_each_misconduct(Of::every_subject, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     for (std::size_t message = 0; message < subject.messages; ++message) {
       for (int after_row = 0; after_row <= 2; ++after_row) {
@@ -132,7 +133,7 @@ TEST_CASE("a handler that misbehaves at any place leaves what docs/guard.md says
   });
 }
 
-TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/guard.md says" *
+TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3())) {
   for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const Misconduct misconduct{each, subject.messages / 2, 1};
@@ -142,7 +143,7 @@ TEST_CASE("a handler that misbehaves before the connection is cut leaves what do
   });
 }
 
-TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/guard.md says" *
+TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3() || !long_run())) {
   for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const Misconduct misconduct{each, subject.messages / 2, 1};
@@ -152,7 +153,7 @@ TEST_CASE("a handler that misbehaves before the server ends the session leaves w
   });
 }
 
-TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/guard.md says" *
+TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3())) {
   for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const Misconduct misconduct{each, subject.messages / 2, 1};

@@ -24,7 +24,7 @@ Handler Misconduct::handler(FaultDatabase& db, const std::vector<Message>& messa
 }
 
 /// Each row is there once; what the handler wrote after it had lost the transaction may be there again
-/// where docs/guard.md says that it stays.
+/// where docs/reference/guard.md says that it stays.
 bool Misconduct::is_exact(const Subject& subject, std::size_t of, const Rows& rows) const {
   const Ending& end = ending(subject);
   const bool after_stays = of == message && end.how != "consumed" && end.after == 1;

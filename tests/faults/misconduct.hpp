@@ -24,7 +24,7 @@ struct Misconduct {
   /// The handler of the first delivery. `began` is called when it begins to misbehave.
   Handler handler(FaultDatabase&, const std::vector<Message>&, std::function<void()> began) const;
 
-  /// Fails the test where a case has not ended as docs/guard.md promises.
+  /// Fails the test where a case has not ended as docs/reference/guard.md promises.
   void check(const Subject&, const FaultDatabase&, const Broker&) const;
 
  private:

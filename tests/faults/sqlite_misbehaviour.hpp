@@ -20,7 +20,7 @@ class Misbehaviour {
 
   std::string name() const;
 
-  /// Whether docs/guard.md says that the handler harms nothing.
+  /// Whether docs/reference/guard.md says that the handler harms nothing.
   bool is_harmless() const { return ending_.how == "consumed"; }
 
   Place place() const { return place_; }
@@ -33,7 +33,7 @@ class Misbehaviour {
   /// A fault strikes now: the handler, if it is running, meets it, and may swallow it.
   void meet_fault() { swallowed_ = swallowed_ || running_; }
 
-  /// Checks what a message has left when it was acknowledged or parked: docs/guard.md, with what a fault
+  /// Checks what a message has left when it was acknowledged or parked: docs/reference/guard.md, with what a fault
   /// may change. The handler's own COMMIT may have failed, or a statement whose errors it swallows.
   void check_end(std::size_t index, const Settled&, const FaultDatabase&) const;
 

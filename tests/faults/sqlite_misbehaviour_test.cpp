@@ -135,7 +135,8 @@ void kill_at_each_statement(const Scene& scene, const Misbehaviour& prototype) {
 
 }  // namespace
 
-TEST_CASE("a misbehaving handler and a fault leave no more than docs/guard.md says" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a misbehaving handler and a fault leave no more than docs/reference/guard.md says" *
+          doctest::skip(!on_sqlite3())) {
   SqliteVfs vfs;
   FaultDatabase db;
   prepare_guard_case(db);

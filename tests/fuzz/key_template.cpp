@@ -22,7 +22,7 @@ struct Part {
   std::string text;
 };
 
-// The template as docs/command.md describes it, read from behind each brace.
+// The template as docs/operations/command.md describes it, read from behind each brace.
 std::optional<std::vector<Part>> parts_of(std::string_view text) {
   if (text.starts_with('/')) return std::vector<Part>{{true, std::string(text)}};
   std::vector<Part> parts{{false, ""}};

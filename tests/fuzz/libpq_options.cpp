@@ -7,7 +7,7 @@
 #include <libpq-fe.h>
 #include <txinbox/pool.hpp>
 
-#include "backend/postgresql/database.hpp"
+#include "backend/registry.hpp"
 #include "fuzz.hpp"
 
 namespace txinbox::fuzz {
@@ -26,7 +26,7 @@ void claim_reaches_libpq(const detail::Url& url) {
   const std::set<std::string> ours{"connect_timeout",  "keepalives",       "keepalives_idle", "keepalives_interval",
                                    "keepalives_count", "tcp_user_timeout", "application_name"};
 
-  const std::string text = backend::postgresql_database().connection_string(url, PoolOptions{});
+  const std::string text = backend::database_named("postgresql").connection_string(url, PoolOptions{});
   char* error = nullptr;
   PQconninfoOption* const options = PQconninfoParse(text.c_str(), &error);
   PQfreemem(error);

@@ -1,5 +1,5 @@
 /* The protocol of LeaseConsumer for one key: its row, two workers that are given the message again and again
- * until one acknowledges it, and all that can go wrong at any moment, so and so often. docs/lease-model.md says
+ * until one acknowledges it, and all that can go wrong at any moment, so and so often. docs/internals/lease-model.md says
  * what is proven; tests/model.sh defines the bounds and variants, and the mutations that must be found wrong.
  *
  * Each statement of the protocol is one atomic step, as it is on the database. Time is how much is left of the

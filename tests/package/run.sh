@@ -39,7 +39,12 @@ case $method in
     exit
     ;;
   find_package)
-    configure_and_build "$package/find_package" "$folder/find_package" -DCMAKE_PREFIX_PATH="$prefix"
+    # With the static library, the client libraries of databases that were not asked for need not be there.
+    absent=()
+    if [ $linkage = static ]; then
+      absent=(-DCMAKE_DISABLE_FIND_PACKAGE_MySQL=ON -DCMAKE_DISABLE_FIND_PACKAGE_PostgreSQL=ON)
+    fi
+    configure_and_build "$package/find_package" "$folder/find_package" -DCMAKE_PREFIX_PATH="$prefix" "${absent[@]}"
     ;;
   add_subdirectory)
     configure_and_build "$package/subdirectory" "$folder/add_subdirectory" -DTXINBOX_SOURCE="$TXINBOX_SOURCE"
@@ -67,5 +72,10 @@ program=$folder/$method/consumer
 if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\.so\.0\.'; then linked=shared; else linked=static; fi
 if [ $linked != "$linkage" ]; then
   echo "the program is linked to the $linked library, not the $linkage one" >&2
+  exit 1
+fi
+
+if [ $method$linkage = find_packagestatic ] && readelf -d "$program" | grep 'NEEDED.*\(mariadb\|mysql\|libpq\|postgresql\)'; then
+  echo "the program, which asks for SQLite, needs the library of another database" >&2
   exit 1
 fi

@@ -1,4 +1,4 @@
-// A service as docs/stopping.md says: SIGTERM sets a stop token, the threads end by themselves, and what they
+// A service as docs/guides/stopping.md says: SIGTERM sets a stop token, the threads end by themselves, and what they
 // used is destroyed behind them.
 
 #include <chrono>

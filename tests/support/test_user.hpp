@@ -54,7 +54,7 @@ inline std::string schema_of(const TestDatabase& db) {
   return db.text(on_mysql() ? "select database()" : "select current_schema()");
 }
 
-/// What docs/migrations.md says that the service needs.
+/// What docs/operations/migrations.md says that the service needs.
 inline void grant_service(const User& user, const TestDatabase& db) {
   const std::string schema = schema_of(db);
   if (on_postgresql()) user.grant("usage on schema " + schema);

@@ -50,7 +50,7 @@ TEST_CASE("each block of C++ in the README and the docs stands in an example tha
     if (entry.path().extension() == ".cpp") examples += without_indentation(text_of(entry.path()));
   }
   std::vector<std::filesystem::path> documents = {source / "README.md"};
-  for (const auto& entry : std::filesystem::directory_iterator(source / "docs")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "docs")) {
     if (entry.path().extension() == ".md") documents.push_back(entry.path());
   }
   int found = 0;

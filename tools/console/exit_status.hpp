@@ -2,7 +2,7 @@
 
 namespace txinbox::cli {
 
-/// What the command tells its caller; documented in docs/command.md.
+/// What the command tells its caller; documented in docs/operations/command.md.
 enum ExitStatus : int {
   exit_ok = 0,
   exit_found = 1,     // something was found, or a message failed

@@ -6,7 +6,7 @@
 
 namespace txinbox::torture {
 
-/// How a handler behaves in one run. All of them must balance: docs/guard.md says of each that the
+/// How a handler behaves in one run. All of them must balance: docs/reference/guard.md says of each that the
 /// message is consumed rightly, or that everything is undone, on every database in a pool.
 enum class Conduct {
   honest,

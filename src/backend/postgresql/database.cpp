@@ -1,5 +1,3 @@
-#include "backend/postgresql/database.hpp"
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -7,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
+#include "backend/database.hpp"
 #include "backend/hidden_values.hpp"
 #include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/dialect.hpp"
@@ -161,9 +160,10 @@ class PostgresqlDatabase final : public Database {
 
 }  // namespace
 
-const Database& postgresql_database() noexcept {
+// registry.cpp lists it.
+extern "C" const Database* txinbox_postgresql_database() noexcept {
   static const PostgresqlDatabase database;
-  return database;
+  return &database;
 }
 
 }  // namespace backend

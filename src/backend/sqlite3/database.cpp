@@ -1,5 +1,3 @@
-#include "backend/sqlite3/database.hpp"
-
 #include <soci/soci.h>
 #include <unistd.h>
 
@@ -8,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/database.hpp"
 #include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/dialect.hpp"
 #include "backend/sqlite3/session.hpp"
@@ -138,9 +137,10 @@ class Sqlite3Database final : public Database {
 
 }  // namespace
 
-const Database& sqlite3_database() noexcept {
+// registry.cpp lists it.
+extern "C" const Database* txinbox_sqlite3_database() noexcept {
   static const Sqlite3Database database;
-  return database;
+  return &database;
 }
 
 }  // namespace backend

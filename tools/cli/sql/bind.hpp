@@ -14,7 +14,7 @@ namespace txinbox::cli {
 /// A value as SOCI is given it; none of the types loses anything of what the line said.
 using BoundValue = std::variant<std::monostate, long long, unsigned long long, double, std::string>;
 
-/// The value that suits the database: docs/command.md has the table.
+/// The value that suits the database: docs/operations/command.md has the table.
 ///
 /// Errors: `LineError` for a string with a NUL character where it would be cut.
 BoundValue to_bound(const JsonValue& value, const Dialect& dialect);
