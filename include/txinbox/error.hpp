@@ -20,7 +20,7 @@ enum class ErrorCode {
   schema_too_new,        ///< The tables no longer support this library: upgrade the library.
   schema_mismatch,       ///< The tables differ from the migrations; the text lists every difference.
   unsupported_database,  ///< Not SQLite, MariaDB, MySQL or PostgreSQL, or too old, or not compiled in.
-  unsafe_connection,     ///< The session's settings could lose or merge messages; the text says the mend.
+  unsafe_connection,     ///< The session's settings could lose or merge messages; the text says the remedy.
   transaction_open,      ///< The session is inside a transaction that is not ours.
   transaction_lost,      ///< The handler ended our transaction; nothing is acknowledged.
   rejected,              ///< Thrown by a handler: this message must not be delivered again.
@@ -37,7 +37,7 @@ enum class ErrorCode {
 /// The code's name, as in the enumeration.
 std::string_view to_string(ErrorCode) noexcept;
 
-/// The one exception type of txinbox. Its text names the input and the mend, and never holds a value
+/// The one exception type of txinbox. Its text names the input and the remedy, and never holds a value
 /// that was bound into SQL; the business key is left out as well, since keys can be personal data.
 ///
 /// What is *not* an `Error`: a duplicate (it is a value, see result.hpp), a database error that

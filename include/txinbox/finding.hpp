@@ -22,7 +22,7 @@ struct Finding {
   Severity severity;
   std::string subject;  ///< What it is about: "sync_binlog", "txinbox_consumed_message.business_key".
   std::string found;    ///< What is there.
-  std::string mend;     ///< What to do about it.
+  std::string remedy;   ///< What to do about it.
 };
 
 TXINBOX_NAMESPACE_END

@@ -72,7 +72,7 @@ struct Status {
 /// `consumer`: only what is recorded of it, `rows` included, which reads only its rows; empty: of all.
 ///
 /// Errors: `Error` invalid_key, schema_missing; a database error as it was.
-Status status(soci::session& session, std::string_view consumer = {});
+Status inbox_status(soci::session& session, std::string_view consumer = {});
 
 /// Whether anything is recorded of a consumer of that name, in any of the tables. Otherwise it is mistyped, or has
 /// consumed nothing yet.
@@ -101,7 +101,8 @@ struct ConsumedMessage {
 /// The row of one key, if there is one.
 ///
 /// Errors: `Error` invalid_key, schema_missing; a database error as it was.
-std::optional<ConsumedMessage> find(soci::session& session, std::string_view consumer, std::string_view business_key);
+std::optional<ConsumedMessage> find_message(soci::session& session, std::string_view consumer,
+                                            std::string_view business_key);
 
 /// A lease of a LeaseConsumer that nobody has ended. Times are UTC, as "2026-01-31 23:59:59.123456".
 struct LeaseInfo {

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
-class HeldLease;
+class ActiveLease;
 }
 
 /// The lease under which a handler runs. Lives for one run of the handler.
@@ -64,10 +64,10 @@ class Lease {
   std::stop_token stop_token() const noexcept;
 
  private:
-  friend class detail::HeldLease;
-  Lease(detail::HeldLease& held, const Message& message, std::stop_token stop);
+  friend class detail::ActiveLease;
+  Lease(detail::ActiveLease& held, const Message& message, std::stop_token stop);
 
-  detail::HeldLease& held_;
+  detail::ActiveLease& held_;
   Delivery delivery_;
 };
 

@@ -55,7 +55,7 @@ std::vector<MigrationState> migration_states(soci::session& session);
 /// Checks that the tables are those of the migrations and that the session is safe to consume on.
 ///
 /// Transaction: none may be open.
-/// Errors:      `Error` listing every finding with its mend. The code is the first that applies of
+/// Errors:      `Error` listing every finding with its remedy. The code is the first that applies of
 ///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection.
 void verify(soci::session& session);
 

@@ -104,8 +104,8 @@ class Reader {
 
   std::string table() const { return dialect_.table(backend::consumed_message_table); }
 
-  void add(Severity severity, std::string subject, std::string found, std::string mend) {
-    findings_.push_back({severity, std::move(subject), std::move(found), std::move(mend)});
+  void add(Severity severity, std::string subject, std::string found, std::string remedy) {
+    findings_.push_back({severity, std::move(subject), std::move(found), std::move(remedy)});
   }
 
   soci::session& sql_;

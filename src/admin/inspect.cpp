@@ -41,7 +41,8 @@ std::vector<Finding> diagnose(soci::session& sql) {
   return findings;
 }
 
-std::optional<ConsumedMessage> find(soci::session& sql, std::string_view consumer, std::string_view business_key) {
+std::optional<ConsumedMessage> find_message(soci::session& sql, std::string_view consumer,
+                                            std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
   const auto& database = backend::database_of(sql);

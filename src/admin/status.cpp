@@ -151,7 +151,7 @@ class StatusReader {
 
 }  // namespace
 
-Status status(soci::session& sql, std::string_view consumer) {
+Status inbox_status(soci::session& sql, std::string_view consumer) {
   if (!consumer.empty()) detail::check_consumer(consumer);
   const auto& database = backend::database_of(sql);
   const auto catalog = database.catalog(sql);

@@ -18,7 +18,7 @@ namespace backend {
 using detail::Token;
 
 /// The row that a claim inserts. The strings must outlive it.
-struct ClaimRow {
+struct ClaimRequest {
   std::string_view consumer;
   std::string_view business_key;
   std::string_view message_id;
@@ -27,7 +27,7 @@ struct ClaimRow {
 };
 
 /// What a claim met instead, when the key was there.
-struct ExistingRow {
+struct ClaimedRow {
   /// None: a state that this version does not know; `unknown_state` holds it.
   std::optional<detail::RowState> state;
   std::string unknown_state;
@@ -53,7 +53,7 @@ enum class ClaimStatus {
 
 struct ClaimReply {
   ClaimStatus status;
-  ExistingRow row = {};
+  ClaimedRow row = {};
   bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
 };
 

@@ -13,20 +13,20 @@ namespace backend {
 /// Collects what `doctor` prints.
 class Report {
  public:
-  void note(std::string subject, std::string found, std::string mend) {
-    add(Severity::note, std::move(subject), std::move(found), std::move(mend));
+  void note(std::string subject, std::string found, std::string remedy) {
+    add(Severity::note, std::move(subject), std::move(found), std::move(remedy));
   }
-  void warn(std::string subject, std::string found, std::string mend) {
-    add(Severity::warning, std::move(subject), std::move(found), std::move(mend));
+  void warn(std::string subject, std::string found, std::string remedy) {
+    add(Severity::warning, std::move(subject), std::move(found), std::move(remedy));
   }
-  void fail(std::string subject, std::string found, std::string mend) {
-    add(Severity::error, std::move(subject), std::move(found), std::move(mend));
+  void fail(std::string subject, std::string found, std::string remedy) {
+    add(Severity::error, std::move(subject), std::move(found), std::move(remedy));
   }
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
-  void add(Severity severity, std::string subject, std::string found, std::string mend) {
-    findings_.push_back({severity, std::move(subject), std::move(found), std::move(mend)});
+  void add(Severity severity, std::string subject, std::string found, std::string remedy) {
+    findings_.push_back({severity, std::move(subject), std::move(found), std::move(remedy)});
   }
 
   std::vector<Finding> findings_;

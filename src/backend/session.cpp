@@ -8,7 +8,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-std::string Session::take_over_sql(const ClaimRow& row) const {
+std::string Session::take_over_sql(const ClaimRequest& row) const {
   const Dialect& sql = dialect();
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "

@@ -75,7 +75,7 @@ class Session {
   virtual void lend() {}
 
   /// Rolls back and restores the remembered settings. False: close the connection.
-  virtual bool clean() noexcept = 0;
+  virtual bool reset() noexcept = 0;
 
   /// Whether this is still the connection that was configured, and alive as far as is known. No I/O.
   virtual bool intact() noexcept = 0;
@@ -88,20 +88,20 @@ class Session {
   virtual void begin() = 0;
 
   /// Inserts a claim into the open transaction.
-  virtual ClaimReply claim(const ClaimRow&) = 0;
+  virtual ClaimReply claim(const ClaimRequest&) = 0;
 
   /// Makes a claim, in the open transaction, of a row whose lease has run out. False: it is not, or no more,
   /// such a row.
-  virtual bool take_over(const ClaimRow& row) { return execute(take_over_sql(row)) == 1; }
+  virtual bool take_over(const ClaimRequest& row) { return execute(take_over_sql(row)) == 1; }
 
   /// Both, in one round trip where the protocol allows. When the row exists the transaction may have
   /// ended: there is nothing in it.
   ///
   /// Redeliveries come in rows. After some duplicates the next key is looked for first, which is cheaper
   /// and waits for nobody; of a key that is not seen there, the insert alone decides, as ever.
-  ClaimReply begin_and_claim(const ClaimRow& row) {
+  ClaimReply begin_and_claim(const ClaimRequest& row) {
     if (expects_duplicate()) {
-      if (auto existing = look_for(row)) return {ClaimStatus::exists, std::move(*existing), true};
+      if (auto existing = find_committed(row)) return {ClaimStatus::exists, std::move(*existing), true};
     }
     ClaimReply reply = open_and_claim(row);
     note_claim(reply.status == ClaimStatus::exists);
@@ -114,16 +114,16 @@ class Session {
   void note_claim(bool is_duplicate) noexcept { duplicates_in_a_row_ = is_duplicate ? duplicates_in_a_row_ + 1 : 0; }
 
   /// Both, for several rows, sorted by key, each key once. The transaction stays open.
-  virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow> rows) {
+  virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest> rows) {
     begin();
     std::vector<ClaimReply> replies;
     replies.reserve(rows.size());
-    for (const ClaimRow& row : rows) replies.push_back(claim(row));
+    for (const ClaimRequest& row : rows) replies.push_back(claim(row));
     return replies;
   }
 
   /// What is known without a round trip: false when the transaction is not ours any more, or aborted.
-  virtual bool seems_intact() noexcept = 0;
+  virtual bool guard_likely_intact() noexcept = 0;
 
   /// Writes into claimed rows that their work is complete, with its results. The guard must have been proven
   /// after the last statement of a handler. False: a row has vanished.
@@ -148,25 +148,25 @@ class Session {
   virtual RollbackStatus roll_back() noexcept = 0;
 
   /// Proves the guard, and keeps it.
-  virtual bool prove() = 0;
+  virtual bool verify_guard() = 0;
 
   // --- A step of it: one message of a batch, which can be undone alone
 
-  virtual void begin_step() = 0;
+  virtual void savepoint() = 0;
 
   /// Proves that the step is still there, keeps what it did, and confirms its claim; null where it has none.
   /// False: the step is gone or aborted, or the claim has vanished.
-  virtual bool end_step(const ClosingClaim* claim) = 0;
+  virtual bool release_savepoint(const ClosingClaim* claim) = 0;
 
   /// Undoes the step. False: the transaction is not ours any more.
-  virtual bool undo_step() noexcept = 0;
+  virtual bool rollback_to_savepoint() noexcept = 0;
 
   // --- Afterwards, each in a transaction of its own
 
   /// Returns when no crash can take away any more what others committed and this session has read: some
   /// servers show a commit before it is on the disk. It needs a consumed row; false when that is gone. A
   /// commit of one's own after the read does it as well.
-  virtual bool make_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
+  virtual bool wait_until_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
 
   /// Waits until what the other nodes of a cluster have committed is seen on this one.
   virtual void catch_up() {}
@@ -198,13 +198,13 @@ class Session {
 
   /// The committed row of this key, read outside any transaction. None, too, where such a read would
   /// not be free of consequences.
-  virtual std::optional<ExistingRow> look_for(const ClaimRow&) = 0;
+  virtual std::optional<ClaimedRow> find_committed(const ClaimRequest&) = 0;
 
   /// The fence grows, so that whoever held the lease can neither complete nor extend it.
-  std::string take_over_sql(const ClaimRow&) const;
+  std::string take_over_sql(const ClaimRequest&) const;
 
   /// `begin` and `claim`.
-  virtual ClaimReply open_and_claim(const ClaimRow& row) {
+  virtual ClaimReply open_and_claim(const ClaimRequest& row) {
     begin();
     return claim(row);
   }

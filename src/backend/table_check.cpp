@@ -110,8 +110,8 @@ int version_of(std::string_view name) noexcept {
   return 1;
 }
 
-Problem mismatch(std::string subject, std::string found, std::string mend) {
-  return {ErrorCode::schema_mismatch, {Severity::error, std::move(subject), std::move(found), std::move(mend)}};
+Problem mismatch(std::string subject, std::string found, std::string remedy) {
+  return {ErrorCode::schema_mismatch, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}};
 }
 
 Problem missing_table(std::string_view table) {

@@ -70,7 +70,7 @@ struct TableDialect {
   std::string (*drop_index)(std::string_view table, const FoundIndex&);
 };
 
-Problem mismatch(std::string subject, std::string found, std::string mend);
+Problem mismatch(std::string subject, std::string found, std::string remedy);
 Problem missing_table(std::string_view table);
 
 /// Every difference that could lose or merge keys or make a statement of ours fail; a missing

@@ -5,7 +5,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "base/stoppable_sleep.hpp"
+#include "base/interruptible_sleep.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

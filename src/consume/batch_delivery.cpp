@@ -7,7 +7,7 @@
 
 #include "backend/error_class.hpp"
 #include "backend/error_classification.hpp"
-#include "base/nesting_check.hpp"
+#include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
 
 namespace txinbox {
@@ -58,7 +58,7 @@ BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> 
 std::vector<Result> BatchDelivery::consume() {
   if (messages_.empty()) return {};
   try {
-    NestingCheck::refuse_nested(context_.source.identity());
+    ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
     prepare_items();
     for (Part part = next_part(); !part.empty(); part = next_part()) {
@@ -69,10 +69,10 @@ std::vector<Result> BatchDelivery::consume() {
       }
     }
   } catch (...) {
-    context_.tell({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
+    context_.notify({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
     throw;
   }
-  aftermath_.settle_elsewhere(context_.source);
+  recovery_.resolve_on_new_session(context_.source);
   settle_torn(std::nullopt);
   note_failures();
   return finish();
@@ -126,13 +126,13 @@ std::exception_ptr BatchDelivery::run(const Part& part) {
 }
 
 void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) {
-  const NestingCheck not_nested(context_.source.identity());
+  const ReentrancyCheck not_nested(context_.source.identity());
   const std::uint64_t losses = context_.losses();
-  BorrowedSession session = context_.source.borrow(context_.options.stop);
+  SessionHandle session = context_.source.borrow(context_.options.stop);
   sent_ = true;
-  aftermath_.settle(session.backend());
+  recovery_.resolve(session.backend());
   GuardedTransaction transaction(session.backend());
-  BatchRun run(context_, handler_, aftermath_, session, transaction, part);
+  BatchRun run(context_, handler_, recovery_, session, transaction, part);
   try {
     if (by_steps_) {
       run.run_by_steps(on_failure_);
@@ -140,7 +140,7 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
       run.run_whole(on_failure_);
     }
   } catch (...) {
-    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
+    const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
     if (run.last() != nullptr) end_ = run.last()->index + 1;
     culprit = run.culprit();
     std::rethrow_exception(error);
@@ -152,12 +152,12 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
 
 /// The deliveries whose claims were torn have failed; later ones find the row and are parked.
 void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
-  for (const std::string& key : aftermath_.take_torn()) {
+  for (const std::string& key : recovery_.take_torn()) {
     context_.recent.forget(key);
     const auto torn = std::ranges::find_if(
         items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
     if (torn != items_.end()) fail(*torn, as_torn(culprit && &*torn == culprit->item ? culprit->error : nullptr));
-    context_.tell({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
+    context_.notify({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
   }
 }
 
@@ -208,11 +208,11 @@ void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& 
   const auto backoff = schedule_.next_backoff();
   const bool again = (divide || schedule_.attempt() < most_attempts) && schedule_.has_time(backoff);
   if (again && context_.can_go_on_after(error)) {
-    context_.tell({.type = EventType::retry,
-                   .attempt = schedule_.attempt(),
-                   .duration = schedule_.elapsed(),
-                   .error = error,
-                   .backoff = backoff});
+    context_.notify({.type = EventType::retry,
+                     .attempt = schedule_.attempt(),
+                     .duration = schedule_.elapsed(),
+                     .error = error,
+                     .backoff = backoff});
     if (schedule_.wait(backoff, context_.options.stop)) {
       if (divide) {
         part_size_ = (part.size() + 1) / 2;
@@ -239,13 +239,13 @@ void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
 void BatchDelivery::note_failures() {
   for (BatchItem& item : items_) {
     if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
-    context_.note_failure(*item.message, item.result->error, item.parked);
+    context_.record_failure(*item.message, item.result->error, item.parked);
   }
 }
 
 std::vector<Result> BatchDelivery::finish() {
   for (const std::string& key : taken_over_) {
-    context_.tell({.type = EventType::lease_taken_over, .business_key = key, .duration = schedule_.elapsed()});
+    context_.notify({.type = EventType::lease_taken_over, .business_key = key, .duration = schedule_.elapsed()});
   }
   std::vector<Result> results;
   results.reserve(items_.size());
@@ -258,18 +258,18 @@ std::vector<Result> BatchDelivery::finish() {
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
     stopped = on_failure_ == OnFailure::stop && holds_up(result);
-    context_.tell({.type = event_for(result.outcome),
-                   .business_key = item.message->business_key,
-                   .message_id = item.message->message_id,
-                   .attempt = std::max(item.runs, 1),
-                   .duration = schedule_.elapsed(),
-                   .error = result.error,
-                   .age = result.age});
-    if (item.parked) {
-      context_.tell({.type = EventType::parked,
+    context_.notify({.type = event_for(result.outcome),
                      .business_key = item.message->business_key,
                      .message_id = item.message->message_id,
-                     .duration = schedule_.elapsed()});
+                     .attempt = std::max(item.runs, 1),
+                     .duration = schedule_.elapsed(),
+                     .error = result.error,
+                     .age = result.age});
+    if (item.parked) {
+      context_.notify({.type = EventType::parked,
+                       .business_key = item.message->business_key,
+                       .message_id = item.message->message_id,
+                       .duration = schedule_.elapsed()});
       results.back().outcome = Outcome::parked;
     }
   }

@@ -43,7 +43,7 @@ class BatchDelivery {
 
   std::vector<BatchItem> items_;
   RetrySchedule schedule_;
-  Aftermath aftermath_;
+  ClaimRecovery recovery_;
   std::vector<std::string> taken_over_;
   std::size_t part_size_;  ///< How many messages the next transaction may have.
   std::size_t begin_ = 0;  ///< All before it have results.

@@ -13,11 +13,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath,
-                   BorrowedSession& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
+BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
+                   SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
     : context_(context),
       handler_(handler),
-      aftermath_(aftermath),
+      recovery_(recovery),
       session_(session),
       transaction_(transaction),
       part_(part) {
@@ -62,7 +62,7 @@ void BatchRun::run_whole(OnFailure on_failure) {
     }
     transaction_.handler_begins(key.claim);
     Staged done = run_handler(item);
-    if (!session_.backend().seems_intact()) {
+    if (!session_.backend().guard_likely_intact()) {
       culprit_ = {&item, std::make_exception_ptr(transaction_lost(false))};
       std::rethrow_exception(culprit_->error);
     }
@@ -103,17 +103,17 @@ void BatchRun::run_by_steps(OnFailure on_failure) {
 void BatchRun::run_step(BatchItem& item, Key& key) {
   backend::Session& backend = session_.backend();
   const std::size_t claims_before = transaction_.claims();
-  backend.begin_step();
+  backend.savepoint();
   try {
-    if (backend::ExistingRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
+    if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
       key.existing = std::move(*existing);
-      transaction_.end_step(false);
+      transaction_.release_savepoint(false);
       stage(item, key);
       return;
     }
     key.claim = transaction_.claims() - 1;
     Staged done = run_handler(item);
-    transaction_.end_step(true);
+    transaction_.release_savepoint(true);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   } catch (const RunAgain&) {
@@ -122,7 +122,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
     const std::exception_ptr error = std::current_exception();
     const bool refused = is_refusal(backend, error);
     if (is_transient(error) && !refused) throw;
-    if (!backend.undo_step()) {
+    if (!backend.rollback_to_savepoint()) {
       culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
       std::rethrow_exception(culprit_->error);
     }
@@ -144,11 +144,11 @@ void BatchRun::stage(BatchItem& item, Key& key) {
 }
 
 void BatchRun::stage_existing(BatchItem& item, Key& key) {
-  backend::ExistingRow row = *key.existing;
-  if (aftermath_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
+  backend::ClaimedRow row = *key.existing;
+  if (recovery_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
   Result result = result_for(row, item.hash.bytes());
   // A commit of this very call whose reply was lost; its copies are duplicates.
-  if (result.outcome == Outcome::already_consumed && aftermath_.is_ours(row) && !key.staged) {
+  if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
     result.outcome = Outcome::consumed;
     key.staged = staged_.size();
   }
@@ -172,17 +172,18 @@ BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
 }
 
 /// What a commit does by the way. One key will do: what it waits for is all that was read.
-void BatchRun::make_durable() {
+void BatchRun::wait_until_durable() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (!keys_[i].existing || keys_[i].existing->state != RowState::consumed) continue;
-    if (session_.backend().make_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key)) return;
+    if (session_.backend().wait_until_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key))
+      return;
   }
 }
 
 void BatchRun::commit() {
   if (transaction_.claims() == 0) {
     transaction_.roll_back();
-    make_durable();
+    wait_until_durable();
   } else {
     for (const Key& key : keys_) {
       if (!key.staged || key.existing) continue;
@@ -191,7 +192,7 @@ void BatchRun::commit() {
     }
     transaction_.commit();
   }
-  if (transaction_.session_usable()) session_.is_clean();
+  if (transaction_.session_usable()) session_.mark_clean();
 }
 
 void BatchRun::record_conflicts() {
@@ -206,7 +207,7 @@ void BatchRun::record_conflicts() {
   }
 }
 
-void BatchRun::publish(RecentMemory& recent, std::uint64_t losses_before, std::uint64_t losses) {
+void BatchRun::publish(RecentKeyCache& recent, std::uint64_t losses_before, std::uint64_t losses) {
   for (Staged& each : staged_) {
     const std::string& key = each.item->message->business_key;
     if (recent.enabled() && each.ours && !each.result.stored) {

@@ -10,7 +10,7 @@
 
 #include "consume/consumer_context.hpp"
 #include "message/content_hash.hpp"
-#include "transaction/aftermath.hpp"
+#include "transaction/claim_recovery.hpp"
 #include "transaction/guarded_transaction.hpp"
 
 namespace txinbox {
@@ -43,8 +43,8 @@ struct Culprit {
 class BatchRun {
  public:
   /// `part`: items without a result, in the order of the batch.
-  BatchRun(const ConsumerContext& context, const Handler& handler, const Aftermath& aftermath, BorrowedSession& session,
-           GuardedTransaction& transaction, std::span<BatchItem* const> part);
+  BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
+           SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part);
 
   /// All claims at once, then the handlers; nothing can be undone alone.
   void run_whole(OnFailure on_failure);
@@ -63,12 +63,12 @@ class BatchRun {
   void record_conflicts();
 
   /// Hands the results to the items, and what is known as committed to the memory of recent keys.
-  void publish(RecentMemory&, std::uint64_t losses_before, std::uint64_t losses);
+  void publish(RecentKeyCache&, std::uint64_t losses_before, std::uint64_t losses);
 
  private:
   /// What the messages of one business key share.
   struct Key {
-    std::optional<backend::ExistingRow> existing = {};
+    std::optional<backend::ClaimedRow> existing = {};
     std::size_t claim = 0;                   ///< Its number, where the claim is ours.
     std::optional<std::size_t> staged = {};  ///< The first message that was consumed under it.
   };
@@ -87,13 +87,13 @@ class BatchRun {
   void stage_copy(BatchItem&, const Staged& first);
   Staged run_handler(BatchItem&);
   void run_step(BatchItem&, Key&);
-  void make_durable();
+  void wait_until_durable();
   void commit();
 
   const ConsumerContext& context_;
   const Handler& handler_;
-  const Aftermath& aftermath_;
-  BorrowedSession& session_;
+  const ClaimRecovery& recovery_;
+  SessionHandle& session_;
   GuardedTransaction& transaction_;
   std::span<BatchItem* const> part_;
 

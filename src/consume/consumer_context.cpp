@@ -7,15 +7,15 @@
 
 #include "backend/error_classification.hpp"
 #include "message/key.hpp"
-#include "pool/on_session.hpp"
-#include "telemetry/tell.hpp"
+#include "pool/with_session.hpp"
+#include "telemetry/notify.hpp"
 #include "transaction/claim.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-ConsumerContext::ConsumerContext(SessionSource source_, std::string consumer_, TxConsumerOptions options_)
+ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_, TxConsumerOptions options_)
     : source(std::move(source_)),
       consumer(std::move(consumer_)),
       options(std::move(options_)),
@@ -73,13 +73,13 @@ Result failed_with(std::exception_ptr error) noexcept {
   return {.outcome = Outcome::failed, .error = std::move(error)};
 }
 
-bool ConsumerContext::note_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
+bool ConsumerContext::record_failure(const Message& message, const std::exception_ptr& error, bool& parked) noexcept {
   if (!counts(error)) return false;
   try {
-    on_session(source, {}, [&](backend::Session& session) {
+    with_session(source, {}, [&](backend::Session& session) {
       const FailureRecord record(session, consumer);
       const int attempts = record.count(message, error, options.keep_error_text);
-      parked = is_rejected(error) ? record.park(message) : park_if_too_often(session, message, attempts);
+      parked = is_rejected(error) ? record.park(message) : park_if_exhausted(session, message, attempts);
     });
     return true;
   } catch (...) {
@@ -87,17 +87,17 @@ bool ConsumerContext::note_failure(const Message& message, const std::exception_
   }
 }
 
-bool ConsumerContext::is_too_often(int attempts) const noexcept {
+bool ConsumerContext::exceeds_max_attempts(int attempts) const noexcept {
   return options.max_attempts > 0 && attempts >= options.max_attempts;
 }
 
-bool ConsumerContext::park_if_too_often(backend::Session& session, const Message& message, int attempts) const {
-  return is_too_often(attempts) && FailureRecord(session, consumer).park(message);
+bool ConsumerContext::park_if_exhausted(backend::Session& session, const Message& message, int attempts) const {
+  return exceeds_max_attempts(attempts) && FailureRecord(session, consumer).park(message);
 }
 
-void ConsumerContext::tell(Event event) const noexcept {
+void ConsumerContext::notify(Event event) const noexcept {
   event.consumer = consumer;
-  detail::tell(options.observer, event);
+  detail::notify(options.observer, event);
 }
 
 Outcome outcome_for(Claim claim) noexcept {
@@ -141,7 +141,7 @@ EventType event_for(Outcome outcome) noexcept {
   return EventType::failed;
 }
 
-Result result_for(backend::ExistingRow& row, std::string_view content_hash) {
+Result result_for(backend::ClaimedRow& row, std::string_view content_hash) {
   const Claim claim = claim_for(row, content_hash);
   // What another content's handler stored is not this delivery's.
   if (claim == Claim::conflict) return {.outcome = Outcome::conflict};

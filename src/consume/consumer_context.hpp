@@ -13,9 +13,9 @@
 
 #include "backend/session.hpp"
 #include "base/retry_schedule.hpp"
-#include "consume/duplicate_ledger.hpp"
-#include "consume/recent_memory.hpp"
-#include "pool/session_source.hpp"
+#include "consume/duplicate_counter.hpp"
+#include "consume/recent_key_cache.hpp"
+#include "pool/session_provider.hpp"
 #include "tables/failure_record.hpp"
 
 namespace txinbox {
@@ -24,14 +24,14 @@ namespace detail {
 
 /// What all calls of one consumer share.
 struct ConsumerContext {
-  SessionSource source;
+  SessionProvider source;
   const std::string consumer;
   const TxConsumerOptions options;
-  RecentMemory recent;
-  DuplicateLedger duplicates;
+  RecentKeyCache recent;
+  DuplicateCounter duplicates;
 
   /// Errors: `Error` as `TxConsumer`'s constructors.
-  ConsumerContext(SessionSource source, std::string consumer, TxConsumerOptions options);
+  ConsumerContext(SessionProvider source, std::string consumer, TxConsumerOptions options);
 
   /// The pool's lost connections, as the memory of recent keys counts them; 0 where there is none.
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
@@ -50,16 +50,16 @@ struct ConsumerContext {
 
   /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. False: it
   /// was not counted. An error on the way does not count: the handler's does.
-  bool note_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
+  bool record_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
 
   /// Whether a message that has failed this often is to be parked.
-  bool is_too_often(int attempts) const noexcept;
+  bool exceeds_max_attempts(int attempts) const noexcept;
 
   /// Parks a message that has failed this often, if that is too often. False: it is not, or its key is held.
-  bool park_if_too_often(backend::Session&, const Message&, int attempts) const;
+  bool park_if_exhausted(backend::Session&, const Message&, int attempts) const;
 
   /// Hands the event to the observer, and drops what it throws.
-  void tell(Event) const noexcept;
+  void notify(Event) const noexcept;
 };
 
 /// Errors: `Error` invalid_argument.
@@ -79,7 +79,7 @@ Outcome outcome_for(Claim) noexcept;
 EventType event_for(Outcome) noexcept;
 
 /// The result of a delivery that found this row of an earlier one.
-Result result_for(backend::ExistingRow&, std::string_view content_hash);
+Result result_for(backend::ClaimedRow&, std::string_view content_hash);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

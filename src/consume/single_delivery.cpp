@@ -6,9 +6,9 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
-#include "base/nesting_check.hpp"
+#include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
-#include "pool/on_session.hpp"
+#include "pool/with_session.hpp"
 #include "tables/conflict_record.hpp"
 #include "tables/lease_table.hpp"
 #include "types/row_state.hpp"
@@ -20,19 +20,19 @@ namespace detail {
 Result SingleDelivery::consume() {
   try {
     check_message(message_);
-    NestingCheck::refuse_nested(context_.source.identity());
+    ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
     const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
-    if (taken_over_) tell({.type = EventType::lease_taken_over});
-    tell({.type = event_for(result.outcome), .age = result.age});
+    if (taken_over_) notify({.type = EventType::lease_taken_over});
+    notify({.type = event_for(result.outcome), .age = result.age});
     context_.duplicates.count({&result, 1});
     return result;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    tell({.type = EventType::failed, .error = error});
+    notify({.type = EventType::failed, .error = error});
     if (!parked_) throw;
-    tell({.type = EventType::parked});
+    notify({.type = EventType::parked});
     return {.outcome = Outcome::parked, .error = error};
   }
 }
@@ -52,16 +52,16 @@ Result SingleDelivery::consume_with_retries() {
     const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
     if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
       if (attempt_.begun()) attempt_.strike_out();  // the run's own session was of no more use
-      tell({.type = EventType::retry, .error = error, .backoff = backoff});
+      notify({.type = EventType::retry, .error = error, .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
-    aftermath_.settle_elsewhere(context_.source);
+    recovery_.resolve_on_new_session(context_.source);
     note_torn();
     tell_if_torn();
     if (!torn_ && handler_ran_) {
       if (auto postponed = postponed_by(error)) return std::move(*postponed);
     }
-    if (handler_ran_ && context_.note_failure(message_, error, parked_)) attempt_.ended();
+    if (handler_ran_ && context_.record_failure(message_, error, parked_)) attempt_.ended();
     std::rethrow_exception(error);
   }
 }
@@ -73,21 +73,21 @@ Result SingleDelivery::run() {
   if (context_.options.count_starts && !attempt_.begun()) {
     if (auto given_up = start_attempt()) return *given_up;
   }
-  const NestingCheck not_nested(context_.source.identity());
+  const ReentrancyCheck not_nested(context_.source.identity());
   const std::uint64_t losses = context_.losses();
   const auto remember = [&](std::string_view content_hash) {
     context_.recent.remember(message_.business_key, content_hash, losses, context_.losses());
   };
-  BorrowedSession session = context_.source.borrow(context_.options.stop);
-  aftermath_.settle(session.backend());
+  SessionHandle session = context_.source.borrow(context_.options.stop);
+  recovery_.resolve(session.backend());
   note_torn();
   GuardedTransaction transaction(session.backend());
   try {
-    if (backend::ExistingRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
+    if (backend::ClaimedRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
       transaction.roll_back();
       if (existing->state == RowState::consumed)
-        session.backend().make_durable(context_.consumer, message_.business_key);
-      if (transaction.session_usable()) session.is_clean();
+        session.backend().wait_until_durable(context_.consumer, message_.business_key);
+      if (transaction.session_usable()) session.mark_clean();
       Result result = answer(*existing, session);
       if (result.outcome == Outcome::conflict) {
         record_conflict(session.backend(), context_.consumer, message_, hash_.bytes());
@@ -100,18 +100,18 @@ Result SingleDelivery::run() {
     handler_ran_ = true;
     handler_(session.sql(), delivery);
     stored_ = delivery.stored();
-    if (attempt_.begun() && session.backend().seems_intact()) {
+    if (attempt_.begun() && session.backend().guard_likely_intact()) {
       session.backend().execute(attempt_.end_sql(session.backend()));
     }
     if (stored_) transaction.set_result(0, *stored_);
     transaction.commit();
     if (!stored_) remember(hash_.bytes());
-    session.is_clean();
+    session.mark_clean();
     if (attempt_.begun()) attempt_.ended();
     taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
-    const std::exception_ptr error = aftermath_.clean_up(transaction, session, std::current_exception());
+    const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
     if (transaction.session_usable() && !is_fatal_to_session(error)) strike_out(session);
     note_torn();
     if (torn_ && (is_transaction_lost(error) || postponed_by(error))) throw transaction_lost(true);
@@ -122,28 +122,28 @@ Result SingleDelivery::run() {
 /// Writes down that the handler is about to begin, unless it is not to: a message that has killed its process
 /// too often is parked. One of which that is not certain runs alone.
 std::optional<Result> SingleDelivery::start_attempt() {
-  const NestingCheck not_nested(context_.source.identity());
+  const ReentrancyCheck not_nested(context_.source.identity());
   {
-    BorrowedSession session = context_.source.borrow(context_.options.stop);
+    SessionHandle session = context_.source.borrow(context_.options.stop);
     const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
-    session.is_clean();
+    session.mark_clean();
     if (row && row->state != RowState::consuming) return std::nullopt;  // the claim says what it is
-    if (attempt_.finds_mark(session.backend())) {
+    if (attempt_.has_foreign_marker(session.backend())) {
       if (is_held(session)) return std::nullopt;
-      if (attempt_.counts_death(session.backend(), StartedAttempt::Order::key_first) &&
-          context_.park_if_too_often(session.backend(), message_, attempt_.attempts())) {
+      if (attempt_.counts_crash(session.backend(), AttemptMarker::Order::key_first) &&
+          context_.park_if_exhausted(session.backend(), message_, attempt_.attempts())) {
         return Result{.outcome = Outcome::parked};
       }
     }
   }
   attempt_.enter();
-  on_session(context_.source, context_.options.stop, [&](backend::Session& session) { attempt_.begin(session); });
+  with_session(context_.source, context_.options.stop, [&](backend::Session& session) { attempt_.begin(session); });
   return std::nullopt;
 }
 
 /// Once the key is free, and on the session at hand: a wait for another one would leave the mark of an attempt
 /// that has ended.
-void SingleDelivery::strike_out(BorrowedSession& session) noexcept {
+void SingleDelivery::strike_out(SessionHandle& session) noexcept {
   if (!attempt_.begun()) return;
   try {
     attempt_.strike_out(session.backend());
@@ -153,7 +153,7 @@ void SingleDelivery::strike_out(BorrowedSession& session) noexcept {
 }
 
 /// Whether the key is consumed, or another delivery of it runs: waits for one that does.
-bool SingleDelivery::is_held(BorrowedSession& session) {
+bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {
     const bool held = probe.claim(context_.consumer, {&message_, hash_.bytes()}) != nullptr;
@@ -167,14 +167,14 @@ bool SingleDelivery::is_held(BorrowedSession& session) {
   }
 }
 
-Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& session) {
+Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) {
   // The handler's own COMMIT was still on its way when the claim was looked for.
-  if (aftermath_.is_unconfirmed(message_.business_key, row)) {
-    aftermath_.settle(session.backend());
+  if (recovery_.is_unconfirmed(message_.business_key, row)) {
+    recovery_.resolve(session.backend());
     note_torn();
     if (torn_) return {.outcome = Outcome::parked};
   }
-  const bool ours = aftermath_.is_ours(row);
+  const bool ours = recovery_.is_ours(row);
   Result result = result_for(row, hash_.bytes());
   // A commit of this very call whose reply was lost.
   if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
@@ -182,7 +182,7 @@ Result SingleDelivery::answer(backend::ExistingRow& row, BorrowedSession& sessio
 }
 
 void SingleDelivery::note_torn() {
-  if (aftermath_.take_torn().empty()) return;
+  if (recovery_.take_torn().empty()) return;
   torn_ = true;
   context_.recent.forget(message_.business_key);
 }
@@ -191,15 +191,15 @@ void SingleDelivery::note_torn() {
 void SingleDelivery::tell_if_torn() noexcept {
   if (!torn_ || torn_told_) return;
   torn_told_ = true;
-  tell({.type = EventType::torn});
+  notify({.type = EventType::torn});
 }
 
-void SingleDelivery::tell(Event event) const noexcept {
+void SingleDelivery::notify(Event event) const noexcept {
   event.business_key = message_.business_key;
   event.message_id = message_.message_id;
   event.attempt = schedule_.attempt();
   event.duration = schedule_.elapsed();
-  context_.tell(event);
+  context_.notify(event);
 }
 
 }  // namespace detail

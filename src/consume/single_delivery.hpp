@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
+#include "consume/attempt_marker.hpp"
 #include "consume/consumer_context.hpp"
-#include "consume/started_attempt.hpp"
 #include "message/content_hash.hpp"
-#include "transaction/aftermath.hpp"
+#include "transaction/claim_recovery.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -30,12 +30,12 @@ class SingleDelivery {
  private:
   Result consume_with_retries();
   std::optional<Result> start_attempt();
-  void strike_out(BorrowedSession&) noexcept;
-  bool is_held(BorrowedSession&);
+  void strike_out(SessionHandle&) noexcept;
+  bool is_held(SessionHandle&);
   Result run();
-  Result answer(backend::ExistingRow&, BorrowedSession&);
+  Result answer(backend::ClaimedRow&, SessionHandle&);
   void note_torn();
-  void tell(Event) const noexcept;
+  void notify(Event) const noexcept;
   void tell_if_torn() noexcept;
 
   ConsumerContext& context_;
@@ -44,8 +44,8 @@ class SingleDelivery {
   const std::size_t index_;
   const ContentHash hash_;
   RetrySchedule schedule_;
-  Aftermath aftermath_;
-  StartedAttempt attempt_;
+  ClaimRecovery recovery_;
+  AttemptMarker attempt_;
   std::optional<std::string> stored_;  ///< What the last run's handler stored.
   bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
   bool torn_told_ = false;

@@ -5,8 +5,8 @@
 #include <txinbox/pool.hpp>
 
 #include "consume/batch_delivery.hpp"
+#include "consume/consume_sequentially.hpp"
 #include "consume/consumer_context.hpp"
-#include "consume/one_by_one.hpp"
 #include "consume/single_delivery.hpp"
 #include "pool/pool_state.hpp"
 
@@ -19,11 +19,11 @@ class TxConsumer::Impl : public detail::ConsumerContext {
 };
 
 TxConsumer::TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options)
-    : impl_(std::make_unique<Impl>(detail::SessionSource(detail::PoolAccess::state(pool)), std::move(consumer),
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
                                    std::move(options))) {}
 
 TxConsumer::TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options)
-    : impl_(std::make_unique<Impl>(detail::SessionSource(session), std::move(consumer), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(session), std::move(consumer), std::move(options))) {}
 
 TxConsumer::TxConsumer(TxConsumer&&) noexcept = default;
 TxConsumer& TxConsumer::operator=(TxConsumer&&) noexcept = default;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "lease/held_lease.hpp"
+#include "lease/active_lease.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-Lease::Lease(detail::HeldLease& held, const Message& message, std::stop_token stop)
+Lease::Lease(detail::ActiveLease& held, const Message& message, std::stop_token stop)
     : held_(held), delivery_(message, 1, std::move(stop)) {}
 
 std::int64_t Lease::fence() const noexcept { return held_.fence(); }

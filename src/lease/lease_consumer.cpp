@@ -66,7 +66,7 @@ class LeaseConsumer::Impl {
  public:
   Impl(Pool& pool, std::string consumer, LeaseOptions options)
       : options_(checked(options)),
-        context_(detail::SessionSource(detail::PoolAccess::state(pool)), std::move(consumer),
+        context_(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
                  common_options(options_)) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {

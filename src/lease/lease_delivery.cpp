@@ -7,10 +7,10 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
-#include "base/nesting_check.hpp"
-#include "base/stoppable_sleep.hpp"
+#include "base/interruptible_sleep.hpp"
+#include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
-#include "pool/on_session.hpp"
+#include "pool/with_session.hpp"
 #include "tables/conflict_record.hpp"
 #include "types/row_state.hpp"
 
@@ -35,26 +35,26 @@ Error lease_is_too_short(milliseconds lease) {
 Result LeaseDelivery::consume() {
   try {
     check_message(message_);
-    NestingCheck::refuse_nested(context_.source.identity());
+    ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
     Answer answer = claim_or_wait();
-    if (const auto* granted = std::get_if<Granted>(&answer)) {
-      if (taken_over_) tell({.type = EventType::lease_taken_over});
+    if (const auto* granted = std::get_if<Grant>(&answer)) {
+      if (taken_over_) notify({.type = EventType::lease_taken_over});
       answer = run(*granted);
     }
     auto& result = std::get<Result>(answer);
-    tell({.type = event_for(result.outcome), .age = result.age});
+    notify({.type = event_for(result.outcome), .age = result.age});
     context_.duplicates.count({&result, 1});
     return std::move(result);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     if (auto postponed = handler_ran_ ? postponed_by(error) : std::nullopt) {
-      tell({.type = EventType::postponed, .error = error});
+      notify({.type = EventType::postponed, .error = error});
       return std::move(*postponed);
     }
-    tell({.type = EventType::failed, .error = error});
+    notify({.type = EventType::failed, .error = error});
     if (!parked_) throw;
-    tell({.type = EventType::parked});
+    notify({.type = EventType::parked});
     return {.outcome = Outcome::parked, .error = error};
   }
 }
@@ -65,14 +65,14 @@ auto LeaseDelivery::with_retries(const std::stop_token& stop, const Step& step) 
   for (;;) {
     std::exception_ptr error;
     try {
-      const NestingCheck not_nested(context_.source.identity());
-      return on_session(context_.source, stop, step);
+      const ReentrancyCheck not_nested(context_.source.identity());
+      return with_session(context_.source, stop, step);
     } catch (...) {
       error = std::current_exception();
     }
     const auto backoff = schedule.next_backoff();
     if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
-    tell({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
+    notify({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
     if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
   }
 }
@@ -101,8 +101,8 @@ LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
   for (int i = 0; i < tries; ++i) {
     auto answer = try_claim(session);
     if (!answer) continue;
-    const auto* granted = std::get_if<Granted>(&*answer);
-    if (granted == nullptr || HeldLease::Clock::now() < granted->expires_at) return std::move(*answer);
+    const auto* granted = std::get_if<Grant>(&*answer);
+    if (granted == nullptr || ActiveLease::Clock::now() < granted->expires_at) return std::move(*answer);
     if (++late == tries_to_be_in_time) throw lease_is_too_short(options_.lease);
   }
   throw Error(ErrorCode::unknown_state,
@@ -112,40 +112,40 @@ LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
 /// None when the row has to be looked at anew. The answer to a statement that claims may be lost: the row tells then.
 std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
   const LeaseTable table(session, context_.consumer, message_);
-  const auto sent = HeldLease::Clock::now();
-  std::optional<backend::ExistingRow> row;
+  const auto sent = ActiveLease::Clock::now();
+  std::optional<backend::ClaimedRow> row;
   if (looks_first_ || session.looks_first()) row = table.find();
   if (!row) {
     looks_first_ = true;
-    const auto fence = table.insert(holder_, hash_.bytes(), options_.lease);
+    const auto fence = table.insert(owner_, hash_.bytes(), options_.lease);
     session.note_claim(!fence);
     if (!fence) return std::nullopt;
-    return Granted{*fence, sent + options_.lease};
+    return Grant{*fence, sent + options_.lease};
   }
   if (row->state != RowState::consuming) return answer(session, *row);
   const auto remaining = row->lease_remaining.value_or(milliseconds(1));
-  const bool ours = row->token == holder_.token.bytes();
-  if (ours && remaining > milliseconds::zero()) return Granted{row->lease_fence, sent + remaining};
+  const bool ours = row->token == owner_.token.bytes();
+  if (ours && remaining > milliseconds::zero()) return Grant{row->lease_fence, sent + remaining};
   if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) return answer(session, *row);
-  const auto asked = HeldLease::Clock::now();
-  const auto fence = table.take_over(holder_, hash_.bytes(), options_.lease, *row);
+  const auto asked = ActiveLease::Clock::now();
+  const auto fence = table.take_over(owner_, hash_.bytes(), options_.lease, *row);
   if (!fence) return std::nullopt;
   taken_over_ = taken_over_ || !ours;
-  return Granted{*fence, asked + options_.lease};
+  return Grant{*fence, asked + options_.lease};
 }
 
-Result LeaseDelivery::answer(backend::Session& session, backend::ExistingRow& row) {
+Result LeaseDelivery::answer(backend::Session& session, backend::ClaimedRow& row) {
   Result result = result_for(row, hash_.bytes());
   if (result.outcome == Outcome::conflict) {
     record_conflict(session, context_.consumer, message_, hash_.bytes());
   } else if (result.outcome == Outcome::already_consumed) {
-    session.make_durable(context_.consumer, message_.business_key);
+    session.wait_until_durable(context_.consumer, message_.business_key);
   }
   return result;
 }
 
-Result LeaseDelivery::run(const Granted& granted) {
-  HeldLease held(context_, holder_, message_, options_.lease, granted.fence, granted.expires_at);
+Result LeaseDelivery::run(const Grant& granted) {
+  ActiveLease held(context_, owner_, message_, options_.lease, granted.fence, granted.expires_at);
   if (options_.count_starts && !start_attempt(held)) return {.outcome = Outcome::parked};
   try {
     begin_handler(held);
@@ -163,7 +163,7 @@ Result LeaseDelivery::run(const Granted& granted) {
 }
 
 /// What came before may have taken longer than the lease.
-void LeaseDelivery::begin_handler(HeldLease& held) {
+void LeaseDelivery::begin_handler(ActiveLease& held) {
   if (held.is_over()) held.renew();
   if (held.is_over()) throw lease_is_too_short(options_.lease);
   held.start_timer(timer_);
@@ -172,13 +172,13 @@ void LeaseDelivery::begin_handler(HeldLease& held) {
 
 /// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:
 /// that was once too often, and the message is parked.
-bool LeaseDelivery::start_attempt(HeldLease& held) {
+bool LeaseDelivery::start_attempt(ActiveLease& held) {
   const bool died = with_retries(context_.options.stop, [&](backend::Session& session) {
-    return attempt_.finds_mark(session) && attempt_.counts_death(session, StartedAttempt::Order::mark_first);
+    return attempt_.has_foreign_marker(session) && attempt_.counts_crash(session, AttemptMarker::Order::mark_first);
   });
-  if (died && context_.is_too_often(attempt_.attempts())) {
+  if (died && context_.exceeds_max_attempts(attempt_.attempts())) {
     return !with_retries(context_.options.stop, [&](backend::Session& session) {
-      return LeaseTable(session, context_.consumer, message_).park(holder_, held.fence());
+      return LeaseTable(session, context_.consumer, message_).park(owner_, held.fence());
     });
   }
   enter(held);
@@ -189,7 +189,7 @@ bool LeaseDelivery::start_attempt(HeldLease& held) {
   return true;
 }
 
-void LeaseDelivery::enter(HeldLease& held) {
+void LeaseDelivery::enter(ActiveLease& held) {
   bool waited = false;
   try {
     waited = attempt_.enter();
@@ -201,24 +201,24 @@ void LeaseDelivery::enter(HeldLease& held) {
 }
 
 /// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
-void LeaseDelivery::complete(const HeldLease& held, const std::optional<std::string>& result) {
+void LeaseDelivery::complete(const ActiveLease& held, const std::optional<std::string>& result) {
   const bool completed = with_retries({}, [&](backend::Session& session) {
     const LeaseTable table(session, context_.consumer, message_);
-    if (table.complete(holder_, held.fence(), result)) return true;
+    if (table.complete(owner_, held.fence(), result)) return true;
     const auto row = table.find();
-    const bool ours = row && row->state == RowState::consumed && row->token == holder_.token.bytes() &&
+    const bool ours = row && row->state == RowState::consumed && row->token == owner_.token.bytes() &&
                       row->lease_fence == held.fence();
-    return ours && session.make_durable(context_.consumer, message_.business_key);
+    return ours && session.wait_until_durable(context_.consumer, message_.business_key);
   });
   if (!completed) throw lease_lost();
 }
 
 /// Counts what failed and removes the mark of the attempt, then lets the redelivery run at once, or parks the message.
 /// If that does not succeed, the lease runs out.
-void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& error) noexcept {
+void LeaseDelivery::give_back(const ActiveLease& held, const std::exception_ptr& error) noexcept {
   const bool counts = context_.counts(error);
   try {
-    BorrowedSession session = context_.source.borrow({});
+    SessionHandle session = context_.source.borrow({});
     const LeaseTable table(session.backend(), context_.consumer, message_);
     try {
       const int attempts =
@@ -226,21 +226,22 @@ void LeaseDelivery::give_back(const HeldLease& held, const std::exception_ptr& e
                  : 0;
       if (counts && attempt_.begun()) attempt_.ended();
       if (attempt_.begun()) attempt_.strike_out(session.backend());
-      parked_ = counts && (is_rejected(error) || context_.is_too_often(attempts)) && table.park(holder_, held.fence());
+      parked_ =
+          counts && (is_rejected(error) || context_.exceeds_max_attempts(attempts)) && table.park(owner_, held.fence());
     } catch (...) {
       if (is_fatal_to_session(std::current_exception())) throw;
     }
-    if (!parked_) table.release(holder_, held.fence());
-    session.is_clean();
+    if (!parked_) table.release(owner_, held.fence());
+    session.mark_clean();
   } catch (...) {  // NOLINT(bugprone-empty-catch): documented
   }
 }
 
-void LeaseDelivery::tell(Event event) const noexcept {
+void LeaseDelivery::notify(Event event) const noexcept {
   event.business_key = message_.business_key;
   event.message_id = message_.message_id;
   event.duration = whole_.elapsed();
-  context_.tell(event);
+  context_.notify(event);
 }
 
 }  // namespace detail

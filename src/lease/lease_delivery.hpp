@@ -10,9 +10,9 @@
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/version.hpp>
 
+#include "consume/attempt_marker.hpp"
 #include "consume/consumer_context.hpp"
-#include "consume/started_attempt.hpp"
-#include "lease/held_lease.hpp"
+#include "lease/active_lease.hpp"
 #include "lease/lease_timer.hpp"
 #include "message/content_hash.hpp"
 #include "tables/lease_table.hpp"
@@ -32,7 +32,7 @@ class LeaseDelivery {
         message_(message),
         handler_(handler),
         hash_(message.content),
-        holder_{.name = holder_name},
+        owner_{.name = holder_name},
         attempt_(context, message),
         whole_(context.options.retry) {}
 
@@ -40,28 +40,28 @@ class LeaseDelivery {
 
  private:
   /// A lease that is ours.
-  struct Granted {
+  struct Grant {
     std::int64_t fence;
-    HeldLease::Clock::time_point expires_at;
+    ActiveLease::Clock::time_point expires_at;
   };
-  using Answer = std::variant<Granted, Result>;
+  using Answer = std::variant<Grant, Result>;
 
   Answer claim_or_wait();
   Answer claim(backend::Session&);
   std::optional<Answer> try_claim(backend::Session&);
-  Result answer(backend::Session&, backend::ExistingRow&);
-  Result run(const Granted&);
-  void begin_handler(HeldLease&);
-  bool start_attempt(HeldLease&);
-  void enter(HeldLease&);
-  void complete(const HeldLease&, const std::optional<std::string>& result);
-  void give_back(const HeldLease&, const std::exception_ptr& error) noexcept;
+  Result answer(backend::Session&, backend::ClaimedRow&);
+  Result run(const Grant&);
+  void begin_handler(ActiveLease&);
+  bool start_attempt(ActiveLease&);
+  void enter(ActiveLease&);
+  void complete(const ActiveLease&, const std::optional<std::string>& result);
+  void give_back(const ActiveLease&, const std::exception_ptr& error) noexcept;
 
   /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
   template <class Step>
   auto with_retries(const std::stop_token& stop, const Step& step);
 
-  void tell(Event) const noexcept;
+  void notify(Event) const noexcept;
 
   ConsumerContext& context_;
   const LeaseOptions& options_;
@@ -69,8 +69,8 @@ class LeaseDelivery {
   const Message& message_;
   const LeaseHandler& handler_;
   const ContentHash hash_;
-  const LeaseHolder holder_;
-  StartedAttempt attempt_;
+  const LeaseOwner owner_;
+  AttemptMarker attempt_;
   RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
   bool looks_first_ = false;  ///< The row was inserted, or is another's.
   bool handler_ran_ = false;

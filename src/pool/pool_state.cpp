@@ -111,7 +111,7 @@ std::unique_ptr<Slot> PoolState::connect() const {
       throw Error(ErrorCode::transaction_open, "PoolOptions::on_connect left a transaction open; it must end it");
     }
   }
-  refuse(slot->backend->unsafe_settings());
+  throw_on_errors(slot->backend->unsafe_settings());
   slot->backend->remember_settings();
   return slot;
 }
@@ -182,7 +182,7 @@ void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
     (void)slot.release();  // NOLINT(bugprone-unused-return-value): the parent's
     return;
   }
-  const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->clean());
+  const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->reset());
   if (!keep) {
     slot.reset();  // closed at once: it may hold locks
     forget_one();

@@ -29,7 +29,7 @@ struct Slot {
   std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
   ConnectionLocals locals;                    ///< The handlers'; end before the session as well.
   bool verified = false;                      ///< The tables and the settings were checked.
-  bool clean = true;                          ///< Nothing was done on it that `clean()` must undo.
+  bool clean = true;                          ///< Nothing was done on it that `reset()` must undo.
   bool usable = true;                         ///< Not told to be closed.
 
   ~Slot();

@@ -13,10 +13,10 @@
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
-#include "base/stoppable_sleep.hpp"
+#include "base/interruptible_sleep.hpp"
 #include "message/key.hpp"
-#include "pool/on_session.hpp"
-#include "telemetry/tell.hpp"
+#include "pool/with_session.hpp"
+#include "telemetry/notify.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::size_t largest_batch = 10'000;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+[[noreturn]] void throw_on_errors(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
 }  // namespace
 
 void check_age(std::string_view name, std::chrono::seconds older_than) {
   constexpr std::chrono::days longest{36'500};
   if (older_than < std::chrono::seconds(1) || older_than > longest) {
-    refuse(
+    throw_on_errors(
         fmt::format("{} is {} s; it must be from 1 s to 100 years, and longer than the longest time after which a "
                     "message can be delivered again",
                     name, older_than.count()));
@@ -42,22 +42,23 @@ void check_age(std::string_view name, std::chrono::seconds older_than) {
 void check(const PurgeOptions& options) {
   if (!options.consumer.empty()) check_consumer(options.consumer);
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
-    refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
+    throw_on_errors(
+        fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
   }
   if (options.max_time < std::chrono::milliseconds::zero()) {
-    refuse("PurgeOptions::max_time must be at least zero, which is no limit");
+    throw_on_errors("PurgeOptions::max_time must be at least zero, which is no limit");
   }
   if (options.max_batch_time < std::chrono::milliseconds(1)) {
-    refuse("PurgeOptions::max_batch_time must be at least 1 ms");
+    throw_on_errors("PurgeOptions::max_batch_time must be at least 1 ms");
   }
   if (!(options.duty > 0 && options.duty <= 1)) {
-    refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
+    throw_on_errors("PurgeOptions::duty must be above 0 and at most 1, which never rests");
   }
   check(options.retry);
 }
 
-PurgeRun::PurgeRun(SessionSource& source, std::chrono::seconds older_than, const PurgeOptions& options)
-    : source_(source), older_than_(older_than), options_(options), pace_(options), retry_(options.retry) {}
+PurgeRun::PurgeRun(SessionProvider& source, std::chrono::seconds older_than, const PurgeOptions& options)
+    : source_(source), older_than_(older_than), options_(options), throttle_(options), retry_(options.retry) {}
 
 std::size_t PurgeRun::run(Purge purge) {
   try {
@@ -89,17 +90,17 @@ void PurgeRun::purge_all(Purge purge) {
 /// False: there was nothing left.
 bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
   const std::size_t left = options_.max_rows == 0 ? largest_batch : options_.max_rows - removed_;
-  const std::size_t limit = std::min(pace_.rows(), left);
+  const std::size_t limit = std::min(throttle_.rows(), left);
   backend::PurgeReply reply;
   std::chrono::nanoseconds time{};
   try {
-    on_session(source_, options_.stop, [&](backend::Session& session) {
+    with_session(source_, options_.stop, [&](backend::Session& session) {
       const auto begin = Clock::now();
       const auto targets = purge_targets(purge, session.dialect(), options_.consumer);
       reply = session.purge_some({.target = targets.at(target),
                                   .older_than = older_than_,
                                   .limit = limit,
-                                  .window = std::max(limit, pace_.window()),
+                                  .window = std::max(limit, throttle_.scan_window()),
                                   .after = reached_});
       time = Clock::now() - begin - reply.waited;
     });
@@ -111,10 +112,10 @@ bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
   retry_ = RetrySchedule(options_.retry);
   removed_ += reply.removed;
   reached_ = std::move(reply.reached);
-  pace_.took(time, limit, reply.chosen);
-  if (reply.removed > 0) tell({.type = EventType::purged, .duration = time, .rows = reply.removed});
+  throttle_.on_batch(time, limit, reply.chosen);
+  if (reply.removed > 0) notify({.type = EventType::purged, .duration = time, .rows = reply.removed});
   if (reply.end) return false;
-  rest(pace_.rest_after(time));
+  rest(throttle_.pause_after(time));
   return true;
 }
 
@@ -134,15 +135,15 @@ bool PurgeRun::may_run_again(const std::exception_ptr& error) {
   const auto backoff = retry_.next_backoff();
   const bool usable = source_.reconnects() || !is_fatal_to_session(error);
   if (!is_transient(error) || !usable || !retry_.may_retry(backoff)) return false;
-  pace_.was_in_the_way();
-  tell({.type = EventType::retry, .attempt = retry_.attempt(), .error = error, .backoff = backoff});
+  throttle_.on_contention();
+  notify({.type = EventType::retry, .attempt = retry_.attempt(), .error = error, .backoff = backoff});
   retry_.wait(backoff, options_.stop);
   return true;
 }
 
 /// What an operator, `status` and `doctor` want to know of the last purge.
 void PurgeRun::record() {
-  on_session(source_, {}, [&](backend::Session& session) {
+  with_session(source_, {}, [&](backend::Session& session) {
     const backend::Dialect& sql = session.dialect();
     const std::string table = sql.table(backend::consumer_table);
     const std::string consumer = sql.text(options_.consumer);
@@ -171,9 +172,9 @@ bool PurgeRun::is_known(backend::Session& session) const {
               .empty();
 }
 
-void PurgeRun::tell(Event event) const noexcept {
+void PurgeRun::notify(Event event) const noexcept {
   event.consumer = options_.consumer;
-  detail::tell(options_.observer, event);
+  detail::notify(options_.observer, event);
 }
 
 }  // namespace detail

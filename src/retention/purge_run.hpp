@@ -8,9 +8,9 @@
 #include <txinbox/version.hpp>
 
 #include "base/retry_schedule.hpp"
-#include "pool/session_source.hpp"
-#include "retention/purge_pace.hpp"
+#include "pool/session_provider.hpp"
 #include "retention/purge_target.hpp"
+#include "retention/purge_throttle.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -24,7 +24,7 @@ void check(const PurgeOptions&);
 class PurgeRun {
  public:
   /// The options must have been checked, and outlive it.
-  PurgeRun(SessionSource&, std::chrono::seconds older_than, const PurgeOptions&);
+  PurgeRun(SessionProvider&, std::chrono::seconds older_than, const PurgeOptions&);
 
   /// Returns how many rows were removed.
   std::size_t run(Purge);
@@ -39,12 +39,12 @@ class PurgeRun {
   bool may_run_again(const std::exception_ptr&);
   void record();
   bool is_known(backend::Session&) const;
-  void tell(Event) const noexcept;
+  void notify(Event) const noexcept;
 
-  SessionSource& source_;
+  SessionProvider& source_;
   const std::chrono::seconds older_than_;
   const PurgeOptions& options_;
-  PurgePace pace_;
+  PurgeThrottle throttle_;
   RetrySchedule retry_;
   const Clock::time_point start_ = Clock::now();
   std::string reached_;  ///< Of the target in hand.

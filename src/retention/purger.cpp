@@ -9,12 +9,12 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
+#include "base/interruptible_sleep.hpp"
 #include "base/own_process.hpp"
-#include "base/stoppable_sleep.hpp"
 #include "pool/pool_state.hpp"
-#include "pool/session_source.hpp"
+#include "pool/session_provider.hpp"
 #include "retention/purge_run.hpp"
-#include "telemetry/tell.hpp"
+#include "telemetry/notify.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -81,16 +81,16 @@ class Purger::Impl {
       detail::PurgeRun(source_, older_than, options_.purge).run(what);
     } catch (...) {
       if (!options_.purge.stop.stop_requested()) {
-        detail::tell(options_.purge.observer, {.type = EventType::failed,
-                                               .consumer = options_.purge.consumer,
-                                               .duration = std::chrono::steady_clock::now() - begin,
-                                               .error = std::current_exception()});
+        detail::notify(options_.purge.observer, {.type = EventType::failed,
+                                                 .consumer = options_.purge.consumer,
+                                                 .duration = std::chrono::steady_clock::now() - begin,
+                                                 .error = std::current_exception()});
       }
     }
   }
 
   const detail::OwnProcess owner_;
-  detail::SessionSource source_;
+  detail::SessionProvider source_;
   const std::chrono::seconds older_than_;
   std::stop_source stop_;
   PurgerOptions options_;

@@ -7,7 +7,7 @@
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
-#include "pool/session_source.hpp"
+#include "pool/session_provider.hpp"
 #include "retention/purge_run.hpp"
 #include "schema/verification.hpp"
 
@@ -19,7 +19,7 @@ std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds ol
   detail::check_age("older_than", older_than);
   detail::check(options);
   const detail::OutsideTransaction outside(sql);
-  detail::SessionSource source(sql);
+  detail::SessionProvider source(sql);
   return detail::PurgeRun(source, older_than, options).run(purge);
 }
 

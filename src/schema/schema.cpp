@@ -19,7 +19,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 using backend::Problem;
-using detail::Examination;
+using detail::SchemaReport;
 
 /// Between others' `migrate` calls; undoes what it can unless it was finished.
 class MigrationScope {
@@ -49,13 +49,13 @@ class MigrationScope {
 };
 
 /// Tables of our names that no migration made would only break one in the middle.
-void refuse_foreign_tables(const Examination& before) {
+void refuse_foreign_tables(const SchemaReport& before) {
   std::vector<Problem> foreign;
   std::ranges::copy_if(before.problems, std::back_inserter(foreign), [&](const Problem& p) {
     const bool about_version = backend::concerns(p, backend::schema_table);
     return p.code == ErrorCode::schema_mismatch && (about_version || before.version == 0);
   });
-  detail::refuse(foreign);
+  detail::throw_on_errors(foreign);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ std::vector<Migration> migrate(soci::session& sql) {
     applied.push_back(std::move(migration));
   }
   // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
-  detail::refuse(detail::examine(*catalog, database.name()).problems);
+  detail::throw_on_errors(detail::examine(*catalog, database.name()).problems);
   scope.finish();
   return applied;
 }

@@ -47,7 +47,7 @@ std::string files_after(std::string_view database, int version) {
   return files;
 }
 
-void examine_version(backend::Catalog& catalog, std::string_view database, Examination& result) {
+void examine_version(backend::Catalog& catalog, std::string_view database, SchemaReport& result) {
   const std::string subject(backend::schema_table);
   const auto rows =
       catalog.read(fmt::format("SELECT version, oldest_library FROM {} ORDER BY version DESC",
@@ -78,11 +78,11 @@ bool same(const Problem& a, const Problem& b) {
 
 /// It takes several statements, between which another session may migrate: half a table is no table of another
 /// shape. What is wrong counts once it is found twice.
-Examination examine_twice(backend::Catalog& catalog, std::string_view database) {
+SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
-  Examination result = examine(catalog, database);
+  SchemaReport result = examine(catalog, database);
   for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
-    Examination again = examine(catalog, database);
+    SchemaReport again = examine(catalog, database);
     const bool settled = std::ranges::equal(again.problems, result.problems, same);
     result = std::move(again);
     if (settled) break;
@@ -106,8 +106,8 @@ bool supports(std::string_view oldest_library) {
   return oldest && ours && *oldest <= *ours;
 }
 
-Examination examine(backend::Catalog& catalog, std::string_view database) {
-  Examination result;
+SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
+  SchemaReport result;
   result.schema = catalog.find_schema(backend::consumed_message_table);
   const auto schema = result.schema.empty() ? catalog.find_schema(backend::schema_table) : result.schema;
   if (schema.empty()) {
@@ -127,7 +127,7 @@ Examination examine(backend::Catalog& catalog, std::string_view database) {
   return result;
 }
 
-void refuse(const std::vector<Problem>& problems) {
+void throw_on_errors(const std::vector<Problem>& problems) {
   if (std::ranges::none_of(problems, is_error)) return;
   // The codes are ordered by what must be mended first. But a table of another shape which no migration has made is not
   // ours, and keeps migrations from being applied.
@@ -143,7 +143,7 @@ void refuse(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     const Finding& finding = problem.finding;
     if (is_error(problem)) code = std::min(code, problem.code);
-    text += fmt::format(" [{}] {}: {}; mend: {}", ++number, finding.subject, finding.found, finding.mend);
+    text += fmt::format(" [{}] {}: {}; remedy: {}", ++number, finding.subject, finding.found, finding.remedy);
   }
   throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
 }
@@ -154,13 +154,13 @@ std::string verify_for_consuming(soci::session& sql) {
   auto result = examine_twice(*catalog, database.name());
   std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
-  refuse(result.problems);
+  throw_on_errors(result.problems);
   return result.schema;
 }
 
 std::string schema_of_tables(backend::Catalog& catalog) {
   auto schema = catalog.find_schema(backend::consumed_message_table);
-  if (schema.empty()) refuse({backend::missing_table(backend::consumed_message_table)});
+  if (schema.empty()) throw_on_errors({backend::missing_table(backend::consumed_message_table)});
   return schema;
 }
 

@@ -12,17 +12,17 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// What the tables look like.
-struct Examination {
+struct SchemaReport {
   std::string schema;  ///< Where the consumed messages are; empty when they are nowhere.
   int version = 0;     ///< The newest that is recorded; 0 when none is, or it cannot be read.
   std::vector<backend::Problem> problems;
 };
 
 /// Compares the tables with the migrations of `database`. A handful of quick queries.
-Examination examine(backend::Catalog& catalog, std::string_view database);
+SchemaReport examine(backend::Catalog& catalog, std::string_view database);
 
 /// Throws one `Error` that lists all problems, unless none is of severity error.
-void refuse(const std::vector<backend::Problem>& problems);
+void throw_on_errors(const std::vector<backend::Problem>& problems);
 
 /// Throws as `verify` does; returns the schema that the tables were found in. Once per connection,
 /// before its first claim.

@@ -82,7 +82,8 @@ int FailureRecord::count(const Message& message, const Failure& failure) const {
       "payload = coalesce({}, payload), running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
       table, failure.deaths, id, error, sql.now(), error, sql.now(), text, payload, key);
   const std::string insert = fmt::format(
-      "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, last_error, "
+      "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, "
+      "last_error, "
       "last_failed_at, error_text, payload) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {})",
       table, sql.text(consumer_), sql.text(message.business_key), id, failure.deaths, error, sql.now(), error,
       sql.now(), text, payload);

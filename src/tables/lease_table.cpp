@@ -19,7 +19,7 @@ std::string LeaseTable::is_key() const { return session_.dialect().is_key(consum
 constexpr std::string_view has_no_end =
     "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
 
-std::optional<backend::ExistingRow> LeaseTable::find() const {
+std::optional<backend::ClaimedRow> LeaseTable::find() const {
   const backend::Dialect& sql = session_.dialect();
   const std::string remaining =
       fmt::format("CASE WHEN {} THEN 0 ELSE {} END", has_no_end, sql.milliseconds_since("lease_expires_at"));
@@ -30,7 +30,7 @@ std::optional<backend::ExistingRow> LeaseTable::find() const {
                     7);
   if (rows.empty()) return std::nullopt;
   const backend::Row& row = rows.front();
-  backend::ExistingRow found;
+  backend::ClaimedRow found;
   found.set_state(row[0].value_or(""));
   found.token = from_hex(row[1].value_or(""));
   found.content_hash = from_hex(row[2].value_or(""));
@@ -44,7 +44,7 @@ std::optional<backend::ExistingRow> LeaseTable::find() const {
 // A lease without an end has run out: nobody has it.
 constexpr std::string_view fence_of_a_lease = "CASE WHEN lease_expires_at IS NOT NULL THEN lease_fence END";
 
-std::optional<std::int64_t> LeaseTable::insert(const LeaseHolder& holder, std::string_view content_hash,
+std::optional<std::int64_t> LeaseTable::insert(const LeaseOwner& owner, std::string_view content_hash,
                                                std::chrono::milliseconds lease) const {
   const backend::Dialect& sql = session_.dialect();
   return backend::try_insert_returning(
@@ -53,14 +53,14 @@ std::optional<std::int64_t> LeaseTable::insert(const LeaseHolder& holder, std::s
                   "lease_owner, lease_fence, lease_expires_at, attempts, consumed_at) VALUES ({}, {}, {}, {}, "
                   "'consuming', {}, {}, {}, {}, 1, {})",
                   table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id),
-                  sql.bytes_or_null(content_hash), sql.token(holder.token), sql.text(holder.name),
+                  sql.bytes_or_null(content_hash), sql.token(owner.token), sql.text(owner.name),
                   sql.marked(sql.now_in_microseconds()), sql.now_plus(lease), sql.now()),
       fence_of_a_lease);
 }
 
-std::optional<std::int64_t> LeaseTable::take_over(const LeaseHolder& holder, std::string_view content_hash,
+std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::string_view content_hash,
                                                   std::chrono::milliseconds lease,
-                                                  const backend::ExistingRow& seen) const {
+                                                  const backend::ClaimedRow& seen) const {
   const backend::Dialect& sql = session_.dialect();
   // A message without content leaves the hash of the one that came first.
   return session_.change_returning(fmt::format(
@@ -68,38 +68,37 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseHolder& holder, std
       "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
       "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
       "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {}){}",
-      table(), sql.token(holder.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
-      sql.text(holder.name), sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())),
+      table(), sql.token(owner.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
+      sql.text(owner.name), sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())),
       sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
       has_no_end, sql.returning(fence_of_a_lease)));
 }
 
-bool LeaseTable::change_own(const LeaseHolder& holder, std::int64_t fence, const std::string& assignments) const {
+bool LeaseTable::change_own(const LeaseOwner& owner, std::int64_t fence, const std::string& assignments) const {
   return session_.change(fmt::format(
              "UPDATE {} SET {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND lease_fence = {}", table(),
-             assignments, is_key(), session_.dialect().token(holder.token), fence)) == 1;
+             assignments, is_key(), session_.dialect().token(owner.token), fence)) == 1;
 }
 
-bool LeaseTable::renew(const LeaseHolder& holder, std::int64_t fence, std::chrono::milliseconds lease) const {
-  return change_own(holder, fence, "lease_expires_at = " + session_.dialect().now_plus(lease));
+bool LeaseTable::renew(const LeaseOwner& owner, std::int64_t fence, std::chrono::milliseconds lease) const {
+  return change_own(owner, fence, "lease_expires_at = " + session_.dialect().now_plus(lease));
 }
 
-bool LeaseTable::complete(const LeaseHolder& holder, std::int64_t fence,
-                          const std::optional<std::string>& result) const {
+bool LeaseTable::complete(const LeaseOwner& owner, std::int64_t fence, const std::optional<std::string>& result) const {
   const backend::Dialect& sql = session_.dialect();
-  return change_own(holder, fence,
+  return change_own(owner, fence,
                     fmt::format("state = 'consumed', result = {}, lease_owner = NULL, lease_expires_at = NULL, "
                                 "consumed_at = {}",
                                 result ? sql.bytes(*result) : "NULL", sql.now()));
 }
 
-bool LeaseTable::release(const LeaseHolder& holder, std::int64_t fence) const {
-  return change_own(holder, fence, "lease_owner = NULL, lease_expires_at = " + session_.dialect().now());
+bool LeaseTable::release(const LeaseOwner& owner, std::int64_t fence) const {
+  return change_own(owner, fence, "lease_owner = NULL, lease_expires_at = " + session_.dialect().now());
 }
 
-bool LeaseTable::park(const LeaseHolder& holder, std::int64_t fence) const {
+bool LeaseTable::park(const LeaseOwner& owner, std::int64_t fence) const {
   return change_own(
-      holder, fence,
+      owner, fence,
       "state = 'parked', lease_owner = NULL, lease_expires_at = NULL, consumed_at = " + session_.dialect().now());
 }
 

@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-Claim claim_for(const backend::ExistingRow& row, std::string_view content_hash) {
+Claim claim_for(const backend::ClaimedRow& row, std::string_view content_hash) {
   if (is_conflict(row.content_hash, content_hash)) return Claim::conflict;
   if (!row.state) {
     throw Error(ErrorCode::unknown_state, "a row of txinbox_consumed_message has the state '" + row.unknown_state +

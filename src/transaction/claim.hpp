@@ -17,7 +17,7 @@ namespace detail {
 /// A row with the hash of another content is a conflict in any state.
 ///
 /// Errors: `Error` unknown_state.
-Claim claim_for(const backend::ExistingRow&, std::string_view content_hash);
+Claim claim_for(const backend::ClaimedRow&, std::string_view content_hash);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -17,7 +17,7 @@ using backend::ClaimStatus;
 namespace {
 
 /// Whether nobody holds the lease of this row, and this message may take it over.
-bool is_free_lease(const backend::ExistingRow& row, std::string_view content_hash) {
+bool is_free_lease(const backend::ClaimedRow& row, std::string_view content_hash) {
   return row.state == RowState::consuming && row.lease_remaining && row.lease_remaining->count() <= 0 &&
          !is_conflict(row.content_hash, content_hash);
 }
@@ -52,12 +52,12 @@ bool is_transaction_lost(const std::exception_ptr& error) noexcept {
   return has_error_code(error, ErrorCode::transaction_lost);
 }
 
-backend::ClaimRow GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
+backend::ClaimRequest GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
   return {consumer, candidate.message->business_key, candidate.message->message_id, candidate.content_hash, &token_};
 }
 
-void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& candidate, Work work) {
-  claims_.push_back({std::string(consumer), candidate.message->business_key, token_, work});
+void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& candidate, HandlerProgress progress) {
+  claims_.push_back({std::string(consumer), candidate.message->business_key, token_, progress});
 }
 
 void GuardedTransaction::begin() {
@@ -65,11 +65,11 @@ void GuardedTransaction::begin() {
   session_.begin();
 }
 
-backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const Candidate& candidate) {
+backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const Candidate& candidate) {
   if (state_ != State::not_begun && state_ != State::open) {
     throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
   }
-  const backend::ClaimRow row = row_of(consumer, candidate);
+  const backend::ClaimRequest row = row_of(consumer, candidate);
   // A row can be removed between the refused insert and the read; who does that all the time is not
   // waited for.
   constexpr int tries = 5;
@@ -79,7 +79,7 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
     auto reply = begun ? session_.claim(row) : session_.begin_and_claim(row);
     if (reply.ended) state_ = State::not_begun;
     if (reply.status == ClaimStatus::inserted) {
-      note_claim(consumer, candidate, Work::begun);
+      note_claim(consumer, candidate, HandlerProgress::started);
       return nullptr;
     }
     if (reply.status == ClaimStatus::exists) {
@@ -88,7 +88,7 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
       if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
       if (state_ == State::not_begun) begin();
       if (take_over(row)) {
-        note_claim(consumer, candidate, Work::begun);
+        note_claim(consumer, candidate, HandlerProgress::started);
         return nullptr;
       }
     }
@@ -100,56 +100,56 @@ backend::ExistingRow* GuardedTransaction::claim(std::string_view consumer, const
 
 /// Whether this very transaction has claimed the key already. Such a row can still read `torn`; one that the handler
 /// has committed reads the same, and the guard tells them apart.
-bool GuardedTransaction::is_own_claim(const backend::ClaimRow& row, const backend::ExistingRow& existing) {
+bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& row, const backend::ClaimedRow& existing) {
   if (existing.state != RowState::torn || existing.token != row.token->bytes()) return false;
-  if (!session_.prove()) throw transaction_lost(true);
+  if (!session_.verify_guard()) throw transaction_lost(true);
   return true;
 }
 
 /// Of the row that `existing_` is, whose lease has run out.
-bool GuardedTransaction::take_over(const backend::ClaimRow& row) {
+bool GuardedTransaction::take_over(const backend::ClaimRequest& row) {
   if (!session_.take_over(row)) return false;  // somebody was faster
   taken_over_.emplace_back(row.business_key);
   return true;
 }
 
-std::vector<std::optional<backend::ExistingRow>> GuardedTransaction::begin_and_claim_all(
+std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_claim_all(
     std::string_view consumer, std::span<const Candidate> candidates) {
-  std::vector<backend::ClaimRow> rows;
+  std::vector<backend::ClaimRequest> rows;
   rows.reserve(candidates.size());
   for (const Candidate& each : candidates) rows.push_back(row_of(consumer, each));
   state_ = State::open;
   auto replies = session_.begin_and_claim_all(rows);
-  std::vector<std::optional<backend::ExistingRow>> existing(candidates.size());
+  std::vector<std::optional<backend::ClaimedRow>> existing(candidates.size());
   claims_.reserve(candidates.size());
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].status == ClaimStatus::inserted) {
-      note_claim(consumer, candidates[i], Work::none);
+      note_claim(consumer, candidates[i], HandlerProgress::not_started);
     } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, candidates[i].content_hash)) {
       existing[i] = std::move(replies[i].row);
     } else {
-      const backend::ExistingRow* row = claim(consumer, candidates[i]);
+      const backend::ClaimedRow* row = claim(consumer, candidates[i]);
       if (row != nullptr && row->token != token_.bytes()) {
         existing[i] = *row;
         continue;
       }
       // Ours after all, or ours now.
-      if (row != nullptr) note_claim(consumer, candidates[i], Work::none);
-      claims_.back().work = Work::none;
+      if (row != nullptr) note_claim(consumer, candidates[i], HandlerProgress::not_started);
+      claims_.back().progress = HandlerProgress::not_started;
     }
   }
   return existing;
 }
 
-void GuardedTransaction::end_step(bool has_claim) {
+void GuardedTransaction::release_savepoint(bool has_claim) {
   if (!has_claim) {
-    if (!session_.end_step(nullptr)) throw transaction_lost(false);
+    if (!session_.release_savepoint(nullptr)) throw transaction_lost(false);
     return;
   }
   OwnClaim& claim = claims_.back();
   const backend::ClosingClaim closing = claim.closing();
-  if (!session_.end_step(&closing)) throw transaction_lost(false);
-  claim.work = Work::complete;
+  if (!session_.release_savepoint(&closing)) throw transaction_lost(false);
+  claim.progress = HandlerProgress::completed;
 }
 
 /// What the closing round trip carries stays far below any server's limit; the rest is confirmed before it. Returns
@@ -167,7 +167,7 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::spa
       if (bytes > most_bytes && fit > 0) break;
     }
     if (fit == claims.size()) return claims;
-    if (!proven && !session_.prove()) throw transaction_lost(false);
+    if (!proven && !session_.verify_guard()) throw transaction_lost(false);
     proven = true;
     if (!session_.confirm(claims.first(fit))) throw transaction_lost(false);
     claims = claims.subspan(fit);
@@ -212,7 +212,7 @@ void GuardedTransaction::roll_back() noexcept {
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status == backend::RollbackStatus::ours) return;
   lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
-  unproven_ = std::move(claims_);
+  unconfirmed_claims_ = std::move(claims_);
 }
 
 std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {

@@ -25,24 +25,25 @@ struct Candidate {
   std::string_view content_hash;
 };
 
+/// How much of a claim's work is in the transaction. It says what to do with the claim if the handler, or another one
+/// in the batch, has committed it.
+enum class HandlerProgress {
+  not_started,  ///< The claim is removed.
+  started,      ///< The claim is torn.
+  completed,    ///< A savepoint was released after it, so all of it is there: the claim holds.
+};
+
 /// A claim that this process inserted, kept by value so that it can outlive its transaction.
 struct OwnClaim {
-  /// How much of its work is in the transaction: what to do with the claim if the handler, or a
-  /// neighbour in the batch, has committed it.
-  enum class Work {
-    none,      ///< Its handler has not begun: the claim is removed.
-    begun,     ///< It has: the claim is torn.
-    complete,  ///< All of it, proven by the end of a step: the claim holds.
-  };
-
   std::string consumer;
   std::string business_key;
   Token token;
-  Work work;
-
+  HandlerProgress progress;
   std::optional<std::string_view> result = {};  ///< To be written at the commit.
 
-  backend::ClosingClaim closing() const { return {consumer, business_key, &token, work == Work::complete, result}; }
+  backend::ClosingClaim closing() const {
+    return {consumer, business_key, &token, progress == HandlerProgress::completed, result};
+  }
 };
 
 /// `Error` transaction_lost, with what is to be done.
@@ -56,12 +57,10 @@ bool is_transaction_lost(const std::exception_ptr&) noexcept;
 
 /// A transaction that proves that it is still itself before it commits.
 ///
-/// What its end leaves to the owner is told by `take_unproven`: claims that the handler may have
+/// What its end leaves to the owner is told by `take_unconfirmed_claims`: claims that the handler may have
 /// committed, because the guard was gone or the connection was.
 class GuardedTransaction {
  public:
-  using Work = OwnClaim::Work;
-
   explicit GuardedTransaction(backend::Session& session) : session_(session) {}
   ~GuardedTransaction() { roll_back(); }
   GuardedTransaction(const GuardedTransaction&) = delete;
@@ -74,13 +73,13 @@ class GuardedTransaction {
   /// Inserts a claim, whose handler is taken to begin at once. If `begin` was not called it begins
   /// first, in the same round trip where possible; if the row exists, the transaction may have ended.
   /// Returns the row that exists, null when the claim is ours.
-  backend::ExistingRow* claim(std::string_view consumer, const Candidate&);
+  backend::ClaimedRow* claim(std::string_view consumer, const Candidate&);
 
   /// Begins and inserts claims of which no handler has begun, in one statement where possible. The
   /// candidates are sorted by key, each key once. Returns the rows that exist, none where the claim is
   /// ours.
-  std::vector<std::optional<backend::ExistingRow>> begin_and_claim_all(std::string_view consumer,
-                                                                       std::span<const Candidate>);
+  std::vector<std::optional<backend::ClaimedRow>> begin_and_claim_all(std::string_view consumer,
+                                                                      std::span<const Candidate>);
 
   /// How many claims are ours so far.
   std::size_t claims() const noexcept { return claims_.size(); }
@@ -89,14 +88,14 @@ class GuardedTransaction {
   void drop_last_claim() noexcept { claims_.pop_back(); }
 
   /// Notes that the handler of a claim begins. Claims count from 0, in the order in which they were inserted.
-  void handler_begins(std::size_t claim) noexcept { claims_[claim].work = Work::begun; }
+  void handler_begins(std::size_t claim) noexcept { claims_[claim].progress = HandlerProgress::started; }
 
   /// Notes what `commit` writes with a claim. It must outlive the commit.
   void set_result(std::size_t claim, std::string_view result) noexcept { claims_[claim].result = result; }
 
   /// Ends the step that made the latest claim, which is complete then; or one that made none.
   /// Errors: `Error` transaction_lost.
-  void end_step(bool has_claim);
+  void release_savepoint(bool has_claim);
 
   /// Errors: `Error` transaction_lost, after the rollback; a database error as it was.
   void commit();
@@ -118,15 +117,15 @@ class GuardedTransaction {
   const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
 
   /// Claims that may be in the table although we did not commit them.
-  std::vector<OwnClaim> take_unproven() noexcept { return std::exchange(unproven_, {}); }
+  std::vector<OwnClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
 
  private:
   enum class State { not_begun, open, committed, rolled_back, in_doubt };
 
-  backend::ClaimRow row_of(std::string_view consumer, const Candidate&) const noexcept;
-  void note_claim(std::string_view consumer, const Candidate&, Work);
-  bool take_over(const backend::ClaimRow&);
-  bool is_own_claim(const backend::ClaimRow&, const backend::ExistingRow&);
+  backend::ClaimRequest row_of(std::string_view consumer, const Candidate&) const noexcept;
+  void note_claim(std::string_view consumer, const Candidate&, HandlerProgress);
+  bool take_over(const backend::ClaimRequest&);
+  bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
   std::span<const backend::ClosingClaim> confirm_most(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
@@ -134,9 +133,9 @@ class GuardedTransaction {
   State state_ = State::not_begun;
   bool session_usable_ = true;
   bool lost_ = false;  ///< The handler had ended it.
-  backend::ExistingRow existing_;
+  backend::ClaimedRow existing_;
   std::vector<OwnClaim> claims_;
-  std::vector<OwnClaim> unproven_;
+  std::vector<OwnClaim> unconfirmed_claims_;
   std::vector<std::string> taken_over_;
 };
 

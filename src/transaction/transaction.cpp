@@ -8,8 +8,8 @@
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
-#include "transaction/aftermath.hpp"
 #include "transaction/claim.hpp"
+#include "transaction/claim_recovery.hpp"
 #include "transaction/guarded_transaction.hpp"
 
 namespace txinbox {
@@ -19,7 +19,7 @@ class Transaction::Impl {
  public:
   explicit Impl(soci::session& sql)
       : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
-    detail::refuse(session_->unsafe_settings());
+    detail::throw_on_errors(session_->unsafe_settings());
     detail::refuse_open_transaction(*session_);
     {
       const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens one for the check
@@ -35,7 +35,7 @@ class Transaction::Impl {
       detail::check_consumer(consumer);
       detail::check_message(message);
       const detail::ContentHash hash(message.content);
-      const backend::ExistingRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
+      const backend::ClaimedRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
       return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
     } catch (...) {
       claim_threw_ = true;
@@ -70,10 +70,10 @@ class Transaction::Impl {
   bool settle() noexcept {
     if (!guarded_.session_usable()) return false;
     try {
-      detail::Aftermath aftermath;
-      aftermath.take(guarded_);
-      aftermath.settle(*session_);
-      return !aftermath.take_torn().empty();
+      detail::ClaimRecovery recovery;
+      recovery.collect(guarded_);
+      recovery.resolve(*session_);
+      return !recovery.take_torn().empty();
     } catch (...) {  // the error on the way is the one that counts
       return false;
     }

@@ -275,7 +275,7 @@ TEST_CASE("list, retry and discard choose by the class of the last error") {
   CHECK(orders.failed({"list", "--consumer", "orders", "--error-class", "deadlock", "o0"}).status == 1);
 }
 
-TEST_CASE("what is meant must be said, and what is wrong is named with its mend") {
+TEST_CASE("what is meant must be said, and what is wrong is named with its remedy") {
   const FailedOrders orders;
   for (const Command::Arguments& words :
        std::vector<Command::Arguments>{{"failed"},

@@ -100,7 +100,7 @@ TEST_CASE("doctor finds missing tables, and no error once they are there") {
   bool warned = false;
   for (const auto& finding : nlohmann::json::parse(well.out)) {
     CHECK(finding.at("severity") != "error");
-    CHECK_FALSE(finding.at("mend").get<std::string>().empty());
+    CHECK_FALSE(finding.at("remedy").get<std::string>().empty());
     warned = warned || finding.at("severity") == "warning";
   }
   CHECK(well.status == (warned ? 1 : 0));

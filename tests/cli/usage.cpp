@@ -101,7 +101,7 @@ TEST_CASE("no database, or one of an unknown kind, is status 2") {
   CHECK(run({"migrate", "--print", "--db", "oracle://h/db"}).status == 2);
 }
 
-TEST_CASE("a password in --db is refused with the mend and printed nowhere") {
+TEST_CASE("a password in --db is refused with the remedy and printed nowhere") {
   for (const Command::Arguments& arguments : {Command::Arguments{"migrate", "--db", "mysql://u:hunter2@127.0.0.1/x"},
                                               {"migrate", "--db=postgresql://u:hunter2@127.0.0.1/x"},
                                               {"status", "--db", "postgresql://127.0.0.1/x?password=hunter2"},

@@ -33,7 +33,7 @@ TEST_CASE("a migration through one node is verified on all") {
     *sql << "set wsrep_sync_wait = 15, sql_mode = 'STRICT_ALL_TABLES'";
     CHECK(thrown_by([&] { verify(*sql); }) == "nothing");
     CHECK(thrown_by([&] { migrate(*sql); }) == "nothing");
-    CHECK(status(*sql).schema_version == newest_version());
+    CHECK(inbox_status(*sql).schema_version == newest_version());
   }
 }
 

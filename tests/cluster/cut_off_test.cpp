@@ -86,7 +86,7 @@ TEST_CASE("a node that is cut off acknowledges nothing, fails transiently, and c
   Pool opened_meanwhile = db.pool(victim);
   TxConsumer late(opened_meanwhile, "svc", once);
   CHECK(consume_one(late, "known") == "transient");
-  CHECK(thrown_by([&] { (void)find(*at.session, "svc", "known"); }) == "transient");
+  CHECK(thrown_by([&] { (void)find_message(*at.session, "svc", "known"); }) == "transient");
   CHECK(thrown_by([&] { (void)forget(*at.session, "svc", "known"); }) == "transient");
   CHECK(thrown_by([&] { migrate(*at.session); }) == "transient");
   CHECK(thrown_by([&] { verify(*at.session); }) == "transient");

@@ -71,14 +71,15 @@ TEST_CASE("what another node has committed is found once the node has applied it
   auto connection = on_behind.acquire();
   std::optional<Lag> lag(std::in_place, db, behind);
   CHECK(TxConsumer(on_ahead, "svc").consume(key, add_effect).outcome == consumed);
-  CHECK(!find(connection.session(), "svc", "key"));
-  CHECK(status(connection.session()).rows == 0);
+  CHECK(!find_message(connection.session(), "svc", "key"));
+  CHECK(inbox_status(connection.session()).rows == 0);
   connection.session() << "set wsrep_sync_wait = 1";
-  auto found = std::async(std::launch::async, [&] { return find(connection.session(), "svc", "key").has_value(); });
+  auto found =
+      std::async(std::launch::async, [&] { return find_message(connection.session(), "svc", "key").has_value(); });
   CHECK(found.wait_for(milliseconds(300)) == std::future_status::timeout);
   lag.reset();
   CHECK(found.get());
-  CHECK(status(connection.session()).rows == 1);
+  CHECK(inbox_status(connection.session()).rows == 1);
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_CASE("every finding says what is there and what to do") {
   for (const Finding& finding : findings) {
     CHECK(!finding.subject.empty());
     CHECK(!finding.found.empty());
-    CHECK(!finding.mend.empty());
+    CHECK(!finding.remedy.empty());
   }
 }
 

@@ -67,7 +67,7 @@ TEST_CASE("a wrapped handler's messages carry their id, and their content is com
   CHECK(on_payment(Payment{"p1", "A", 123}).outcome == consumed);
   CHECK(on_payment(Payment{"p1", "A", 123, "m-2"}).outcome == duplicate);
   CHECK(on_payment(Payment{"p1", "A1", 23}).outcome == conflict);
-  const auto row = find(t.pool.acquire(), "payments", "p1");
+  const auto row = find_message(t.pool.acquire(), "payments", "p1");
   REQUIRE(row);
   CHECK(row->message_id == "m-1");
   CHECK(t.db.effects() == 1);

@@ -41,8 +41,8 @@ TEST_CASE("doctor finds leases that ran out, and not those that are held, releas
   CHECK(found.front().subject == "consumer svc");
   CHECK_MESSAGE(found.front().found.starts_with("2 leases ran out"), found.front().found);
   // The mend's SQL names the messages, and only these.
-  const std::string& mend = found.front().mend;
-  const auto sql = mend.substr(mend.find("SELECT business_key"));
+  const std::string& remedy = found.front().remedy;
+  const auto sql = remedy.substr(remedy.find("SELECT business_key"));
   CHECK(db.number("select count(*) from (" + sql + ") found") == 2);
   CHECK(db.text("select min(business_key) from (" + sql + ") found") == "run out 1");
 }
@@ -59,14 +59,14 @@ TEST_CASE("doctor notes messages that are parked, and warns of those that are to
   CHECK(found[0].severity == Severity::warning);
   CHECK(found[0].subject == "consumer a");
   CHECK(tells(found[0].found, "1 messages are torn"));
-  CHECK(tells(found[0].mend, "repair the data"));
-  CHECK(tells(found[0].mend, "txinbox forget --consumer a"));
-  CHECK_FALSE(tells(found[0].mend, "discard"));
-  CHECK(db.text(found[0].mend.substr(found[0].mend.find("SELECT business_key"))) == "3");
+  CHECK(tells(found[0].remedy, "repair the data"));
+  CHECK(tells(found[0].remedy, "txinbox forget --consumer a"));
+  CHECK_FALSE(tells(found[0].remedy, "discard"));
+  CHECK(db.text(found[0].remedy.substr(found[0].remedy.find("SELECT business_key"))) == "3");
   CHECK(found[1].severity == Severity::note);
   CHECK(found[1].subject == "consumer a");
   CHECK(tells(found[1].found, "2 messages are parked"));
-  CHECK(tells(found[1].mend, "failed list --consumer a"));
+  CHECK(tells(found[1].remedy, "failed list --consumer a"));
   CHECK(found[2].severity == Severity::note);
   CHECK(found[2].subject == "consumer b");
 }
@@ -91,7 +91,7 @@ TEST_CASE("doctor warns when retention is below twice the age of the oldest dupl
   CHECK(found.front().subject == "consumer svc");
   CHECK(tells(found.front().found, "60.0 minutes after its original"));
   CHECK(tells(found.front().found, "kept rows for 120.0 minutes"));
-  CHECK(tells(found.front().mend, "--older-than 3h"));
+  CHECK(tells(found.front().remedy, "--older-than 3h"));
 
   set("svc", "720000", "3600000");
   CHECK(findings(db).empty());

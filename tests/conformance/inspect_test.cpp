@@ -45,7 +45,7 @@ TEST_CASE("find gives the row of one key, and of no other") {
   consume(db, "svc", {.business_key = key + " "});
   const auto sql = db.session();
 
-  const auto found = find(*sql, "svc", key);
+  const auto found = find_message(*sql, "svc", key);
   REQUIRE(found);
   CHECK(found->consumer == "svc");
   CHECK(found->business_key == key);
@@ -54,12 +54,12 @@ TEST_CASE("find gives the row of one key, and of no other") {
   CHECK_MESSAGE(looks_like_a_time(found->consumed_at), found->consumed_at);
   CHECK(found->stored == std::string("a\0\xff\n", 4));
 
-  const auto other = find(*sql, "svc", key + " ");
+  const auto other = find_message(*sql, "svc", key + " ");
   REQUIRE(other);
   CHECK(other->message_id.empty());
   CHECK(!other->stored);
-  CHECK(!find(*sql, "svc", "another"));
-  CHECK(!find(*sql, "Svc", key));
+  CHECK(!find_message(*sql, "svc", "another"));
+  CHECK(!find_message(*sql, "Svc", key));
 }
 
 TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
@@ -68,7 +68,7 @@ TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
   const auto sql = db.session();
   if (on_mysql()) *sql << "set time_zone = '+09:00'";
   if (on_postgresql()) *sql << "set timezone = 'Asia/Tokyo'";
-  const auto found = find(*sql, "svc", "k");
+  const auto found = find_message(*sql, "svc", "k");
   REQUIRE(found);
   const auto now = db.text(here<std::string>("select strftime('%Y-%m-%d %H', 'now')",
                                              "select date_format(utc_timestamp(), '%Y-%m-%d %H')",
@@ -119,7 +119,7 @@ TEST_CASE("status counts by consumer and state") {
   consume(db, "a", {.business_key = "4"});
   db.run("update txinbox_consumed_message set state = 'torn' where business_key = '3'");
   db.run("update txinbox_consumed_message set state = 'parked' where business_key = '4'");
-  const Status found = status(*db.session());
+  const Status found = inbox_status(*db.session());
   CHECK(found.database == database());
   CHECK(!found.server_version.empty());
   CHECK(found.schema_version == migrations(database()).back().version);
@@ -141,7 +141,7 @@ TEST_CASE("status counts by consumer and state") {
 
 TEST_CASE("status of an empty table has no consumers") {
   const TestDatabase db;
-  const Status found = status(*db.session());
+  const Status found = inbox_status(*db.session());
   CHECK(found.rows == 0);
   CHECK(found.consumers.empty());
 }
@@ -192,13 +192,13 @@ TEST_CASE("forget refuses a session that is inside a transaction") {
 TEST_CASE("status, find and forget say that the tables are missing, and that a key is invalid") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
-  CHECK(code_of([&] { (void)status(*sql); }) == ErrorCode::schema_missing);
-  CHECK(code_of([&] { (void)find(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)inbox_status(*sql); }) == ErrorCode::schema_missing);
+  CHECK(code_of([&] { (void)find_message(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)list_leases(*sql); }) == ErrorCode::schema_missing);
   CHECK(code_of([&] { (void)list_leases(*sql, {.consumer = std::string(65, 'c')}); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { forget(*sql, "svc", "k"); }) == ErrorCode::schema_missing);
-  CHECK(code_of([&] { (void)find(*sql, "", "k"); }) == ErrorCode::invalid_key);
-  CHECK(code_of([&] { (void)find(*sql, "svc", std::string(256, 'k')); }) == ErrorCode::invalid_key);
+  CHECK(code_of([&] { (void)find_message(*sql, "", "k"); }) == ErrorCode::invalid_key);
+  CHECK(code_of([&] { (void)find_message(*sql, "svc", std::string(256, 'k')); }) == ErrorCode::invalid_key);
   CHECK(code_of([&] { forget(*sql, "svc", std::string("a\0b", 3)); }) == ErrorCode::invalid_key);
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("the longest key, name and message id are taken") {
   CHECK(consumer.consume(message, add_effect).outcome == Outcome::consumed);
   CHECK(consumer.consume(message, add_effect).outcome == Outcome::already_consumed);
   auto connection = pool.acquire();
-  const auto row = find(connection, std::string(64, 'c'), key);
+  const auto row = find_message(connection, std::string(64, 'c'), key);
   REQUIRE(row.has_value());
   CHECK(row->business_key == key);
   CHECK(row->message_id == std::string(255, 'm'));

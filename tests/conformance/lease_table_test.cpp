@@ -20,7 +20,7 @@ namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-using detail::LeaseHolder;
+using detail::LeaseOwner;
 using detail::LeaseTable;
 
 const Message order{.business_key = "order123"};
@@ -30,11 +30,11 @@ struct Table {
   std::unique_ptr<soci::session> sql = db.session();
   detail::InboxSession session{*sql};
   LeaseTable leases{*session, "svc", order};
-  LeaseHolder holder{.name = "holder"};
-  LeaseHolder other{.name = "other"};
+  LeaseOwner holder{.name = "holder"};
+  LeaseOwner other{.name = "other"};
 
   /// A lease of `holder`'s that has run out.
-  backend::ExistingRow run_out() const {
+  backend::ClaimedRow run_out() const {
     REQUIRE(leases.insert(holder, "", 1ms));
     std::this_thread::sleep_for(10ms);
     return *leases.find();
@@ -70,7 +70,7 @@ TEST_CASE("a lease that was renewed after it was seen to have run out is not tak
 TEST_CASE("of two that saw the same lease run out, the second does not take it over") {
   const Table t;
   const auto seen = t.run_out();
-  const LeaseHolder third{.name = "third"};
+  const LeaseOwner third{.name = "third"};
   REQUIRE(t.leases.take_over(t.other, "", 1ms, seen));
   std::this_thread::sleep_for(10ms);  // that one has run out as well
   CHECK(!t.leases.take_over(third, "", 1h, seen));

@@ -36,8 +36,8 @@ TEST_CASE("the service needs no more than its table says" * doctest::skip(databa
   const auto storing = [](soci::session&, Delivery& delivery) { delivery.store("result"); };
   CHECK(consumer.consume({.business_key = "1"}, storing).outcome == Outcome::consumed);
   CHECK(consumer.consume({.business_key = "1"}, storing).stored == "result");
-  CHECK(status(pool.acquire()).rows == 1);
-  CHECK(find(pool.acquire(), "svc", "1").has_value());
+  CHECK(inbox_status(pool.acquire()).rows == 1);
+  CHECK(find_message(pool.acquire(), "svc", "1").has_value());
   for (const Finding& finding : diagnose(pool.acquire()))
     CHECK_MESSAGE(finding.severity != Severity::error, finding.found);
 

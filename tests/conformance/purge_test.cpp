@@ -178,7 +178,7 @@ TEST_CASE("what went before a purge failed is recorded") {
   CHECK(db.number("select count(*) from taken_away") == 2);
 }
 
-TEST_CASE("a retention that makes no sense is refused, and the text names the mend") {
+TEST_CASE("a retention that makes no sense is refused, and the text names the remedy") {
   const OldRows db;
   db.add("svc", 1, 25h);
   const auto session = db.session();

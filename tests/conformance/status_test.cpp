@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 ConsumerStatus status_of(const TestDatabase& db, const std::string& consumer) {
-  const Status all = status(*db.session());
+  const Status all = inbox_status(*db.session());
   const auto found = std::ranges::find(all.consumers, consumer, &ConsumerStatus::consumer);
   REQUIRE(found != all.consumers.end());
   return *found;
@@ -100,7 +100,7 @@ TEST_CASE("the purge backlog is what the shortest retention that was used should
   CHECK(b.retention == 2h);
   CHECK(b.purge_backlog == 1);
   CHECK(a.purged_at == b.purged_at);
-  CHECK(status(*db.session()).purged == 5);
+  CHECK(inbox_status(*db.session()).purged == 5);
   db.run("delete from txinbox_consumer where consumer = ''");
   CHECK(status_of(db, "a").purge_backlog == 2);
   CHECK(status_of(db, "b").purge_backlog == 0);
@@ -121,10 +121,10 @@ TEST_CASE("the oldest duplicate is told with its time") {
 TEST_CASE("status reads a schema of version 1, too") {
   const TestDatabase db(TestDatabase::Tables::none);
   run_statements(db, text_of(migration_files().front()));
-  const Status found = status(*db.session());
+  const Status found = inbox_status(*db.session());
   CHECK(found.schema_version == 1);
   CHECK(found.consumers.empty());
-  CHECK_FALSE(find(*db.session(), "svc", "k"));
+  CHECK_FALSE(find_message(*db.session(), "svc", "k"));
 }
 
 TEST_CASE("find tells the lease, the content, the failures and the conflicts of a key") {
@@ -142,7 +142,7 @@ TEST_CASE("find tells the lease, the content, the failures and the conflicts of 
       "insert into txinbox_conflicting_message (consumer, business_key, content_hash, original_hash, reason, "
       "deliveries, first_at, last_at) values ('svc', 'k', " +
       bytes + "02', " + bytes + "AB01', 'consumed', 4, " + sql_time(0s) + ", " + sql_time(0s) + ")");
-  const auto found = find(*db.session(), "svc", "k");
+  const auto found = find_message(*db.session(), "svc", "k");
   REQUIRE(found);
   CHECK(found->lease_owner == "worker");
   CHECK(found->lease_fence == 7);
@@ -152,7 +152,7 @@ TEST_CASE("find tells the lease, the content, the failures and the conflicts of 
   CHECK(found->last_error == "deadlock");
   CHECK(found->last_failed_at.size() == 26);
   CHECK(found->conflicts == 4);
-  const auto plain = find(*db.session(), "svc", "plain");
+  const auto plain = find_message(*db.session(), "svc", "plain");
   REQUIRE(plain);
   CHECK_FALSE(plain->lease_fence);
   CHECK((plain->lease_owner + plain->content_hash + plain->last_error).empty());

@@ -1,4 +1,4 @@
-// Connections on which messages could be lost or merged are refused, with the mend.
+// Connections on which messages could be lost or merged are refused, with the remedy.
 
 #include <functional>
 #include <string>
@@ -14,13 +14,13 @@ namespace {
 
 const Message order{.business_key = "order123"};
 
-void check_refused(const std::string& mend, const std::function<void()>& f) {
+void check_refused(const std::string& remedy, const std::function<void()>& f) {
   try {
     f();
     FAIL("nothing was thrown");
   } catch (const Error& e) {
     CHECK(e.code() == ErrorCode::unsafe_connection);
-    CHECK(std::string(e.what()).find(mend) != std::string::npos);
+    CHECK(std::string(e.what()).find(remedy) != std::string::npos);
     CHECK(action_for(std::current_exception()) == Action::stop);
   }
 }

@@ -1,5 +1,5 @@
 // Every difference between the tables that are there and those of the migrations has a name and a
-// mend, and the mend mends it.
+// mend, and the remedy mends it.
 
 #include <algorithm>
 #include <string>
@@ -148,21 +148,21 @@ std::vector<Difference> on_postgresql_only() {
 }
 
 /// What follows "mend: " in the finding about `subject`.
-std::string mend_in(const std::string& text, const std::string& subject) {
+std::string remedy_in(const std::string& text, const std::string& subject) {
   const auto finding = text.find("] " + subject + ": ");
   if (finding == std::string::npos) return "";
   const int next = std::stoi(text.substr(text.rfind('[', finding) + 1)) + 1;
-  const auto mend = text.find("; mend: ", finding);
-  return text.substr(mend + 8, text.find(" [" + std::to_string(next) + "] ", mend) - mend - 8);
+  const auto remedy = text.find("; remedy: ", finding);
+  return text.substr(remedy + 10, text.find(" [" + std::to_string(next) + "] ", remedy) - remedy - 10);
 }
 
 std::ptrdiff_t findings_in(const std::string& text) {
   std::ptrdiff_t count = 0;
-  for (auto at = text.find("; mend: "); at != std::string::npos; at = text.find("; mend: ", at + 1)) ++count;
+  for (auto at = text.find("; remedy: "); at != std::string::npos; at = text.find("; remedy: ", at + 1)) ++count;
   return count;
 }
 
-TEST_CASE("verify refuses each difference by name, and its mend mends it") {
+TEST_CASE("verify refuses each difference by name, and its remedy mends it") {
   auto all = on_every_database();
   std::ranges::move(here(on_sqlite3_only, on_mysql_only, on_postgresql_only)(), std::back_inserter(all));
   for (const Difference& difference : all) {
@@ -173,8 +173,8 @@ TEST_CASE("verify refuses each difference by name, and its mend mends it") {
     REQUIRE(refusal);
     CHECK(refusal->code == ErrorCode::schema_mismatch);
     CAPTURE(refusal->text);
-    const auto mend = mend_in(refusal->text, difference.subject);
-    REQUIRE(!mend.empty());
+    const auto remedy = remedy_in(refusal->text, difference.subject);
+    REQUIRE(!remedy.empty());
     CHECK(findings_in(refusal->text) == difference.findings);  // that and no other
     CHECK(refusal->text.find('\n') == std::string::npos);
 
@@ -183,7 +183,7 @@ TEST_CASE("verify refuses each difference by name, and its mend mends it") {
     CHECK(again->text == refusal->text);
 
     if (!difference.mended_by_sql) continue;
-    db.run(mend);
+    db.run(remedy);
     CHECK(!refusal_by_verify(db));
   }
 }
@@ -201,8 +201,8 @@ TEST_CASE("several differences are listed together") {
   run_statements(db, with_column(with_column(all_migrations(), "attempts", ""), "lease_fence", "DATE"));
   const auto refusal = refusal_by_verify(db);
   REQUIRE(refusal);
-  CHECK(!mend_in(refusal->text, table + ".attempts").empty());
-  CHECK(!mend_in(refusal->text, table + ".lease_fence").empty());
+  CHECK(!remedy_in(refusal->text, table + ".attempts").empty());
+  CHECK(!remedy_in(refusal->text, table + ".lease_fence").empty());
 }
 
 TEST_CASE("tables that are wider than ours are accepted") {
@@ -224,8 +224,8 @@ TEST_CASE("missing tables are named, with what makes them") {
     const auto refusal = refusal_by_verify(db);
     REQUIRE(refusal);
     CHECK(refusal->code == ErrorCode::schema_missing);
-    CHECK(mend_in(refusal->text, table).find("txinbox migrate") != std::string::npos);
-    CHECK(!mend_in(refusal->text, "txinbox_schema").empty());
+    CHECK(remedy_in(refusal->text, table).find("txinbox migrate") != std::string::npos);
+    CHECK(!remedy_in(refusal->text, "txinbox_schema").empty());
   }
   for (const std::string& missing : {table, std::string("txinbox_schema")}) {
     SUBCASE(missing.c_str()) {
@@ -234,7 +234,7 @@ TEST_CASE("missing tables are named, with what makes them") {
       const auto refusal = refusal_by_verify(db);
       REQUIRE(refusal);
       CHECK(refusal->code == ErrorCode::schema_missing);
-      CHECK(!mend_in(refusal->text, missing).empty());
+      CHECK(!remedy_in(refusal->text, missing).empty());
       CHECK(findings_in(refusal->text) == 1);
       migrate(*db.session());
       CHECK(!refusal_by_verify(db));
@@ -248,9 +248,9 @@ TEST_CASE("tables that are too old are refused until they are migrated") {
   const auto refusal = refusal_by_verify(db);
   REQUIRE(refusal);
   CHECK(refusal->code == ErrorCode::schema_outdated);
-  const std::string mend = mend_in(refusal->text, "txinbox_schema");
+  const std::string remedy = remedy_in(refusal->text, "txinbox_schema");
   for (const std::string& file : migration_files()) {
-    CHECK(mend.find(file.substr(file.rfind('/') + 1)) != std::string::npos);
+    CHECK(remedy.find(file.substr(file.rfind('/') + 1)) != std::string::npos);
   }
   migrate(*db.session());
   CHECK(!refusal_by_verify(db));
@@ -273,7 +273,7 @@ TEST_CASE("newer tables are accepted as long as they say that they support this 
       CHECK(refusal.has_value() == !accepted);
       if (!refusal) continue;
       CHECK(refusal->code == ErrorCode::schema_too_new);
-      CHECK(!mend_in(refusal->text, "txinbox_schema").empty());
+      CHECK(!remedy_in(refusal->text, "txinbox_schema").empty());
     }
     CHECK(db.number("select count(*) from txinbox_schema where version = 99") == 1);
   }
@@ -288,7 +288,7 @@ TEST_CASE("a missing index for retention is a warning, and no reason to refuse")
   const auto findings = findings_about(*sql, table);
   REQUIRE(findings.size() == 1);
   CHECK(findings.front().severity == Severity::warning);
-  *sql << findings.front().mend;
+  *sql << findings.front().remedy;
   CHECK(findings_about(*sql, table).empty());
 }
 
@@ -307,7 +307,7 @@ TEST_CASE("a table that hides rows from the service is refused" * doctest::skip(
     const auto findings = findings_about(*sql, table);
     REQUIRE(findings.size() == 1);
     CHECK(findings.front().severity == Severity::error);
-    CHECK(findings.front().mend.find("ROW LEVEL SECURITY") != std::string::npos);
+    CHECK(findings.front().remedy.find("ROW LEVEL SECURITY") != std::string::npos);
   }
   db.run("drop owned by " + role);
   db.run("drop role " + role);
@@ -329,9 +329,9 @@ TEST_CASE("an unsafe session is refused, beside what is wrong with the tables") 
     FAIL("nothing was thrown");
     return "";
   };
-  for (const auto& subject : subjects) CHECK(!mend_in(text_of(ErrorCode::schema_missing), subject).empty());
+  for (const auto& subject : subjects) CHECK(!remedy_in(text_of(ErrorCode::schema_missing), subject).empty());
   migrate(*db.session());
-  for (const auto& subject : subjects) CHECK(!mend_in(text_of(ErrorCode::unsafe_connection), subject).empty());
+  for (const auto& subject : subjects) CHECK(!remedy_in(text_of(ErrorCode::unsafe_connection), subject).empty());
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ void Worker::look_around() {
   const auto connection = shared_.pool.acquire();
   soci::session& sql = connection.session();
   verify(sql);
-  (void)find(sql, "soak", some_message().business_key);
+  (void)find_message(sql, "soak", some_message().business_key);
   (void)diagnose(sql);
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("messages are consumed over an encrypted connection, and status says h
     CHECK((result.outcome == Outcome::consumed) == first);
   }
   const Connection lent = pool.acquire();
-  CHECK(status(lent.session()).encryption.starts_with("TLSv1."));
+  CHECK(inbox_status(lent.session()).encryption.starts_with("TLSv1."));
   CHECK(diagnose(lent.session()).empty());
 }
 

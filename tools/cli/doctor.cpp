@@ -28,16 +28,16 @@ std::string as_json(const std::vector<Finding>& findings) {
     list.push_back({{"severity", to_string(finding.severity)},
                     {"subject", finding.subject},
                     {"found", finding.found},
-                    {"mend", finding.mend}});
+                    {"remedy", finding.remedy}});
   }
   return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string as_table(const std::vector<Finding>& findings) {
   if (findings.empty()) return "nothing found";
-  std::vector<std::vector<std::string>> rows{{"SEVERITY", "SUBJECT", "FOUND", "MEND"}};
+  std::vector<std::vector<std::string>> rows{{"SEVERITY", "SUBJECT", "FOUND", "REMEDY"}};
   for (const auto& finding : findings) {
-    rows.push_back({std::string(to_string(finding.severity)), finding.subject, finding.found, finding.mend});
+    rows.push_back({std::string(to_string(finding.severity)), finding.subject, finding.found, finding.remedy});
   }
   return format_table(rows, {}, {.columns = terminal_size().columns, .how = Narrow::wrap});
 }
@@ -61,7 +61,7 @@ int run_doctor(const DoctorOptions& options) {
 
 void add_doctor(CLI::App& app, Run& run) {
   auto options = std::make_shared<DoctorOptions>();
-  auto* command = app.add_subcommand("doctor", "Say what makes this database unsafe or slow, and the mend");
+  auto* command = app.add_subcommand("doctor", "Say what makes this database unsafe or slow, and the remedy");
   options->database.add_to(*command);
   command->add_flag("--json", options->json, "Print JSON");
   add_help(*command, {"txinbox doctor --db sqlite:orders.db"},

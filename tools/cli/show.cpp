@@ -76,7 +76,7 @@ int run_show(const RowOptions& options) {
   bool all = true;
   for_each_key(keys, [&](const FileKey& each) {
     if (output.failed()) return;
-    const auto row = find(connection.session(), options.consumer, each.key);
+    const auto row = find_message(connection.session(), options.consumer, each.key);
     if (!row) {
       all = false;
       options.say_no_row(each);

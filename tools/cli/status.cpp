@@ -42,7 +42,7 @@ struct Look {
 Look look(Pool& pool, const std::string& consumer) {
   const auto start = Clock::now();
   auto connection = pool.acquire();
-  Status found = status(connection.session(), consumer);
+  Status found = inbox_status(connection.session(), consumer);
   return {std::move(found), start, Clock::now() - start};
 }
 

@@ -18,7 +18,7 @@ struct Report {
   std::uint64_t seed = 0;
   std::uint64_t keys = 0;
   std::uint64_t effects = 0;
-  std::uint64_t unheard = 0;  ///< Keys that took effect, and the worker died before it could say so.
+  std::uint64_t lost_commit_replies = 0;  ///< Keys that took effect, and the worker died before it could say so.
   Broker::Tally tally;
   StormFigures figures;
   std::vector<Imbalance> wrong;

@@ -29,7 +29,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-constexpr const char* mend = "txinbox-torture --remove-leftovers removes it";
+constexpr const char* remedy = "txinbox-torture --remove-leftovers removes it";
 
 // Where nobody waits for a proof any more.
 constexpr std::chrono::milliseconds little_patience{15'000};
@@ -62,7 +62,7 @@ void prepare(const TortureOptions& options) {
   verify(connection);
   if (const auto found = scratch_leftovers(connection); !found.empty()) {
     throw Error(ErrorCode::schema_mismatch,
-                fmt::format("there is {}: another storm is at work, or one left it; {}", joined(found), mend));
+                fmt::format("there is {}: another storm is at work, or one left it; {}", joined(found), remedy));
   }
   create_scratch_tables(connection);
 }
@@ -104,7 +104,8 @@ Report judge(const TortureOptions& options, const Storm& storm, const std::strin
     return read_evidence(sql);
   });
   report.effects = evidence.ledger.size();
-  for (const KeyLedger& key : storm.broker().keys()) report.unheard += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
+  for (const KeyLedger& key : storm.broker().keys())
+    report.lost_commit_replies += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
   add(check(Plan(options.storm.seed), storm.broker().keys(), evidence,
             report.is_leased ? Promise::at_least_once : Promise::exactly_once));
   add(storm.broker().wrong());
@@ -117,7 +118,7 @@ void try_to_remove(const TortureOptions& options) {
     on_database(options, little_patience, [](soci::session& sql) { remove_scratch(sql); });
   } catch (const soci::soci_error&) {
     cli::message(fmt::format("txinbox-torture: what the storm made could not be removed: {}; {}",
-                             cli::describe_setup_error(std::current_exception()), mend));
+                             cli::describe_setup_error(std::current_exception()), remedy));
   }
 }
 
@@ -130,7 +131,7 @@ int finish(const TortureOptions& options, const Report& report) {
     cli::message(
         fmt::format("txinbox-torture: the evidence is kept: the tables {}, {} and {}, and the consumer {} in the "
                     "inbox; {}",
-                    account_table, ledger_table, resource_table, consumer_name, mend));
+                    account_table, ledger_table, resource_table, consumer_name, remedy));
   }
   if (output.failed()) return cli::exit_stopped;
   return report.balances() ? cli::exit_ok : cli::exit_found;
@@ -171,7 +172,7 @@ int torture(const TortureOptions& options) {
     cli::message(
         fmt::format("txinbox-torture: the database does not come back: {}; what the storm made is still "
                     "there; {}",
-                    cli::describe_setup_error(std::current_exception()), mend));
+                    cli::describe_setup_error(std::current_exception()), remedy));
     return cli::exit_database;
   }
 }

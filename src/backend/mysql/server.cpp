@@ -44,16 +44,16 @@ void check_version(std::string_view version, Report& report) {
 void check_flushing(const Settings& global, bool replicated, Report& report) {
   const auto flush = value_of(global, "innodb_flush_log_at_trx_commit");
   if (flush == "1") return;
-  const auto mend = "SET GLOBAL innodb_flush_log_at_trx_commit = 1, and the same in the server's option file";
+  const auto remedy = "SET GLOBAL innodb_flush_log_at_trx_commit = 1, and the same in the server's option file";
   if (replicated) {
     report.note("innodb_flush_log_at_trx_commit",
                 fmt::format("{}: a crash of all nodes at once, as in a power failure, can undo messages that were "
                             "acknowledged",
                             flush),
-                mend);
+                remedy);
   } else {
     report.warn("innodb_flush_log_at_trx_commit",
-                fmt::format("{}: a crash can undo messages that were acknowledged", flush), mend);
+                fmt::format("{}: a crash can undo messages that were acknowledged", flush), remedy);
   }
 }
 

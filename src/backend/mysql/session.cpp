@@ -142,9 +142,9 @@ void MysqlSession::use_schema(const std::string& schema) {
 std::vector<Problem> MysqlSession::unsafe_settings() {
   MYSQL* db = connection();
   std::vector<Problem> problems;
-  const auto refuse = [&](std::string subject, std::string found, std::string mend) {
+  const auto refuse = [&](std::string subject, std::string found, std::string remedy) {
     problems.push_back(
-        {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(mend)}});
+        {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}});
   };
   const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode, @@log_bin AND @@sql_log_bin").value();
   autocommit_ = row[0] == "1";
@@ -219,7 +219,7 @@ bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
   }
 }
 
-bool MysqlSession::clean() noexcept {
+bool MysqlSession::reset() noexcept {
   if (!intact()) return false;
   MYSQL* db = mysql_native(sql_);
   // In this order: UNLOCK TABLES would commit what is open.

@@ -31,25 +31,25 @@ class MysqlSession final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
-  bool clean() noexcept override;
+  bool reset() noexcept override;
   bool intact() noexcept override;
 
   bool in_transaction() override;
   void begin() override;
-  ClaimReply claim(const ClaimRow&) override;
-  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
-  bool seems_intact() noexcept override;
+  ClaimReply claim(const ClaimRequest&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
+  bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
   RollbackStatus roll_back() noexcept override;
 
-  bool prove() override;
-  void begin_step() override;
-  bool end_step(const ClosingClaim*) override;
-  bool undo_step() noexcept override;
+  bool verify_guard() override;
+  void savepoint() override;
+  bool release_savepoint(const ClosingClaim*) override;
+  bool rollback_to_savepoint() noexcept override;
 
-  bool make_durable(std::string_view consumer, std::string_view business_key) override;
+  bool wait_until_durable(std::string_view consumer, std::string_view business_key) override;
   void catch_up() override;
 
   std::size_t execute(const std::string& sql) override;
@@ -59,8 +59,8 @@ class MysqlSession final : public Session {
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
-  std::optional<ExistingRow> look_for(const ClaimRow&) override;
-  ClaimReply open_and_claim(const ClaimRow&) override;
+  std::optional<ClaimedRow> find_committed(const ClaimRequest&) override;
+  ClaimReply open_and_claim(const ClaimRequest&) override;
 
  private:
   struct Changed {
@@ -82,12 +82,12 @@ class MysqlSession final : public Session {
   void prepare_statements();
   std::string closing_sql(const std::string& confirmation) const;
   std::string existing_sql(const std::string& condition) const;
-  std::string claim_sql(const ClaimRow&) const;
+  std::string claim_sql(const ClaimRequest&) const;
   std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
   std::string confirmation_sql(std::span<const ClosingClaim>) const;
   unsigned run_closing(const ClosingClaim&) noexcept;
-  void claim_some(bool open, std::span<const ClaimRow>, std::vector<ClaimReply>&);
-  std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRow>);
+  void claim_some(bool open, std::span<const ClaimRequest>, std::vector<ClaimReply>&);
+  std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRequest>);
   bool runs_on_savepoint(const std::string& sql);
   CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);

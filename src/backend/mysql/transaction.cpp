@@ -30,8 +30,8 @@ std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std
 }
 
 /// Reads those columns, which stand first in the row.
-ExistingRow existing_row(MysqlRow& row) {
-  ExistingRow existing;
+ClaimedRow existing_row(MysqlRow& row) {
+  ClaimedRow existing;
   existing.set_state(row[0].value_or(""));
   existing.token = row[1].value_or("");
   existing.content_hash = row[2].value_or("");
@@ -46,7 +46,7 @@ std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC "
 
 std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
 
-std::string values_of(const ClaimRow& row) {
+std::string values_of(const ClaimRequest& row) {
   return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
                      hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
                      hex_literal(row.token->bytes()));
@@ -74,7 +74,7 @@ bool MysqlSession::in_transaction() {
   return flag();
 }
 
-bool MysqlSession::seems_intact() noexcept {
+bool MysqlSession::guard_likely_intact() noexcept {
   const MYSQL* db = mysql_native(sql_);
   return db != nullptr && (db->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
@@ -90,7 +90,7 @@ void MysqlSession::begin() {
 }
 
 // Plain, not IGNORE: that would swallow other errors too.
-std::string MysqlSession::claim_sql(const ClaimRow& row) const {
+std::string MysqlSession::claim_sql(const ClaimRequest& row) const {
   return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
 }
 
@@ -108,7 +108,7 @@ void MysqlSession::prepare_statements() {
                                                            table_))));
 }
 
-ClaimReply MysqlSession::open_and_claim(const ClaimRow& row) {
+ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   if (!in_one_statement()) return Session::open_and_claim(row);
   const std::array values = {row.consumer,      row.business_key,        row.consumer,
                              row.business_key,  or_null(row.message_id), or_null(row.content_hash),
@@ -121,7 +121,7 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRow& row) {
 }
 
 // With a caller's autocommit off, or under its isolation level, a read opens a transaction or a snapshot.
-std::optional<ExistingRow> MysqlSession::look_for(const ClaimRow& row) {
+std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
   if (!pooled_ || !reads_committed_) return std::nullopt;
   std::optional<MysqlRow> found;
   if (existing_.prepared()) {
@@ -138,7 +138,7 @@ std::string MysqlSession::existing_sql(const std::string& condition) const {
   return fmt::format("SELECT {} FROM {} WHERE {}", existing_columns, table_, condition);
 }
 
-ClaimReply MysqlSession::claim(const ClaimRow& row) {
+ClaimReply MysqlSession::claim(const ClaimRequest& row) {
   MYSQL* db = connection();
   // By the handler of a message before it in the batch: the claim's time would be that one.
   if (tracker_.has_changed("timestamp")) exec(db, "SET timestamp = DEFAULT");
@@ -157,7 +157,7 @@ ClaimReply MysqlSession::claim(const ClaimRow& row) {
 // aborted it (wsrep_retry_autocommit). If it has sent rows by then, it sends the new ones behind them, with
 // nothing that tells the client: the claims of the aborted run would be taken for made. With autocommit off
 // it reports the deadlock.
-std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {
+std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
   // Far below any max_allowed_packet, with every text of the longest.
   constexpr std::size_t at_once = 500;
   if (!opens_with_rows()) begin();
@@ -172,15 +172,15 @@ std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimR
 
 /// Inserts claims; an update that changes nothing keeps a duplicate from being an error, and tells it by
 /// its token.
-void MysqlSession::claim_some(bool open, std::span<const ClaimRow> rows, std::vector<ClaimReply>& replies) {
+void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std::vector<ClaimReply>& replies) {
   std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
-  for (const ClaimRow& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
+  for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
   insert += " ON DUPLICATE KEY UPDATE attempt_token = attempt_token";
 
   std::vector<MysqlRow> found = run_claims(open, insert, rows);
   std::unordered_map<std::string_view, MysqlRow*> row_of;
   for (MysqlRow& each : found) row_of.emplace(*each[existing_column_count], &each);
-  for (const ClaimRow& row : rows) {
+  for (const ClaimRequest& row : rows) {
     const auto at = row_of.find(row.business_key);
     if (at == row_of.end()) {
       replies.push_back({ClaimStatus::vanished});
@@ -193,7 +193,8 @@ void MysqlSession::claim_some(bool open, std::span<const ClaimRow> rows, std::ve
 }
 
 /// Returns what is there afterwards, in no order: the columns of an existing row and the key.
-std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert, std::span<const ClaimRow> rows) {
+std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert,
+                                               std::span<const ClaimRequest> rows) {
   MYSQL* db = connection();
   if (is_mariadb_) {
     const std::string returning = fmt::format("{} RETURNING {}, business_key", insert, existing_columns);
@@ -203,7 +204,7 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   exec(db, insert);
   std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
                                    existing_columns, table_, hex_literal(rows[0].consumer));
-  for (const ClaimRow& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
+  for (const ClaimRequest& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
   // A limit of its own, or sql_select_limit would count.
   return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
 }
@@ -299,7 +300,7 @@ RollbackStatus MysqlSession::roll_back() noexcept {
     if (try_exec(db, compound(to_guard + "; ROLLBACK; " + end_guard_)) == 0) {
       return restore_after_compound(db) ? RollbackStatus::ours : RollbackStatus::failed;
     }
-    return clean() ? RollbackStatus::not_ours : RollbackStatus::failed;
+    return reset() ? RollbackStatus::not_ours : RollbackStatus::failed;
   }
   const bool ours = try_exec(db, to_guard) == 0;
   if (try_exec(db, "ROLLBACK") != 0) return RollbackStatus::failed;
@@ -320,23 +321,23 @@ bool MysqlSession::runs_on_savepoint(const std::string& sql) {
   return true;
 }
 
-bool MysqlSession::prove() {
+bool MysqlSession::verify_guard() {
   const std::string release = "RELEASE SAVEPOINT " + guard_;
   const std::string set_again = "SAVEPOINT " + guard_;
   if (in_one_statement()) return runs_on_savepoint(compound(release + "; " + set_again));
   return runs_on_savepoint(release) && runs_on_savepoint(set_again);
 }
 
-void MysqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
+void MysqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool MysqlSession::end_step(const ClosingClaim* claim) {
+bool MysqlSession::release_savepoint(const ClosingClaim* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
   if (in_one_statement()) return runs_on_savepoint(compound(release + confirmation_sql({claim, 1})));
   return runs_on_savepoint(release) && confirm({claim, 1});
 }
 
-bool MysqlSession::undo_step() noexcept {
+bool MysqlSession::rollback_to_savepoint() noexcept {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || !is_configured_connection(db)) return false;
   drain(db);
@@ -346,7 +347,7 @@ bool MysqlSession::undo_step() noexcept {
 /// InnoDB shows a commit, and lets go of its locks, before it writes its log. A message that was
 /// acknowledged on the word of such a row would be lost with it in a crash. Each commit that has changed
 /// something waits for the log up to itself, and so for all that it has seen.
-bool MysqlSession::make_durable(std::string_view consumer, std::string_view business_key) {
+bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_view business_key) {
   if (!shows_unsafe_commits_) return true;
   MYSQL* db = connection();
   exec(db, fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table_,

@@ -130,14 +130,14 @@ void PostgresqlSession::use_schema(const std::string& schema) {
 
 std::vector<Problem> PostgresqlSession::unsafe_settings() {
   std::vector<Problem> problems;
-  for (const auto& [name, mend] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
-                                   std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
+  for (const auto& [name, remedy] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
+                                     std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
     const char* encoding = PQparameterStatus(connection(), name);  // known without a round trip
     if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
     problems.push_back(
         {ErrorCode::unsafe_connection,
          {Severity::error, name,
-          fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), mend}});
+          fmt::format("{}: different keys can become one", encoding == nullptr ? "unknown" : encoding), remedy}});
   }
   return problems;
 }
@@ -156,7 +156,7 @@ bool PostgresqlSession::intact() noexcept {
   return PQstatus(pg) == CONNECTION_OK;
 }
 
-bool PostgresqlSession::clean() noexcept {
+bool PostgresqlSession::reset() noexcept {
   if (!intact()) return false;
   PGconn* pg = postgresql_native(sql_);
   const bool open = PQtransactionStatus(pg) != PQTRANS_IDLE;

@@ -33,24 +33,24 @@ class PostgresqlSession final : public Session {
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override;
   void lend() override;
-  bool clean() noexcept override;
+  bool reset() noexcept override;
   bool intact() noexcept override;
 
   bool in_transaction() override;
   void begin() override;
-  ClaimReply claim(const ClaimRow&) override;
-  bool take_over(const ClaimRow&) override;
-  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRow>) override;
-  bool seems_intact() noexcept override;
+  ClaimReply claim(const ClaimRequest&) override;
+  bool take_over(const ClaimRequest&) override;
+  std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
+  bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
   RollbackStatus roll_back() noexcept override;
 
-  bool prove() override;
-  void begin_step() override;
-  bool end_step(const ClosingClaim*) override;
-  bool undo_step() noexcept override;
+  bool verify_guard() override;
+  void savepoint() override;
+  bool release_savepoint(const ClosingClaim*) override;
+  bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
@@ -59,8 +59,8 @@ class PostgresqlSession final : public Session {
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
-  std::optional<ExistingRow> look_for(const ClaimRow&) override;
-  ClaimReply open_and_claim(const ClaimRow&) override;
+  std::optional<ClaimedRow> find_committed(const ClaimRequest&) override;
+  ClaimReply open_and_claim(const ClaimRequest&) override;
 
  private:
   /// A statement of the usual path.
@@ -80,8 +80,8 @@ class PostgresqlSession final : public Session {
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   bool runs_on_savepoint(const std::string& sql);
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
-  std::vector<PostgresqlResult> ask_existing(const ClaimRow&, bool then_roll_back);
-  std::optional<ExistingRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
+  std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
+  std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
   bool settings_are_remembered(const PGresult* asked) noexcept;
   bool settings_restored(const std::vector<PostgresqlResult>&);
 

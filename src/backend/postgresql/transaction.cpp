@@ -30,8 +30,8 @@ constexpr auto existing_columns =
 constexpr int existing_column_count = 7;
 
 /// Reads those columns.
-ExistingRow existing_row(const PostgresqlResult& result, int row) {
-  ExistingRow existing;
+ClaimedRow existing_row(const PostgresqlResult& result, int row) {
+  ClaimedRow existing;
   existing.set_state(field(result, row, 0));
   existing.token = detail::from_hex(field(result, row, 1));
   existing.content_hash = detail::from_hex(field(result, row, 2));
@@ -47,7 +47,7 @@ ExistingRow existing_row(const PostgresqlResult& result, int row) {
 PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
 
 /// `token`: in hexadecimal digits.
-std::array<PostgresqlValue, 5> claim_values(const ClaimRow& row, const std::string& token) {
+std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
   return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
 }
 
@@ -134,7 +134,7 @@ bool PostgresqlSession::in_transaction() {
   return PQtransactionStatus(pg) != PQTRANS_IDLE;
 }
 
-bool PostgresqlSession::seems_intact() noexcept {
+bool PostgresqlSession::guard_likely_intact() noexcept {
   PGconn* pg = postgresql_native(sql_);
   return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
 }
@@ -156,7 +156,7 @@ void PostgresqlSession::begin() {
   require(pg, results, 2);
 }
 
-bool PostgresqlSession::take_over(const ClaimRow& row) {
+bool PostgresqlSession::take_over(const ClaimRequest& row) {
   execute(fmt::format("SELECT {}", guarded_token(fmt::format("'{}'", uuid_of(*row.token)))));
   return Session::take_over(row);
 }
@@ -190,7 +190,7 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
   }
 }
 
-ClaimReply PostgresqlSession::open_and_claim(const ClaimRow& row) {
+ClaimReply PostgresqlSession::open_and_claim(const ClaimRequest& row) {
   const std::string token = uuid_of(*row.token);
   const auto claimed =
       open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); });
@@ -200,7 +200,7 @@ ClaimReply PostgresqlSession::open_and_claim(const ClaimRow& row) {
   return {ClaimStatus::exists, std::move(*existing), true};
 }
 
-ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
+ClaimReply PostgresqlSession::claim(const ClaimRequest& row) {
   PGconn* pg = connection();
   const std::string token = uuid_of(*row.token);
   const auto results = run_pipeline(
@@ -213,32 +213,32 @@ ClaimReply PostgresqlSession::claim(const ClaimRow& row) {
 }
 
 // A caller's session may be at an isolation level of its own.
-std::optional<ExistingRow> PostgresqlSession::look_for(const ClaimRow& row) {
+std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);
   if (lost_statements(found)) return std::nullopt;
   return existing_in(found, 1);
 }
 
-std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRow& row, bool then_roll_back) {
+std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRequest& row, bool then_roll_back) {
   return run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, existing_, std::array{row.consumer, row.business_key});
     if (then_roll_back) pipeline.add("ROLLBACK");
   });
 }
 
-std::optional<ExistingRow> PostgresqlSession::existing_in(const std::vector<PostgresqlResult>& results,
-                                                          std::size_t sent) {
+std::optional<ClaimedRow> PostgresqlSession::existing_in(const std::vector<PostgresqlResult>& results,
+                                                         std::size_t sent) {
   require(connection(), results, sent);
   if (PQntuples(results[0].get()) == 0) return std::nullopt;
   return existing_row(results[0], 0);
 }
 
-std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRow> rows) {
+std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
   std::vector<std::string_view> keys;
   std::vector<std::string_view> ids;
   std::vector<std::string_view> hashes;
-  for (const ClaimRow& row : rows) {
+  for (const ClaimRequest& row : rows) {
     keys.push_back(row.business_key);
     ids.push_back(row.message_id);
     hashes.push_back(row.content_hash);
@@ -361,24 +361,24 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
 
 /// Runs what needs one of our savepoints. False: it is gone.
 bool PostgresqlSession::runs_on_savepoint(const std::string& sql) {
-  if (!seems_intact()) return false;
+  if (!guard_likely_intact()) return false;
   const auto result = try_exec(connection(), sql);
   if (succeeded(result.get())) return true;
   if (says_guard_is_gone(sqlstate(result.get()))) return false;
   throw_postgresql_error(connection(), result.get());
 }
 
-bool PostgresqlSession::prove() {
+bool PostgresqlSession::verify_guard() {
   return runs_on_savepoint(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_));
 }
 
-void PostgresqlSession::begin_step() { exec(connection(), "SAVEPOINT " + step_); }
+void PostgresqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool PostgresqlSession::end_step(const ClosingClaim* /*born consumed*/) {
+bool PostgresqlSession::release_savepoint(const ClosingClaim* /*born consumed*/) {
   return runs_on_savepoint("RELEASE SAVEPOINT " + step_);
 }
 
-bool PostgresqlSession::undo_step() noexcept {
+bool PostgresqlSession::rollback_to_savepoint() noexcept {
   PGconn* pg = postgresql_native(sql_);
   if (pg == nullptr || PQtransactionStatus(pg) == PQTRANS_IDLE) return false;
   return succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {0}; RELEASE SAVEPOINT {0}", step_)).get());

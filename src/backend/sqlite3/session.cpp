@@ -136,7 +136,7 @@ void Sqlite3Session::remember_settings() {
 
 void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ = make_sqlite3_dialect(); }
 
-bool Sqlite3Session::clean() noexcept {
+bool Sqlite3Session::reset() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
   // A write statement of a handler's that was not run to its end keeps every later transaction from its commit.

@@ -36,23 +36,23 @@ class Sqlite3Session final : public Session {
   void remember_settings() override;
   void use_schema(const std::string&) override;
   std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(sql_); }
-  bool clean() noexcept override;
+  bool reset() noexcept override;
   bool intact() noexcept override;
 
   bool in_transaction() override;
   void begin() override;
-  ClaimReply claim(const ClaimRow&) override;
-  bool seems_intact() noexcept override;
+  ClaimReply claim(const ClaimRequest&) override;
+  bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>) override;
   bool may_be_reason() const noexcept override { return true; }
   RollbackStatus roll_back() noexcept override;
   bool refused_commit() const noexcept override { return hooks_->refused || refused_commit_; }
 
-  bool prove() override;
-  void begin_step() override;
-  bool end_step(const ClosingClaim*) override;
-  bool undo_step() noexcept override;
+  bool verify_guard() override;
+  void savepoint() override;
+  bool release_savepoint(const ClosingClaim*) override;
+  bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
@@ -62,7 +62,7 @@ class Sqlite3Session final : public Session {
   PurgeReply purge_some(const PurgeBatch&) override;
 
  protected:
-  std::optional<ExistingRow> look_for(const ClaimRow&) override;
+  std::optional<ClaimedRow> find_committed(const ClaimRequest&) override;
 
  private:
   template <class Run>
@@ -111,9 +111,9 @@ class Sqlite3Session final : public Session {
   void open_guarded(::sqlite3*);
   void restore() noexcept;
   void note_broken(int result) noexcept;
-  ClaimReply insert_claim(const ClaimRow&);
+  ClaimReply insert_claim(const ClaimRequest&);
   bool guard_is_there(::sqlite3*) noexcept;
-  std::optional<ExistingRow> read_existing(const ClaimRow&);
+  std::optional<ClaimedRow> read_existing(const ClaimRequest&);
   bool try_roll_back() noexcept;
   std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);

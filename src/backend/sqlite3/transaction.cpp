@@ -118,7 +118,7 @@ void Sqlite3Session::open_guarded(::sqlite3* db) {
   }
 }
 
-ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
+ClaimReply Sqlite3Session::claim(const ClaimRequest& row) {
   try {
     return insert_claim(row);
   } catch (...) {
@@ -127,7 +127,7 @@ ClaimReply Sqlite3Session::claim(const ClaimRow& row) {
   }
 }
 
-ClaimReply Sqlite3Session::insert_claim(const ClaimRow& row) {
+ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   ::sqlite3* db = connection();
   const auto insert = statement(insert_, insert_sql);
   insert->bind_text(1, row.consumer);
@@ -145,16 +145,16 @@ ClaimReply Sqlite3Session::insert_claim(const ClaimRow& row) {
 
 // A caller's session would have to prepare the statement anew. A statement that a handler left unread
 // keeps an old snapshot.
-std::optional<ExistingRow> Sqlite3Session::look_for(const ClaimRow& row) {
+std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row) {
   const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
   return may ? read_existing(row) : std::nullopt;
 }
 
-std::optional<ExistingRow> Sqlite3Session::read_existing(const ClaimRow& row) {
+std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row) {
   const auto select = statement(select_, select_sql);
   select->bind_text(1, row.consumer);
   select->bind_text(2, row.business_key);
-  std::optional<ExistingRow> existing;
+  std::optional<ClaimedRow> existing;
   if (select->fetch()) {
     existing.emplace();
     existing->set_state(select->text(0));
@@ -177,7 +177,7 @@ bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
   return !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
-bool Sqlite3Session::seems_intact() noexcept {
+bool Sqlite3Session::guard_likely_intact() noexcept {
   ::sqlite3* db = sqlite3_native(sql_);
   return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
@@ -244,7 +244,7 @@ bool Sqlite3Session::try_roll_back() noexcept {
   }
 }
 
-bool Sqlite3Session::prove() {
+bool Sqlite3Session::verify_guard() {
   ::sqlite3* db = connection();
   if (pooled_) return guard_is_there(db);
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
@@ -254,15 +254,15 @@ bool Sqlite3Session::prove() {
   return false;
 }
 
-void Sqlite3Session::begin_step() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
+void Sqlite3Session::savepoint() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
 
-bool Sqlite3Session::end_step(const ClosingClaim* claim) {
+bool Sqlite3Session::release_savepoint(const ClosingClaim* claim) {
   ::sqlite3* db = connection();
   if ((pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
   return claim == nullptr || confirm({claim, 1});
 }
 
-bool Sqlite3Session::undo_step() noexcept {
+bool Sqlite3Session::rollback_to_savepoint() noexcept {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
   return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);

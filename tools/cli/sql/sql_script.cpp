@@ -27,7 +27,7 @@ bool any_of(const std::string& word, const std::array<std::string_view, N>& list
   throw UsageError(fmt::format("SQL line {}: {}", token.line, why));
 }
 
-// Refused up front, with the mend. What is not caught here (a procedure that commits, say) the
+// Refused up front, with the remedy. What is not caught here (a procedure that commits, say) the
 // transaction's guard catches for each message.
 void check_keeps_transaction(const std::vector<Token>& tokens, Database database) {
   std::vector<std::string> words;

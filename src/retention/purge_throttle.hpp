@@ -12,24 +12,24 @@ namespace detail {
 
 /// How much a purge takes at a time, and how long it rests: less when it was slow or in the way, more when
 /// it was neither.
-class PurgePace {
+class PurgeThrottle {
  public:
-  explicit PurgePace(const PurgeOptions&);
+  explicit PurgeThrottle(const PurgeOptions&);
 
   /// The most rows that the next batch may remove.
   std::size_t rows() const noexcept { return rows_; }
 
   /// How many rows it looks at for that.
-  std::size_t window() const noexcept;
+  std::size_t scan_window() const noexcept;
 
   /// A batch of that many rows, at most, found `chosen` that may go.
-  void took(std::chrono::nanoseconds, std::size_t limit, std::size_t chosen) noexcept;
+  void on_batch(std::chrono::nanoseconds, std::size_t limit, std::size_t chosen) noexcept;
 
   /// A batch met locks, or another transient error.
-  void was_in_the_way() noexcept;
+  void on_contention() noexcept;
 
   /// For how long it rests after work of that length.
-  std::chrono::nanoseconds rest_after(std::chrono::nanoseconds) const noexcept;
+  std::chrono::nanoseconds pause_after(std::chrono::nanoseconds) const noexcept;
 
  private:
   const std::size_t most_;

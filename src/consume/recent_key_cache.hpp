@@ -18,10 +18,10 @@ namespace detail {
 ///
 /// `losses` counts the pool's lost connections: what was seen before the last of them is forgotten,
 /// and what a transaction committed that began before it is not remembered.
-class RecentMemory {
+class RecentKeyCache {
  public:
   /// Errors: `Error` invalid_argument.
-  explicit RecentMemory(const RecentKeys&);
+  explicit RecentKeyCache(const RecentKeys&);
 
   bool enabled() const noexcept { return options_.capacity != 0; }
 

@@ -9,7 +9,7 @@
 
 #include <txinbox/result.hpp>
 
-#include "pool/session_source.hpp"
+#include "pool/session_provider.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -18,15 +18,15 @@ namespace detail {
 /// The duplicates that one consumer object has caught, and the greatest age of an original among them:
 /// counted in memory, and written to `txinbox_consumer` now and then, for `status` and `doctor`. What a
 /// crash takes away is missing there, and nothing else.
-class DuplicateLedger {
+class DuplicateCounter {
  public:
   /// Both must outlive it.
-  DuplicateLedger(SessionSource& source, const std::string& consumer);
+  DuplicateCounter(SessionProvider& source, const std::string& consumer);
 
   /// Writes what is left, if a pool's connection is idle.
-  ~DuplicateLedger();
-  DuplicateLedger(const DuplicateLedger&) = delete;
-  DuplicateLedger& operator=(const DuplicateLedger&) = delete;
+  ~DuplicateCounter();
+  DuplicateCounter(const DuplicateCounter&) = delete;
+  DuplicateCounter& operator=(const DuplicateCounter&) = delete;
 
   /// Counts the duplicates among the results of a delivery that has ended and given its session back. When
   /// it is time, it writes, by one short statement in a transaction of its own; an error does not count.
@@ -47,7 +47,7 @@ class DuplicateLedger {
   void write(const Entry&) noexcept;
   void write(backend::Session&, const Entry&) const;
 
-  SessionSource& source_;
+  SessionProvider& source_;
   const std::string& consumer_;
 
   std::mutex mutex_;  ///< Not held while it writes.

@@ -1,4 +1,4 @@
-#include "transaction/aftermath.hpp"
+#include "transaction/claim_recovery.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,49 +15,50 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-using Work = OwnClaim::Work;
+using Work = HandlerProgress;
 
-void Aftermath::take(GuardedTransaction& transaction) {
-  std::vector<OwnClaim> claims = transaction.take_unproven();
-  const bool complete = std::ranges::any_of(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+void ClaimRecovery::collect(GuardedTransaction& transaction) {
+  std::vector<OwnClaim> claims = transaction.take_unconfirmed_claims();
+  const bool complete =
+      std::ranges::any_of(claims, [](const OwnClaim& c) { return c.progress == HandlerProgress::completed; });
   if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
-  std::erase_if(claims, [](const OwnClaim& c) { return c.work == Work::complete; });
+  std::erase_if(claims, [](const OwnClaim& c) { return c.progress == HandlerProgress::completed; });
   if (!claims.empty()) unconfirmed_.push_back({std::move(claims)});
 }
 
-std::exception_ptr Aftermath::clean_up(GuardedTransaction& transaction, BorrowedSession& session,
-                                       const std::exception_ptr& error) noexcept {
+std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transaction, SessionHandle& session,
+                                                    const std::exception_ptr& error) noexcept {
   transaction.roll_back();
   std::exception_ptr explained = transaction.explain(error);
   session.drop_locals();
   try {
-    take(transaction);
+    collect(transaction);
     if (!transaction.session_usable() || is_fatal_to_session(explained)) {
       session.discard();
     } else {
-      settle(session.backend());
-      if (!session.backend().may_be_reason()) session.is_clean();
+      resolve(session.backend());
+      if (!session.backend().may_be_reason()) session.mark_clean();
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
   }
   return explained;
 }
 
-void Aftermath::settle_elsewhere(SessionSource& source) noexcept {
+void ClaimRecovery::resolve_on_new_session(SessionProvider& source) noexcept {
   if (unconfirmed_.empty() || !source.reconnects()) return;
   try {
-    settle(source.borrow({}).backend());
+    resolve(source.borrow({}).backend());
   } catch (...) {  // NOLINT(bugprone-empty-catch): documented
   }
 }
 
 /// False: it is not there.
-bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
+bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
   const backend::Dialect& sql = session.dialect();
   const std::string table = sql.table(backend::consumed_message_table);
   const std::string where = fmt::format("WHERE {} AND attempt_token = {} AND state IN ('consumed', 'torn')",
                                         sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
-  if (claim.work == Work::none) {
+  if (claim.progress == HandlerProgress::not_started) {
     try {
       return session.change(fmt::format("DELETE FROM {} {}", table, where)) > 0;
     } catch (const soci::soci_error& error) {
@@ -72,24 +73,24 @@ bool Aftermath::settle(backend::Session& session, const OwnClaim& claim) {
 }
 
 /// What commits one of its claims commits the first, so that one look tells, once it is answered.
-void Aftermath::settle(backend::Session& session, Run& run) {
+void ClaimRecovery::resolve(backend::Session& session, Run& run) {
   const bool look_at_all = run.unsure;
   run.unsure = true;
   for (std::size_t i = 0; i < run.claims.size(); ++i) {
-    if (settle(session, run.claims[i])) run.found = true;
+    if (resolve(session, run.claims[i])) run.found = true;
     if (!run.found && !look_at_all) break;
   }
   run.unsure = false;
 }
 
-void Aftermath::settle(backend::Session& session) {
+void ClaimRecovery::resolve(backend::Session& session) {
   if (unconfirmed_.empty()) return;
   session.catch_up();  // it may be another node than the one that committed a claim
-  for (Run& run : unconfirmed_) settle(session, run);
+  for (Run& run : unconfirmed_) resolve(session, run);
   std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
 }
 
-bool Aftermath::is_unconfirmed(std::string_view business_key, const backend::ExistingRow& row) const noexcept {
+bool ClaimRecovery::is_unconfirmed(std::string_view business_key, const backend::ClaimedRow& row) const noexcept {
   if (row.state != RowState::consumed && row.state != RowState::torn) return false;
   return std::ranges::any_of(unconfirmed_, [&](const Run& run) {
     return run.claims.front().token.bytes() == row.token &&
@@ -97,7 +98,7 @@ bool Aftermath::is_unconfirmed(std::string_view business_key, const backend::Exi
   });
 }
 
-bool Aftermath::is_ours(const backend::ExistingRow& row) const noexcept {
+bool ClaimRecovery::is_ours(const backend::ClaimedRow& row) const noexcept {
   return std::ranges::any_of(in_doubt_, [&](const Token& token) { return token.bytes() == row.token; });
 }
 

@@ -7,7 +7,7 @@
 #include <txinbox/version.hpp>
 
 #include "backend/error_classification.hpp"
-#include "pool/session_source.hpp"
+#include "pool/session_provider.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -16,15 +16,15 @@ namespace detail {
 /// Runs `step(backend::Session&)`, whose statements are transactions of their own, on a borrowed session,
 /// which goes back clean; after an error that makes it useless, it is closed. `stop` ends the wait for it.
 template <class Step>
-auto on_session(SessionSource& source, const std::stop_token& stop, const Step& step) {
-  BorrowedSession session = source.borrow(stop);
+auto with_session(SessionProvider& source, const std::stop_token& stop, const Step& step) {
+  SessionHandle session = source.borrow(stop);
   try {
     if constexpr (std::is_void_v<decltype(step(session.backend()))>) {
       step(session.backend());
-      session.is_clean();
+      session.mark_clean();
     } else {
       auto result = step(session.backend());
-      session.is_clean();
+      session.mark_clean();
       return result;
     }
   } catch (...) {

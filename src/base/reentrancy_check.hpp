@@ -10,16 +10,16 @@ namespace detail {
 
 /// Refuses a `consume` inside a handler of the same source: it would wait for the connection or the
 /// key that its own caller holds.
-class NestingCheck {
+class ReentrancyCheck {
  public:
   /// Errors: `Error` nested_consume.
   static void refuse_nested(const void* source);
 
   /// From here to the end of its life, this thread is inside a handler of `source`.
-  explicit NestingCheck(const void* source);
-  ~NestingCheck() { active.pop_back(); }
-  NestingCheck(const NestingCheck&) = delete;
-  NestingCheck& operator=(const NestingCheck&) = delete;
+  explicit ReentrancyCheck(const void* source);
+  ~ReentrancyCheck() { active.pop_back(); }
+  ReentrancyCheck(const ReentrancyCheck&) = delete;
+  ReentrancyCheck& operator=(const ReentrancyCheck&) = delete;
 
  private:
   static thread_local std::vector<const void*> active;

@@ -1,4 +1,4 @@
-#include "base/nesting_check.hpp"
+#include "base/reentrancy_check.hpp"
 
 #include <algorithm>
 
@@ -8,16 +8,16 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-thread_local std::vector<const void*> NestingCheck::active;
+thread_local std::vector<const void*> ReentrancyCheck::active;
 
-void NestingCheck::refuse_nested(const void* source) {
+void ReentrancyCheck::refuse_nested(const void* source) {
   if (std::find(active.begin(), active.end(), source) == active.end()) return;
   throw Error(ErrorCode::nested_consume,
               "consume was called inside a handler on the same pool or session; do the inner work with the "
               "handler's own session, or consume the inner message afterwards");
 }
 
-NestingCheck::NestingCheck(const void* source) {
+ReentrancyCheck::ReentrancyCheck(const void* source) {
   refuse_nested(source);
   active.push_back(source);
 }

@@ -1,4 +1,4 @@
-#include "consume/in_flight.hpp"
+#include "consume/attempt_registry.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,7 +20,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds for_ever = std::chrono::hours(1);
 constexpr milliseconds at_once{1};
 
-std::optional<ErrorCode> refusal(InFlight& flight, bool exclusive, milliseconds longest, std::stop_token stop = {}) {
+std::optional<ErrorCode> refusal(AttemptRegistry& flight, bool exclusive, milliseconds longest,
+                                 std::stop_token stop = {}) {
   std::optional<ErrorCode> code;
   // On a thread of its own: on this one it would be nested.
   std::thread([&] {
@@ -34,7 +35,7 @@ std::optional<ErrorCode> refusal(InFlight& flight, bool exclusive, milliseconds 
 }
 
 TEST_CASE("attempts that are not exclusive are in flight together, and none waits") {
-  InFlight flight;
+  AttemptRegistry flight;
   const auto place = flight.enter(false, at_once, {});
   CHECK(!place.exclusive());
   CHECK(!place.waited());
@@ -42,7 +43,7 @@ TEST_CASE("attempts that are not exclusive are in flight together, and none wait
 }
 
 TEST_CASE("an exclusive attempt keeps others out until it ends, as long as they wait") {
-  InFlight flight;
+  AttemptRegistry flight;
   auto place = flight.enter(true, at_once, {});
   CHECK(place.exclusive());
   CHECK(refusal(flight, false, at_once) == ErrorCode::acquire_timeout);
@@ -54,7 +55,7 @@ TEST_CASE("an exclusive attempt keeps others out until it ends, as long as they 
 }
 
 TEST_CASE("an exclusive attempt begins when no other is in flight") {
-  InFlight flight;
+  AttemptRegistry flight;
   auto place = flight.enter(false, at_once, {});
   CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
   std::atomic<bool> in = false;
@@ -71,7 +72,7 @@ TEST_CASE("an exclusive attempt begins when no other is in flight") {
 }
 
 TEST_CASE("who waits to be exclusive is not passed by those that come later") {
-  InFlight flight;
+  AttemptRegistry flight;
   auto place = flight.enter(false, at_once, {});
   std::thread waiting([&] { CHECK(flight.enter(true, for_ever, {}).waited()); });
   // We are let in until that one waits, and then no more.
@@ -85,14 +86,14 @@ TEST_CASE("who waits to be exclusive is not passed by those that come later") {
 }
 
 TEST_CASE("who gives up waiting holds up nobody") {
-  InFlight flight;
+  AttemptRegistry flight;
   const auto place = flight.enter(false, at_once, {});
   CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
   CHECK(!refusal(flight, false, at_once));
 }
 
 TEST_CASE("a stop token ends the wait") {
-  InFlight flight;
+  AttemptRegistry flight;
   const auto place = flight.enter(true, at_once, {});
   std::stop_source stop;
   std::thread stopper([&] { stop.request_stop(); });
@@ -101,7 +102,7 @@ TEST_CASE("a stop token ends the wait") {
 }
 
 TEST_CASE("inside another attempt of the same thread the place is free at once, and not exclusive") {
-  InFlight flight;
+  AttemptRegistry flight;
   for (const bool outer_exclusive : {false, true}) {
     const auto outer = flight.enter(outer_exclusive, at_once, {});
     {
@@ -117,7 +118,7 @@ TEST_CASE("inside another attempt of the same thread the place is free at once, 
 }
 
 TEST_CASE("never two with one that is exclusive, from many threads") {
-  InFlight flight;
+  AttemptRegistry flight;
   std::atomic<int> inside = 0;
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
@@ -138,19 +139,19 @@ TEST_CASE("never two with one that is exclusive, from many threads") {
 }
 
 TEST_CASE("a child of fork() is another process, with nothing in flight") {
-  const auto place = InFlight::of_process().enter(true, at_once, {});
-  const auto parent = InFlight::of_process().process();
+  const auto place = AttemptRegistry::of_process().enter(true, at_once, {});
+  const auto parent = AttemptRegistry::of_process().process();
   const pid_t child = ::fork();
   if (child == 0) {
-    InFlight& flight = InFlight::of_process();
-    const bool own = flight.process().bytes() != parent.bytes() && &flight == &InFlight::of_process();
+    AttemptRegistry& flight = AttemptRegistry::of_process();
+    const bool own = flight.process().bytes() != parent.bytes() && &flight == &AttemptRegistry::of_process();
     ::_exit(own && !refusal(flight, true, at_once) ? 0 : 1);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
-  CHECK(InFlight::of_process().process().bytes() == parent.bytes());
+  CHECK(AttemptRegistry::of_process().process().bytes() == parent.bytes());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "consume/duplicate_ledger.hpp"
+#include "consume/duplicate_counter.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,15 +24,15 @@ bool is_much_older(milliseconds age, milliseconds known) {
 
 }  // namespace
 
-DuplicateLedger::DuplicateLedger(SessionSource& source, const std::string& consumer)
+DuplicateCounter::DuplicateCounter(SessionProvider& source, const std::string& consumer)
     : source_(source), consumer_(consumer), next_(Clock::now() + write_every) {}
 
-DuplicateLedger::~DuplicateLedger() {
+DuplicateCounter::~DuplicateCounter() {
   // A session of the caller's may be inside a transaction by now.
   if (source_.reconnects() && pending_.duplicates > 0) write(pending_);
 }
 
-void DuplicateLedger::count(std::span<const Result> results) noexcept {
+void DuplicateCounter::count(std::span<const Result> results) noexcept {
   Entry entry;
   for (const Result& result : results) {
     if (result.outcome != Outcome::already_consumed) continue;
@@ -53,23 +53,23 @@ void DuplicateLedger::count(std::span<const Result> results) noexcept {
   write(entry);
 }
 
-bool DuplicateLedger::is_due() const {
+bool DuplicateCounter::is_due() const {
   if (pending_.age && is_much_older(*pending_.age, told_age_.value_or(milliseconds(0)))) return true;
   return Clock::now() >= next_;
 }
 
-void DuplicateLedger::put_back(const Entry& entry) noexcept {
+void DuplicateCounter::put_back(const Entry& entry) noexcept {
   const std::lock_guard lock(mutex_);
   pending_.duplicates += entry.duplicates;
   pending_.age = std::max(pending_.age, entry.age);
 }
 
-void DuplicateLedger::write(const Entry& entry) noexcept {
+void DuplicateCounter::write(const Entry& entry) noexcept {
   try {
     auto session = source_.borrow_idle();
     if (session) {
       write(session->backend(), entry);
-      session->is_clean();
+      session->mark_clean();
       return;
     }
     put_back(entry);
@@ -80,7 +80,7 @@ void DuplicateLedger::write(const Entry& entry) noexcept {
   }
 }
 
-void DuplicateLedger::write(backend::Session& session, const Entry& entry) const {
+void DuplicateCounter::write(backend::Session& session, const Entry& entry) const {
   const backend::Dialect& dialect = session.dialect();
   const std::string table = dialect.table(backend::consumer_table);
   const std::string consumer = dialect.text(consumer_);

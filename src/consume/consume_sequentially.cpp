@@ -1,4 +1,4 @@
-#include "consume/one_by_one.hpp"
+#include "consume/consume_sequentially.hpp"
 
 #include <exception>
 

@@ -1,4 +1,4 @@
-#include "consume/recent_memory.hpp"
+#include "consume/recent_key_cache.hpp"
 
 #include <txinbox/error.hpp>
 
@@ -6,13 +6,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-RecentMemory::RecentMemory(const RecentKeys& options) : options_(options) {
+RecentKeyCache::RecentKeyCache(const RecentKeys& options) : options_(options) {
   if (options.max_age < std::chrono::milliseconds(1) || options.max_age > std::chrono::days(24)) {
     throw Error(ErrorCode::invalid_argument, "RecentKeys::max_age must be from 1 ms to 24 days");
   }
 }
 
-bool RecentMemory::knows(std::string_view business_key, std::string_view content_hash, std::uint64_t losses) {
+bool RecentKeyCache::knows(std::string_view business_key, std::string_view content_hash, std::uint64_t losses) {
   if (!enabled()) return false;
   const std::lock_guard lock(mutex_);
   forget_before(losses);
@@ -21,8 +21,8 @@ bool RecentMemory::knows(std::string_view business_key, std::string_view content
          Clock::now() - at->second->since < options_.max_age;
 }
 
-void RecentMemory::remember(std::string_view business_key, std::string_view content_hash, std::uint64_t losses_before,
-                            std::uint64_t losses) {
+void RecentKeyCache::remember(std::string_view business_key, std::string_view content_hash, std::uint64_t losses_before,
+                              std::uint64_t losses) {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);
   forget_before(losses);
@@ -33,13 +33,13 @@ void RecentMemory::remember(std::string_view business_key, std::string_view cont
   by_key_.emplace(entries_.back().business_key, std::prev(entries_.end()));
 }
 
-void RecentMemory::forget(std::string_view business_key) {
+void RecentKeyCache::forget(std::string_view business_key) {
   if (!enabled()) return;
   const std::lock_guard lock(mutex_);
   remove(business_key);
 }
 
-void RecentMemory::remove(std::string_view business_key) {
+void RecentKeyCache::remove(std::string_view business_key) {
   const auto at = by_key_.find(business_key);
   if (at == by_key_.end()) return;
   const auto entry = at->second;
@@ -47,14 +47,14 @@ void RecentMemory::remove(std::string_view business_key) {
   entries_.erase(entry);
 }
 
-void RecentMemory::forget_before(std::uint64_t losses) {
+void RecentKeyCache::forget_before(std::uint64_t losses) {
   if (losses <= losses_) return;
   losses_ = losses;
   by_key_.clear();
   entries_.clear();
 }
 
-void RecentMemory::forget_oldest() {
+void RecentKeyCache::forget_oldest() {
   by_key_.erase(entries_.front().business_key);
   entries_.pop_front();
 }

@@ -1,4 +1,4 @@
-#include "consume/recent_memory.hpp"
+#include "consume/recent_key_cache.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 RecentKeys keys(std::size_t capacity) { return {.capacity = capacity, .max_age = std::chrono::hours(1)}; }
 
 TEST_CASE("only what was remembered is known, with the same content") {
-  RecentMemory memory(keys(10));
+  RecentKeyCache memory(keys(10));
   CHECK(memory.enabled());
   CHECK(!memory.knows("a", "", 0));
   memory.remember("a", "", 0, 0);
@@ -32,13 +32,13 @@ TEST_CASE("only what was remembered is known, with the same content") {
 }
 
 TEST_CASE("keys are compared byte for byte") {
-  RecentMemory memory(keys(10));
+  RecentKeyCache memory(keys(10));
   memory.remember("order", "", 0, 0);
   for (const std::string other : {"Order", "order ", "orde", "order1", ""}) CHECK(!memory.knows(other, "", 0));
 }
 
 TEST_CASE("the memory keeps no view of what it was given") {
-  RecentMemory memory(keys(10));
+  RecentKeyCache memory(keys(10));
   std::string key(100, 'k');
   std::string hash(32, 'h');
   memory.remember(key, hash, 0, 0);
@@ -49,7 +49,7 @@ TEST_CASE("the memory keeps no view of what it was given") {
 }
 
 TEST_CASE("when it is full, the one remembered longest ago is forgotten") {
-  RecentMemory memory(keys(2));
+  RecentKeyCache memory(keys(2));
   memory.remember("a", "", 0, 0);
   memory.remember("b", "", 0, 0);
   memory.remember("c", "", 0, 0);
@@ -59,7 +59,7 @@ TEST_CASE("when it is full, the one remembered longest ago is forgotten") {
 }
 
 TEST_CASE("what is remembered again takes no second place, and counts as the latest, with its latest content") {
-  RecentMemory memory(keys(2));
+  RecentKeyCache memory(keys(2));
   memory.remember("a", "1", 0, 0);
   memory.remember("b", "", 0, 0);
   memory.remember("a", "2", 0, 0);
@@ -72,26 +72,26 @@ TEST_CASE("what is remembered again takes no second place, and counts as the lat
 }
 
 TEST_CASE("a place for one is enough") {
-  RecentMemory memory(keys(1));
+  RecentKeyCache memory(keys(1));
   for (int i = 0; i < 1000; ++i) memory.remember(std::to_string(i), "", 0, 0);
   CHECK(memory.knows("999", "", 0));
   CHECK(!memory.knows("998", "", 0));
 }
 
 TEST_CASE("what is older than the age is not known, and what is younger is") {
-  RecentMemory memory({.capacity = 10, .max_age = milliseconds(1)});
+  RecentKeyCache memory({.capacity = 10, .max_age = milliseconds(1)});
   memory.remember("a", "", 0, 0);
   std::this_thread::sleep_for(milliseconds(3));
   CHECK(!memory.knows("a", "", 0));
 
-  RecentMemory lasting(keys(10));
+  RecentKeyCache lasting(keys(10));
   lasting.remember("a", "", 0, 0);
   std::this_thread::sleep_for(milliseconds(3));
   CHECK(lasting.knows("a", "", 0));
 }
 
 TEST_CASE("a lost connection empties it, and what was committed around the loss is not remembered") {
-  RecentMemory memory(keys(10));
+  RecentKeyCache memory(keys(10));
   memory.remember("before", "", 0, 0);
   CHECK(memory.knows("before", "", 0));
   CHECK(!memory.knows("before", "", 1));
@@ -109,24 +109,24 @@ TEST_CASE("a lost connection empties it, and what was committed around the loss 
   CHECK(!memory.knows("after", "", 2));
 }
 
-TEST_CASE("a capacity of zero is off") { CHECK(!RecentMemory(RecentKeys{}).enabled()); }
+TEST_CASE("a capacity of zero is off") { CHECK(!RecentKeyCache(RecentKeys{}).enabled()); }
 
 TEST_CASE("an age that makes no sense is refused") {
   for (const milliseconds age : {milliseconds(0), milliseconds(-1),
                                  milliseconds(std::chrono::days(24)) + milliseconds(1), milliseconds::max()}) {
     ErrorCode code{};
     try {
-      const RecentMemory memory({.capacity = 1, .max_age = age});
+      const RecentKeyCache memory({.capacity = 1, .max_age = age});
     } catch (const Error& e) {
       code = e.code();
     }
     CHECK(code == ErrorCode::invalid_argument);
   }
-  CHECK_NOTHROW(RecentMemory({.capacity = 1, .max_age = std::chrono::days(24)}));
+  CHECK_NOTHROW(RecentKeyCache({.capacity = 1, .max_age = std::chrono::days(24)}));
 }
 
 TEST_CASE("many threads never see another's key under theirs") {
-  RecentMemory memory(keys(50));
+  RecentKeyCache memory(keys(50));
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -21,15 +21,15 @@ namespace detail {
 /// leaves the marks of all of them in the database. Which one killed it is certain only for an exclusive attempt:
 /// no other is in flight from its beginning to its end. All of this is in memory: what an attempt waits for
 /// here is another's end, and never another's connection.
-class InFlight {
+class AttemptRegistry {
  public:
   /// One attempt's place among them, left when it is destroyed, on the thread that took it.
-  class Place {
+  class Registration {
    public:
-    Place() = default;
-    Place(Place&& other) noexcept;
-    Place& operator=(Place&& other) noexcept;
-    ~Place() { leave(); }
+    Registration() = default;
+    Registration(Registration&& other) noexcept;
+    Registration& operator=(Registration&& other) noexcept;
+    ~Registration() { leave(); }
 
     void leave() noexcept;
 
@@ -40,19 +40,19 @@ class InFlight {
     bool waited() const noexcept { return waited_; }
 
    private:
-    friend class InFlight;
-    Place(InFlight& flight, bool exclusive, bool waited) noexcept
+    friend class AttemptRegistry;
+    Registration(AttemptRegistry& flight, bool exclusive, bool waited) noexcept
         : flight_(&flight), exclusive_(exclusive), waited_(waited) {}
 
-    InFlight* flight_ = nullptr;
+    AttemptRegistry* flight_ = nullptr;
     bool exclusive_ = false;
     bool waited_ = false;
   };
 
-  InFlight() = default;
+  AttemptRegistry() = default;
 
   /// A child of fork() has one of its own, in which nothing is in flight.
-  static InFlight& of_process();
+  static AttemptRegistry& of_process();
 
   /// What this process's marks are known by.
   const Token& process() const noexcept { return process_; }
@@ -62,17 +62,18 @@ class InFlight {
   /// would wait for its own thread.
   ///
   /// Errors: `Error` acquire_timeout after `longest_wait`; stopped.
-  Place enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop);
+  Registration enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop);
 
  private:
-  explicit InFlight(InFlight* before_fork) : before_fork_(before_fork) {}
+  explicit AttemptRegistry(AttemptRegistry* before_fork) : before_fork_(before_fork) {}
 
   bool may_enter(std::uint64_t turn, bool exclusive) const noexcept;
   void leave(bool exclusive) noexcept;
 
   const OwnProcess owner_;
   const Token process_ = Token::random();
-  [[maybe_unused]] InFlight* const before_fork_ = nullptr;  ///< Kept for places that the forking thread has taken.
+  [[maybe_unused]] AttemptRegistry* const before_fork_ =
+      nullptr;  ///< Kept for places that the forking thread has taken.
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::set<std::uint64_t> waiting_;  ///< Their turns, the first one's first.

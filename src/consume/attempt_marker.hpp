@@ -6,8 +6,8 @@
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
+#include "consume/attempt_registry.hpp"
 #include "consume/consumer_context.hpp"
-#include "consume/in_flight.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -19,15 +19,15 @@ namespace detail {
 /// The mark says from its birth to its end whether the attempt is exclusive; nobody changes it meanwhile. One
 /// that is not makes its message a suspect, and is never counted. A suspect's attempts are exclusive: a mark
 /// that one of those leaves is the message's own doing, and is counted.
-class StartedAttempt {
+class AttemptMarker {
  public:
-  StartedAttempt(ConsumerContext& context, const Message& message) : context_(context), message_(message) {}
-  ~StartedAttempt();
-  StartedAttempt(const StartedAttempt&) = delete;
-  StartedAttempt& operator=(const StartedAttempt&) = delete;
+  AttemptMarker(ConsumerContext& context, const Message& message) : context_(context), message_(message) {}
+  ~AttemptMarker();
+  AttemptMarker(const AttemptMarker&) = delete;
+  AttemptMarker& operator=(const AttemptMarker&) = delete;
 
   /// Whether the message bears the mark of another process's attempt, which may still run.
-  bool finds_mark(backend::Session&);
+  bool has_foreign_marker(backend::Session&);
 
   /// How a live process ends an attempt that fails.
   enum class Order {
@@ -37,14 +37,14 @@ class StartedAttempt {
 
   /// Once it is certain that nobody else holds the key: whether that mark is still there and says that the
   /// process died of this message. It is counted then.
-  bool counts_death(backend::Session&, Order);
+  bool counts_crash(backend::Session&, Order);
 
   /// How many failures there are, after a death was counted.
   int attempts() const noexcept { return attempts_; }
 
   /// Takes the place, before a connection is: it may wait for others. Returns whether it did.
   ///
-  /// Errors: as `InFlight::enter`.
+  /// Errors: as `AttemptRegistry::enter`.
   bool enter();
 
   /// Writes the mark.
@@ -78,7 +78,7 @@ class StartedAttempt {
 
   ConsumerContext& context_;
   const Message& message_;
-  InFlight::Place place_;
+  AttemptRegistry::Registration registration_;
   std::string found_;  ///< The process of the mark that was found.
   int attempts_ = 0;
   bool suspect_ = false;  ///< A process died with this message in flight.

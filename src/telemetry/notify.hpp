@@ -10,7 +10,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// Hands the event to an observer, if there is one, with the class of its error; drops what that throws.
-void tell(const std::function<void(const Event&)>& observer, Event event) noexcept;
+void notify(const std::function<void(const Event&)>& observer, Event event) noexcept;
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -23,12 +23,12 @@ namespace detail {
 Error lease_lost();
 
 /// A lease that was granted, as long as its handler runs.
-class HeldLease {
+class ActiveLease {
  public:
   using Clock = LeaseTime::Clock;
 
-  HeldLease(ConsumerContext& context, const LeaseHolder& holder, const Message& message,
-            std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at);
+  ActiveLease(ConsumerContext& context, const LeaseOwner& holder, const Message& message,
+              std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at);
 
   std::int64_t fence() const noexcept { return fence_; }
   Clock::time_point expires_at() const noexcept { return time_.ends; }
@@ -54,7 +54,7 @@ class HeldLease {
   void beat(const std::stop_token& ended, std::chrono::milliseconds interval);
 
   ConsumerContext& context_;
-  const LeaseHolder& holder_;
+  const LeaseOwner& holder_;
   const Message& message_;
   const std::chrono::milliseconds length_;
   const std::int64_t fence_;

@@ -1,4 +1,4 @@
-#include "base/stoppable_sleep.hpp"
+#include "base/interruptible_sleep.hpp"
 
 #include <condition_variable>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "retention/purge_pace.hpp"
+#include "retention/purge_throttle.hpp"
 
 #include <algorithm>
 
@@ -8,20 +8,20 @@ namespace detail {
 namespace {
 
 constexpr std::size_t first_rows = 100;
-constexpr std::size_t slow_rows = 50;   // no fewer because a batch took long: that may be the commit
+constexpr std::size_t slow_rows = 50;   // no fewer because a batch on_batch long: that may be the commit
 constexpr std::size_t max_spread = 16;  // where few of the old rows may go
 
 }  // namespace
 
-PurgePace::PurgePace(const PurgeOptions& options)
+PurgeThrottle::PurgeThrottle(const PurgeOptions& options)
     : most_(options.batch_size),
       long_(options.max_batch_time),
       duty_(options.duty),
       rows_(std::min(options.batch_size, first_rows)) {}
 
-std::size_t PurgePace::window() const noexcept { return std::max(rows_, most_ / 4) * spread_; }
+std::size_t PurgeThrottle::scan_window() const noexcept { return std::max(rows_, most_ / 4) * spread_; }
 
-void PurgePace::took(std::chrono::nanoseconds time, std::size_t limit, std::size_t chosen) noexcept {
+void PurgeThrottle::on_batch(std::chrono::nanoseconds time, std::size_t limit, std::size_t chosen) noexcept {
   if (time > long_) {
     if (rows_ > slow_rows) rows_ = std::max(rows_ / 2, slow_rows);
     spread_ = std::max<std::size_t>(spread_ / 2, 1);
@@ -35,12 +35,12 @@ void PurgePace::took(std::chrono::nanoseconds time, std::size_t limit, std::size
   }
 }
 
-void PurgePace::was_in_the_way() noexcept {
+void PurgeThrottle::on_contention() noexcept {
   rows_ = std::max<std::size_t>(rows_ / 2, 1);
   spread_ = 1;
 }
 
-std::chrono::nanoseconds PurgePace::rest_after(std::chrono::nanoseconds time) const noexcept {
+std::chrono::nanoseconds PurgeThrottle::pause_after(std::chrono::nanoseconds time) const noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time * (1 / duty_ - 1));
 }
 

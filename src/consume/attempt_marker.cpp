@@ -1,4 +1,4 @@
-#include "consume/started_attempt.hpp"
+#include "consume/attempt_marker.hpp"
 
 #include <chrono>
 
@@ -7,19 +7,19 @@
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "base/hex.hpp"
-#include "base/stoppable_sleep.hpp"
-#include "pool/on_session.hpp"
+#include "base/interruptible_sleep.hpp"
 #include "pool/pool_state.hpp"
+#include "pool/with_session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-StartedAttempt::~StartedAttempt() {
+AttemptMarker::~AttemptMarker() {
   if (begun_) strike_out();
 }
 
-std::optional<StartedAttempt::Mark> StartedAttempt::read(backend::Session& session) {
+std::optional<AttemptMarker::Mark> AttemptMarker::read(backend::Session& session) {
   const backend::Dialect& sql = session.dialect();
   const auto rows = session.read(
       fmt::format("SELECT attempts, {}, running_alone, deaths FROM {} WHERE {}", sql.hex_token("running_token"),
@@ -31,17 +31,17 @@ std::optional<StartedAttempt::Mark> StartedAttempt::read(backend::Session& sessi
   return Mark{from_hex(*rows[0][1]), rows[0][2] == "1"};
 }
 
-bool StartedAttempt::finds_mark(backend::Session& session) {
+bool AttemptMarker::has_foreign_marker(backend::Session& session) {
   const auto mark = read(session);
   // One of this process is that of another thread, or of a call that could not remove it: nobody died.
-  if (!mark || mark->process == InFlight::of_process().process().bytes()) return false;
+  if (!mark || mark->process == AttemptRegistry::of_process().process().bytes()) return false;
   found_ = mark->process;
   return true;
 }
 
 /// Whether the mark of an exclusive attempt stays there. A live process that lets go of the key first removes its
 /// mark with the next statement on the same connection: it is given the time for that.
-bool StartedAttempt::stays(backend::Session& session, Order order) {
+bool AttemptMarker::stays(backend::Session& session, Order order) {
   constexpr std::chrono::milliseconds between{100};
   const int looks = order == Order::mark_first ? 1 : 11;
   for (int i = 0; i < looks; ++i) {
@@ -54,24 +54,24 @@ bool StartedAttempt::stays(backend::Session& session, Order order) {
   return true;
 }
 
-bool StartedAttempt::counts_death(backend::Session& session, Order order) {
+bool AttemptMarker::counts_crash(backend::Session& session, Order order) {
   if (!stays(session, order)) return false;
   attempts_ = FailureRecord(session, context_.consumer).count_death(message_);
   return true;
 }
 
-bool StartedAttempt::enter() {
-  place_.leave();
+bool AttemptMarker::enter() {
+  registration_.leave();
   const auto longest_wait = context_.source.pool()->options().acquire_timeout;
-  place_ = InFlight::of_process().enter(suspect_, longest_wait, context_.options.stop);
-  return place_.waited();
+  registration_ = AttemptRegistry::of_process().enter(suspect_, longest_wait, context_.options.stop);
+  return registration_.waited();
 }
 
-void StartedAttempt::begin(backend::Session& session) {
+void AttemptMarker::begin(backend::Session& session) {
   const backend::Dialect& sql = session.dialect();
   const std::string table = sql.table(backend::failed_message_table);
-  const std::string process = sql.token(InFlight::of_process().process());
-  const int alone = place_.exclusive() ? 1 : 0;
+  const std::string process = sql.token(AttemptRegistry::of_process().process());
+  const int alone = registration_.exclusive() ? 1 : 0;
   begun_ = true;
   backend::change_or_insert(
       session,
@@ -83,38 +83,38 @@ void StartedAttempt::begin(backend::Session& session) {
                   sql.text_or_null(message_.message_id), process, sql.now(), alone));
 }
 
-std::string StartedAttempt::is_our_mark(backend::Session& session) const {
+std::string AttemptMarker::is_our_mark(backend::Session& session) const {
   const backend::Dialect& sql = session.dialect();
   return fmt::format("{} AND running_token = {}", sql.is_key(context_.consumer, message_.business_key),
-                     sql.token(InFlight::of_process().process()));
+                     sql.token(AttemptRegistry::of_process().process()));
 }
 
 /// A row that counts failures stays.
-std::string StartedAttempt::end_sql(backend::Session& session) const {
+std::string AttemptMarker::end_sql(backend::Session& session) const {
   if (attempts_ != 0) return clear_sql(session);
   return fmt::format("DELETE FROM {} WHERE {} AND attempts = 0", session.dialect().table(backend::failed_message_table),
                      is_our_mark(session));
 }
 
-std::string StartedAttempt::clear_sql(backend::Session& session) const {
+std::string AttemptMarker::clear_sql(backend::Session& session) const {
   return fmt::format("UPDATE {} SET running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
                      session.dialect().table(backend::failed_message_table), is_our_mark(session));
 }
 
-void StartedAttempt::ended() noexcept {
+void AttemptMarker::ended() noexcept {
   begun_ = false;
-  place_.leave();
+  registration_.leave();
 }
 
-void StartedAttempt::strike_out(backend::Session& session) {
+void AttemptMarker::strike_out(backend::Session& session) {
   // Another process may have counted a failure since the row was read.
   if (session.change(end_sql(session)) == 0) session.change(clear_sql(session));
   ended();
 }
 
-void StartedAttempt::strike_out() noexcept {
+void AttemptMarker::strike_out() noexcept {
   try {
-    on_session(context_.source, {}, [&](backend::Session& session) { strike_out(session); });
+    with_session(context_.source, {}, [&](backend::Session& session) { strike_out(session); });
   } catch (...) {  // NOLINT(bugprone-empty-catch): the mark stays; the next attempt of this process replaces it
   }
 }

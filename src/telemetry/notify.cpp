@@ -1,4 +1,4 @@
-#include "telemetry/tell.hpp"
+#include "telemetry/notify.hpp"
 
 #include <string>
 
@@ -8,7 +8,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-void tell(const std::function<void(const Event&)>& observer, Event event) noexcept {
+void notify(const std::function<void(const Event&)>& observer, Event event) noexcept {
   if (!observer) return;
   try {
     const std::string what = error_class(event.error);

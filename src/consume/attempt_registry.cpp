@@ -1,4 +1,4 @@
-#include "consume/in_flight.hpp"
+#include "consume/attempt_registry.hpp"
 
 #include <atomic>
 #include <utility>
@@ -15,12 +15,12 @@ thread_local int places = 0;
 
 }  // namespace
 
-InFlight::Place::Place(Place&& other) noexcept
+AttemptRegistry::Registration::Registration(Registration&& other) noexcept
     : flight_(std::exchange(other.flight_, nullptr)),
       exclusive_(std::exchange(other.exclusive_, false)),
       waited_(other.waited_) {}
 
-InFlight::Place& InFlight::Place::operator=(Place&& other) noexcept {
+AttemptRegistry::Registration& AttemptRegistry::Registration::operator=(Registration&& other) noexcept {
   leave();
   flight_ = std::exchange(other.flight_, nullptr);
   exclusive_ = std::exchange(other.exclusive_, false);
@@ -28,26 +28,27 @@ InFlight::Place& InFlight::Place::operator=(Place&& other) noexcept {
   return *this;
 }
 
-void InFlight::Place::leave() noexcept {
+void AttemptRegistry::Registration::leave() noexcept {
   const bool exclusive = std::exchange(exclusive_, false);
   if (flight_ != nullptr) std::exchange(flight_, nullptr)->leave(exclusive);
 }
 
-InFlight& InFlight::of_process() {
-  static std::atomic<InFlight*> current = new InFlight;
-  InFlight* flight = current;
+AttemptRegistry& AttemptRegistry::of_process() {
+  static std::atomic<AttemptRegistry*> current = new AttemptRegistry;
+  AttemptRegistry* flight = current;
   while (!flight->owner_.is_this_one()) {
-    std::unique_ptr<InFlight> of_child(new InFlight(flight));
+    std::unique_ptr<AttemptRegistry> of_child(new AttemptRegistry(flight));
     if (current.compare_exchange_strong(flight, of_child.get())) return *of_child.release();
   }
   return *flight;
 }
 
-bool InFlight::may_enter(std::uint64_t turn, bool exclusive) const noexcept {
+bool AttemptRegistry::may_enter(std::uint64_t turn, bool exclusive) const noexcept {
   return *waiting_.begin() == turn && !one_is_exclusive_ && (!exclusive || in_flight_ == 0);
 }
 
-InFlight::Place InFlight::enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop) {
+AttemptRegistry::Registration AttemptRegistry::enter(bool exclusive, std::chrono::milliseconds longest_wait,
+                                                     const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   const bool nested = places > 0;
   bool waited = false;
@@ -76,7 +77,7 @@ InFlight::Place InFlight::enter(bool exclusive, std::chrono::milliseconds longes
   return {*this, exclusive, waited};
 }
 
-void InFlight::leave(bool exclusive) noexcept {
+void AttemptRegistry::leave(bool exclusive) noexcept {
   const std::lock_guard lock(mutex_);
   --in_flight_;
   --places;

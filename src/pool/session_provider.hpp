@@ -21,13 +21,13 @@ class PoolState;
 struct Slot;
 
 /// A session that is ready to consume on: checked, and with the tables found.
-class BorrowedSession {
+class SessionHandle {
  public:
-  BorrowedSession(soci::session& sql, backend::Session& backend);
-  BorrowedSession(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
-  BorrowedSession(BorrowedSession&&) noexcept;
-  BorrowedSession& operator=(BorrowedSession&&) = delete;
-  ~BorrowedSession();  ///< Gives a pool's session back; ends what handlers kept with a caller's.
+  SessionHandle(soci::session& sql, backend::Session& backend);
+  SessionHandle(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
+  SessionHandle(SessionHandle&&) noexcept;
+  SessionHandle& operator=(SessionHandle&&) = delete;
+  ~SessionHandle();  ///< Gives a pool's session back; ends what handlers kept with a caller's.
 
   soci::session& sql() const noexcept { return *sql_; }
   backend::Session& backend() const noexcept { return *backend_; }
@@ -39,13 +39,13 @@ class BorrowedSession {
   void drop_locals() noexcept;
 
   /// Says that what was done on it has been undone or committed, so that the pool need not clean it.
-  void is_clean() noexcept;
+  void mark_clean() noexcept;
 
   /// Says that it is of no more use: the pool closes it instead of cleaning it.
   void discard() noexcept;
 
  private:
-  friend class SessionSource;
+  friend class SessionProvider;
   void verify_once();
 
   soci::session* sql_;
@@ -56,20 +56,20 @@ class BorrowedSession {
 };
 
 /// Where a consumer's sessions come from: a pool, or the one session of the caller's.
-class SessionSource {
+class SessionProvider {
  public:
-  explicit SessionSource(std::shared_ptr<PoolState> pool);
-  explicit SessionSource(soci::session& sql);
-  SessionSource(SessionSource&&) noexcept;
-  ~SessionSource();
+  explicit SessionProvider(std::shared_ptr<PoolState> pool);
+  explicit SessionProvider(soci::session& sql);
+  SessionProvider(SessionProvider&&) noexcept;
+  ~SessionProvider();
 
   /// Errors: those of `Pool::acquire`; of `verify`, at the first use of a session; `transaction_open`
   ///         on a caller's session.
-  BorrowedSession borrow(const std::stop_token& stop);
+  SessionHandle borrow(const std::stop_token& stop);
 
   /// A session that was used before and is free now, without connecting or waiting for one: none where
   /// there is none. For what can as well be done later.
-  std::optional<BorrowedSession> borrow_idle();
+  std::optional<SessionHandle> borrow_idle();
 
   /// Null for a caller's session.
   const std::shared_ptr<PoolState>& pool() const noexcept { return pool_; }

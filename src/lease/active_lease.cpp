@@ -1,11 +1,11 @@
-#include "lease/held_lease.hpp"
+#include "lease/active_lease.hpp"
 
 #include <algorithm>
 
 #include <txinbox/error.hpp>
 
-#include "base/stoppable_sleep.hpp"
-#include "pool/on_session.hpp"
+#include "base/interruptible_sleep.hpp"
+#include "pool/with_session.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -17,8 +17,8 @@ Error lease_lost() {
           "the lease be longer than the handler takes, or renew it"};
 }
 
-HeldLease::HeldLease(ConsumerContext& context, const LeaseHolder& holder, const Message& message,
-                     std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at)
+ActiveLease::ActiveLease(ConsumerContext& context, const LeaseOwner& holder, const Message& message,
+                         std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at)
     : context_(context),
       holder_(holder),
       message_(message),
@@ -29,13 +29,13 @@ HeldLease::HeldLease(ConsumerContext& context, const LeaseHolder& holder, const 
       with_time_(time_.over.get_token(), [this] { stop_.request_stop(); }),
       lease_(*this, message, stop_.get_token()) {}
 
-void HeldLease::renew() { renew({}); }
+void ActiveLease::renew() { renew({}); }
 
 /// `stop` ends the wait for a connection.
-void HeldLease::renew(const std::stop_token& stop) {
+void ActiveLease::renew(const std::stop_token& stop) {
   const std::lock_guard one_at_a_time(renewing_);
   Clock::time_point sent;
-  const bool renewed = on_session(context_.source, stop, [&](backend::Session& session) {
+  const bool renewed = with_session(context_.source, stop, [&](backend::Session& session) {
     sent = Clock::now();
     return LeaseTable(session, context_.consumer, message_).renew(holder_, fence_, length_);
   });
@@ -46,11 +46,11 @@ void HeldLease::renew(const std::stop_token& stop) {
   time_.ends = sent + length_;
 }
 
-void HeldLease::start_heartbeat(std::chrono::milliseconds interval) {
+void ActiveLease::start_heartbeat(std::chrono::milliseconds interval) {
   heartbeat_ = std::jthread([this, interval](const std::stop_token& ended) { beat(ended, interval); });
 }
 
-void HeldLease::beat(const std::stop_token& ended, std::chrono::milliseconds interval) {
+void ActiveLease::beat(const std::stop_token& ended, std::chrono::milliseconds interval) {
   std::stop_source stop;  // when the handler has ended, or the lease's time is over
   const auto request_stop = [&stop] { stop.request_stop(); };
   const std::stop_callback with_handler(ended, request_stop);
