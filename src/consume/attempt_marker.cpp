@@ -1,12 +1,8 @@
 #include "consume/attempt_marker.hpp"
 
 #include <chrono>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include "backend/table_check.hpp"
-#include "backend/upsert.hpp"
-#include "base/hex.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/with_session.hpp"
@@ -19,16 +15,15 @@ AttemptMarker::~AttemptMarker() {
   if (begun_) strike_out();
 }
 
-std::optional<AttemptMarker::Mark> AttemptMarker::read(backend::Session& session) {
-  const backend::Dialect& sql = session.dialect();
-  const auto rows = session.read(
-      fmt::format("SELECT attempts, {}, running_alone, deaths FROM {} WHERE {}", sql.hex_token("running_token"),
-                  sql.table(backend::failed_message_table), sql.is_key(context_.consumer, message_.business_key)),
-      4);
-  attempts_ = rows.empty() ? 0 : static_cast<int>(backend::number_in(rows[0][0].value_or("")));
-  if (!rows.empty() && rows[0][3] != "0") suspect_ = true;
-  if (rows.empty() || !rows[0][1] || rows[0][1]->empty()) return std::nullopt;
-  return Mark{from_hex(*rows[0][1]), rows[0][2] == "1"};
+FailedMessageTable AttemptMarker::table(backend::Session& session) const {
+  return {session, context_.consumer, message_};
+}
+
+std::optional<ProcessMarker> AttemptMarker::read(backend::Session& session) {
+  FailedMessageRow row = table(session).find();
+  attempts_ = row.attempts;
+  if (row.has_deaths) suspect_ = true;
+  return std::move(row.marker);
 }
 
 bool AttemptMarker::has_foreign_marker(backend::Session& session) {
@@ -68,37 +63,13 @@ bool AttemptMarker::enter() {
 }
 
 void AttemptMarker::begin(backend::Session& session) {
-  const backend::Dialect& sql = session.dialect();
-  const std::string table = sql.table(backend::failed_message_table);
-  const std::string process = sql.token(AttemptRegistry::of_process().process());
-  const int alone = registration_.exclusive() ? 1 : 0;
   begun_ = true;
-  backend::change_or_insert(
-      session,
-      fmt::format("UPDATE {} SET running_token = {}, running_since = {}, running_alone = {} WHERE {}", table, process,
-                  sql.now(), alone, sql.is_key(context_.consumer, message_.business_key)),
-      fmt::format("INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, running_token, running_since, "
-                  "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
-                  table, sql.text(context_.consumer), sql.text(message_.business_key),
-                  sql.text_or_null(message_.message_id), process, sql.now(), alone));
+  table(session).write_marker(AttemptRegistry::of_process().process(), registration_.exclusive());
 }
 
-std::string AttemptMarker::is_our_mark(backend::Session& session) const {
-  const backend::Dialect& sql = session.dialect();
-  return fmt::format("{} AND running_token = {}", sql.is_key(context_.consumer, message_.business_key),
-                     sql.token(AttemptRegistry::of_process().process()));
-}
-
-/// A row that counts failures stays.
 std::string AttemptMarker::end_sql(backend::Session& session) const {
-  if (attempts_ != 0) return clear_sql(session);
-  return fmt::format("DELETE FROM {} WHERE {} AND attempts = 0", session.dialect().table(backend::failed_message_table),
-                     is_our_mark(session));
-}
-
-std::string AttemptMarker::clear_sql(backend::Session& session) const {
-  return fmt::format("UPDATE {} SET running_token = NULL, running_since = NULL, running_alone = NULL WHERE {}",
-                     session.dialect().table(backend::failed_message_table), is_our_mark(session));
+  const Token& process = AttemptRegistry::of_process().process();
+  return attempts_ == 0 ? table(session).delete_marker_sql(process) : table(session).clear_marker_sql(process);
 }
 
 void AttemptMarker::ended() noexcept {
@@ -108,7 +79,9 @@ void AttemptMarker::ended() noexcept {
 
 void AttemptMarker::strike_out(backend::Session& session) {
   // Another process may have counted a failure since the row was read.
-  if (session.change(end_sql(session)) == 0) session.change(clear_sql(session));
+  if (session.change(end_sql(session)) == 0) {
+    session.change(table(session).clear_marker_sql(AttemptRegistry::of_process().process()));
+  };
   ended();
 }
 

@@ -8,6 +8,7 @@
 
 #include "consume/attempt_registry.hpp"
 #include "consume/consumer_context.hpp"
+#include "tables/failed_message_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -67,14 +68,9 @@ class AttemptMarker {
   void strike_out() noexcept;
 
  private:
-  struct Mark {
-    std::string process;
-    bool exclusive;
-  };
-  std::optional<Mark> read(backend::Session&);
+  FailedMessageTable table(backend::Session&) const;
+  std::optional<ProcessMarker> read(backend::Session&);
   bool stays(backend::Session&, Order);
-  std::string is_our_mark(backend::Session&) const;
-  std::string clear_sql(backend::Session&) const;
 
   ConsumerContext& context_;
   const Message& message_;

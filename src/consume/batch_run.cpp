@@ -5,7 +5,7 @@
 
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
-#include "tables/conflict_record.hpp"
+#include "tables/conflicting_message_table.hpp"
 #include "transaction/claim.hpp"
 #include "types/row_state.hpp"
 

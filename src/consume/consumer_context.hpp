@@ -14,9 +14,9 @@
 #include "backend/session.hpp"
 #include "base/retry_schedule.hpp"
 #include "consume/duplicate_counter.hpp"
+#include "consume/failure_record.hpp"
 #include "consume/recent_key_cache.hpp"
 #include "pool/session_provider.hpp"
-#include "tables/failure_record.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "backend/table_check.hpp"
-#include "backend/upsert.hpp"
+#include "tables/consumer_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -81,23 +78,7 @@ void DuplicateCounter::write(const Entry& entry) noexcept {
 }
 
 void DuplicateCounter::write(backend::Session& session, const Entry& entry) const {
-  const backend::Dialect& dialect = session.dialect();
-  const std::string table = dialect.table(backend::consumer_table);
-  const std::string consumer = dialect.text(consumer_);
-  std::string older;  // the time first: MariaDB and MySQL assign from left to right
-  if (entry.age) {
-    older = fmt::format(
-        ", oldest_duplicate_at = CASE WHEN coalesce(oldest_duplicate, -1) < {0} THEN {1} ELSE oldest_duplicate_at END"
-        ", oldest_duplicate = CASE WHEN coalesce(oldest_duplicate, -1) < {0} THEN {0} ELSE oldest_duplicate END",
-        entry.age->count(), dialect.now());
-  }
-  const std::string update = fmt::format("UPDATE {} SET duplicates = duplicates + {}{} WHERE consumer = {}", table,
-                                         entry.duplicates, older, consumer);
-  const std::string insert = fmt::format(
-      "INSERT INTO {} (consumer, duplicates, oldest_duplicate, oldest_duplicate_at) VALUES ({}, {}, {}, {})", table,
-      consumer, entry.duplicates, entry.age ? std::to_string(entry.age->count()) : "NULL",
-      entry.age ? dialect.now() : "NULL");
-  backend::change_or_insert(session, update, insert);
+  ConsumerTable(session, consumer_).add_duplicates(entry.duplicates, entry.age);
 }
 
 }  // namespace detail

@@ -11,7 +11,7 @@
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
-#include "tables/conflict_record.hpp"
+#include "tables/conflicting_message_table.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {

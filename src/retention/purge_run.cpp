@@ -11,11 +11,11 @@
 #include "backend/error_class.hpp"
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
-#include "backend/table_check.hpp"
-#include "backend/upsert.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
+#include "tables/consumed_message_table.hpp"
+#include "tables/consumer_table.hpp"
 #include "telemetry/notify.hpp"
 
 namespace txinbox {
@@ -144,32 +144,15 @@ bool PurgeRun::may_run_again(const std::exception_ptr& error) {
 /// What an operator, `status` and `doctor` want to know of the last purge.
 void PurgeRun::record() {
   with_session(source_, {}, [&](backend::Session& session) {
-    const backend::Dialect& sql = session.dialect();
-    const std::string table = sql.table(backend::consumer_table);
-    const std::string consumer = sql.text(options_.consumer);
-    const std::string update =
-        fmt::format("UPDATE {} SET retention = {}, purged = purged + {}, purged_at = {} WHERE consumer = {}", table,
-                    older_than_.count(), removed_, sql.now(), consumer);
-    if (!is_known(session)) {
-      session.change(update);
-      return;
-    }
-    backend::change_or_insert(
-        session, update,
-        fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
-                    older_than_.count(), removed_, sql.now()));
+    const ConsumerTable table(session, options_.consumer);
+    table.record_purge(older_than_, removed_, is_known(session));
   });
 }
 
 /// Whether the consumer's name may get a row that stays: one that was mistyped must not.
 bool PurgeRun::is_known(backend::Session& session) const {
   if (options_.consumer.empty() || removed_ > 0) return true;
-  const backend::Dialect& sql = session.dialect();
-  return !session
-              .read(fmt::format("SELECT 1 FROM {} WHERE consumer = {} LIMIT 1",
-                                sql.table(backend::consumed_message_table), sql.text(options_.consumer)),
-                    1)
-              .empty();
+  return ConsumedMessageTable(session).has_rows_of(options_.consumer);
 }
 
 void PurgeRun::notify(Event event) const noexcept {

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
 #include <soci/error.h>
 
 #include "backend/error_classification.hpp"
 #include "backend/registry.hpp"
-#include "backend/table_check.hpp"
+#include "tables/consumed_message_table.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {
@@ -54,20 +53,17 @@ void ClaimRecovery::resolve_on_new_session(SessionProvider& source) noexcept {
 
 /// False: it is not there.
 bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
-  const backend::Dialect& sql = session.dialect();
-  const std::string table = sql.table(backend::consumed_message_table);
-  const std::string where = fmt::format("WHERE {} AND attempt_token = {} AND state IN ('consumed', 'torn')",
-                                        sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
+  const ConsumedMessageTable table(session);
   if (claim.progress == HandlerProgress::not_started) {
     try {
-      return session.change(fmt::format("DELETE FROM {} {}", table, where)) > 0;
+      return table.delete_claim(claim.consumer, claim.business_key, claim.token);
     } catch (const soci::soci_error& error) {
       // Who may not DELETE parks it.
       const backend::ErrorClass found = backend::classify(error);
       if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
     }
   }
-  if (session.change(fmt::format("UPDATE {} SET state = 'torn' {}", table, where)) == 0) return false;
+  if (!table.mark_torn(claim.consumer, claim.business_key, claim.token)) return false;
   torn_.push_back(claim.business_key);
   return true;
 }

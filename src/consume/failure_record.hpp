@@ -24,7 +24,7 @@ bool is_rejected(const std::exception_ptr& error) noexcept;
 /// Whether the worker was taken over, for which the message is not to blame.
 bool is_lease_lost(const std::exception_ptr& error) noexcept;
 
-/// What `txinbox_failed_message` keeps of one consumer's messages. Each call is a transaction of its own.
+/// Counts and parks the messages of one consumer that fail. Each call is a transaction of its own.
 class FailureRecord {
  public:
   FailureRecord(backend::Session& session, std::string_view consumer) : session_(session), consumer_(consumer) {}
@@ -39,13 +39,6 @@ class FailureRecord {
   bool park(const Message&) const;
 
  private:
-  struct Failure {
-    std::string error_class;
-    std::string text;
-    int deaths = 0;
-  };
-  int count(const Message&, const Failure&) const;
-
   backend::Session& session_;
   std::string_view consumer_;
 };

@@ -1,4 +1,4 @@
-#include "tables/conflict_record.hpp"
+#include "tables/conflicting_message_table.hpp"
 
 #include <string>
 

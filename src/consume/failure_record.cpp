@@ -1,0 +1,78 @@
+#include "consume/failure_record.hpp"
+
+#include <algorithm>
+
+#include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
+
+#include "backend/error_classification.hpp"
+#include "base/utf8.hpp"
+#include "tables/consumed_message_table.hpp"
+#include "tables/failed_message_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+/// As hexadecimal digits it is to fit into the packets that servers take.
+constexpr std::size_t most_payload = 4UL * 1024 * 1024;
+
+/// Of an error's class and of its text.
+constexpr std::size_t most_class = 255;
+constexpr std::size_t most_text = 4096;
+
+/// Cut to what is kept, in characters that every database takes.
+std::string storable(std::string text, std::size_t most) {
+  text.resize(std::min(text.size(), most));
+  const bool ascii = find_invalid_utf8(text) != std::string_view::npos;
+  for (char& c : text) {
+    if (c == '\0' || (ascii && static_cast<unsigned char>(c) >= 0x80)) c = '?';
+  }
+  return text;
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return storable(e.what(), most_text);
+  } catch (...) {
+    return {};
+  }
+}
+
+std::string_view payload_of(const Message& message) {
+  return message.payload.size() <= most_payload ? message.payload : std::string_view();
+}
+
+}  // namespace
+
+bool is_failure(const std::exception_ptr& error) noexcept {
+  return !is_transient(error) && !is_environment_error(error) && !has_error_code(error, ErrorCode::stopped) &&
+         !has_error_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
+}
+
+bool is_rejected(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::rejected); }
+
+bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::lease_lost); }
+
+int FailureRecord::count(const Message& message, const std::exception_ptr& error, bool keep_error_text) const {
+  return FailedMessageTable(session_, consumer_, message)
+      .add({.error_class = storable(error_class(error), most_class),
+            .text = keep_error_text ? text_of(error) : std::string(),
+            .payload = payload_of(message)});
+}
+
+int FailureRecord::count_death(const Message& message) const {
+  return FailedMessageTable(session_, consumer_, message)
+      .add({.error_class = "process died", .text = {}, .payload = payload_of(message), .deaths = 1});
+}
+
+bool FailureRecord::park(const Message& message) const {
+  return ConsumedMessageTable(session_).park(consumer_, message);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

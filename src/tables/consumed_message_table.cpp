@@ -1,0 +1,55 @@
+#include "tables/consumed_message_table.hpp"
+
+#include <fmt/format.h>
+
+#include "backend/table_check.hpp"
+#include "backend/upsert.hpp"
+#include "message/content_hash.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::string ConsumedMessageTable::table() const { return session_.dialect().table(backend::consumed_message_table); }
+
+std::string ConsumedMessageTable::is_claim(std::string_view consumer, std::string_view business_key,
+                                           const Token& token) const {
+  const backend::Dialect& sql = session_.dialect();
+  return fmt::format("{} AND attempt_token = {} AND state IN ('consumed', 'torn')", sql.is_key(consumer, business_key),
+                     sql.token(token));
+}
+
+bool ConsumedMessageTable::delete_claim(std::string_view consumer, std::string_view business_key,
+                                        const Token& token) const {
+  return session_.change(fmt::format("DELETE FROM {} WHERE {}", table(), is_claim(consumer, business_key, token))) > 0;
+}
+
+bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view business_key,
+                                     const Token& token) const {
+  return session_.change(fmt::format("UPDATE {} SET state = 'torn' WHERE {}", table(),
+                                     is_claim(consumer, business_key, token))) > 0;
+}
+
+bool ConsumedMessageTable::park(std::string_view consumer, const Message& message) const {
+  const backend::Dialect& sql = session_.dialect();
+  const ContentHash hash(message.content);
+  return backend::try_insert(
+      session_,
+      fmt::format(
+          "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at) "
+          "VALUES ({}, {}, {}, {}, 'parked', {}, {})",
+          table(), sql.text(consumer), sql.text(message.business_key), sql.text_or_null(message.message_id),
+          sql.bytes_or_null(hash.bytes()), sql.token(Token::random()), sql.now()));
+}
+
+bool ConsumedMessageTable::has_rows_of(std::string_view consumer) const {
+  return !session_
+              .read(fmt::format("SELECT 1 FROM {} WHERE consumer = {} LIMIT 1", table(),
+                                session_.dialect().text(consumer)),
+                    1)
+              .empty();
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

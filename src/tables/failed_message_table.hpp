@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+#include "backend/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// A failure, as its row keeps it.
+struct FailureEntry {
+  std::string error_class;
+  std::string text;  ///< Empty: none is kept.
+  std::string_view payload;
+  int deaths = 0;  ///< How many processes it has cost.
+};
+
+/// A process that runs, or ran, an attempt at the message.
+struct ProcessMarker {
+  std::string process;  ///< 16 bytes.
+  bool exclusive;       ///< It ran no other attempt.
+};
+
+/// The row of a message that has failed, or is attempted.
+struct FailedMessageRow {
+  int attempts = 0;
+  bool has_deaths = false;
+  std::optional<ProcessMarker> marker = {};
+};
+
+/// Statements on the table of failed messages about one message. Each is a transaction of its own.
+class FailedMessageTable {
+ public:
+  FailedMessageTable(backend::Session& session, std::string_view consumer, const Message& message)
+      : session_(session), consumer_(consumer), message_(message) {}
+
+  /// Counts a failure, and removes the marker. Returns how many are counted.
+  int add(const FailureEntry&) const;
+
+  /// Without a row: no attempt, no marker.
+  FailedMessageRow find() const;
+
+  void write_marker(const Token& process, bool exclusive) const;
+
+  /// The statement that removes this process's marker. A row that counts failures stays.
+  std::string clear_marker_sql(const Token& process) const;
+
+  /// The statement that removes the row if it bears this process's marker and counts nothing.
+  std::string delete_marker_sql(const Token& process) const;
+
+ private:
+  std::string table() const;
+  std::string is_key() const;
+  std::string bears(const Token& process) const;
+
+  backend::Session& session_;
+  std::string_view consumer_;
+  const Message& message_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
