@@ -175,8 +175,9 @@ BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
 void BatchRun::wait_until_durable() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (!keys_[i].existing || keys_[i].existing->state != RowState::consumed) continue;
-    if (session_.backend().wait_until_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key))
+    if (session_.backend().wait_until_durable(context_.consumer, part_[first_of_key_[i]]->message->business_key)) {
       return;
+    }
   }
 }
 

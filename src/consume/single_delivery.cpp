@@ -85,8 +85,9 @@ Result SingleDelivery::run() {
   try {
     if (backend::ClaimedRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
       transaction.roll_back();
-      if (existing->state == RowState::consumed)
+      if (existing->state == RowState::consumed) {
         session.backend().wait_until_durable(context_.consumer, message_.business_key);
+      }
       if (transaction.session_usable()) session.mark_clean();
       Result result = answer(*existing, session);
       if (result.outcome == Outcome::conflict) {
