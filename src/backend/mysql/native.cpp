@@ -105,6 +105,12 @@ std::string quoted(std::string_view text) {
   return literal;
 }
 
+std::string key_condition(std::string_view consumer, std::string_view business_key) {
+  return fmt::format("consumer = {} AND business_key = {}", hex_literal(consumer), hex_literal(business_key));
+}
+
+std::string compound(const std::string& statements) { return "BEGIN NOT ATOMIC " + statements + "; END"; }
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

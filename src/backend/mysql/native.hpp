@@ -52,6 +52,12 @@ std::string hex_literal(std::string_view bytes);
 /// `name`, quoted.
 std::string quoted_identifier(std::string_view name);
 
+/// The condition for the row of one key.
+std::string key_condition(std::string_view consumer, std::string_view business_key);
+
+/// Statements, separated by semicolons, as one of MariaDB's.
+std::string compound(const std::string& statements);
+
 /// 'text' with its quotes and backslashes escaped: for names and values that the server itself gave.
 std::string quoted(std::string_view text);
 

@@ -82,6 +82,8 @@ class MysqlSession final : public Session {
   void prepare_statements();
   std::string closing_sql(const std::string& confirmation) const;
   std::string existing_sql(const std::string& condition) const;
+  static constexpr std::string_view claim_columns =
+      "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
   std::string claim_sql(const ClaimRequest&) const;
   std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
   std::string confirmation_sql(std::span<const ClosingClaim>) const;

@@ -1,5 +1,8 @@
 #include "backend/postgresql/pipeline.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 #include <array>
 
 namespace txinbox {
@@ -72,6 +75,21 @@ std::vector<PostgresqlResult> PostgresqlPipeline::run() {
   }
   return results;
 }
+
+void require_all(PGconn* connection, const std::vector<PostgresqlResult>& results, std::size_t sent) {
+  for (const PostgresqlResult& each : results) {
+    if (!succeeded(each.get())) throw_postgresql_error(connection, each.get());
+  }
+  if (results.size() < sent) throw_postgresql_error(connection, nullptr);
+}
+
+bool lost_statements(const std::vector<PostgresqlResult>& results) {
+  constexpr std::string_view invalid_sql_statement_name = "26000";
+  return std::ranges::any_of(
+      results, [&](const PostgresqlResult& each) { return sqlstate(each.get()) == invalid_sql_statement_name; });
+}
+
+bool changed_one(const PostgresqlResult& result) { return std::string_view(PQcmdTuples(result.get())) == "1"; }
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

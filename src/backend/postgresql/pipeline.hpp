@@ -49,6 +49,15 @@ std::vector<PostgresqlResult> run_pipeline(PGconn* connection, F&& fill) {
   return pipeline.run();
 }
 
+/// Throws unless all of the statements that were sent have succeeded.
+void require_all(PGconn*, const std::vector<PostgresqlResult>& results, std::size_t sent);
+
+/// Whether a prepared statement was not there: a pooler or a handler's DEALLOCATE has removed it.
+bool lost_statements(const std::vector<PostgresqlResult>& results);
+
+/// Whether the statement changed one row.
+bool changed_one(const PostgresqlResult& result);
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

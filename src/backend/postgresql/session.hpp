@@ -101,6 +101,9 @@ class PostgresqlSession final : public Session {
   Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_;
 };
 
+/// A token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
+std::string uuid_of(const Token&);
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

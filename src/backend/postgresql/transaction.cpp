@@ -20,103 +20,12 @@ namespace {
 /// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
 bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
 
-/// What a pooler or a handler's DEALLOCATE leaves of a prepared statement.
-constexpr std::string_view unknown_statement = "26000";
+}  // namespace
 
-constexpr auto existing_columns =
-    "state, replace(attempt_token::text, '-', ''), encode(content_hash, 'hex'), encode(result, 'hex'), "
-    "(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000)::bigint, "
-    "coalesce(lease_fence, 0), (extract(epoch FROM clock_timestamp() - consumed_at) * 1000)::bigint";
-constexpr int existing_column_count = 7;
-
-/// Reads those columns.
-ClaimedRow existing_row(const PostgresqlResult& result, int row) {
-  ClaimedRow existing;
-  existing.set_state(field(result, row, 0));
-  existing.token = detail::from_hex(field(result, row, 1));
-  existing.content_hash = detail::from_hex(field(result, row, 2));
-  if (PQgetisnull(result.get(), row, 3) == 0) existing.result = detail::from_hex(field(result, row, 3));
-  if (PQgetisnull(result.get(), row, 4) == 0) {
-    existing.lease_remaining = std::chrono::milliseconds(number_in(field(result, row, 4)));
-  }
-  existing.lease_fence = number_in(field(result, row, 5));
-  existing.age = std::chrono::milliseconds(number_in(field(result, row, 6)));
-  return existing;
-}
-
-PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
-
-/// `token`: in hexadecimal digits.
-std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
-  return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
-}
-
-bool lost_statements(const std::vector<PostgresqlResult>& results) {
-  return std::any_of(results.begin(), results.end(),
-                     [](const PostgresqlResult& each) { return sqlstate(each.get()) == unknown_statement; });
-}
-
-bool changed_one(const PostgresqlResult& result) { return std::string_view(PQcmdTuples(result.get())) == "1"; }
-
-/// Of the statements of a pipeline, in which none may fail.
-void require(PGconn* pg, const std::vector<PostgresqlResult>& results, std::size_t sent) {
-  for (const PostgresqlResult& each : results) {
-    if (!succeeded(each.get())) throw_postgresql_error(pg, each.get());
-  }
-  if (results.size() < sent) throw_postgresql_error(pg, nullptr);
-}
-
-/// A token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
 std::string uuid_of(const Token& token) {
   std::string text = token.hex();
   for (const std::size_t hyphen : {8U, 13U, 18U, 23U}) text.insert(hyphen, 1, '-');
   return text;
-}
-
-/// In an expression for the token's column: tells the trigger that this row is a claim, which only the transaction's
-/// own end may commit. Rows that are written without it are not subject to the trigger: those of leases, of older
-/// libraries, of a restored dump.
-std::string guarded_token(std::string_view token) {
-  return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
-}
-
-}  // namespace
-
-/// After each change of the table's name, and when the server has lost them: under new names, since what
-/// an old one stands for is not known. Texts go as bytes: an earlier handler of a batch may have changed
-/// client_encoding.
-void PostgresqlSession::name_statements() {
-  prepared_ = false;
-  const std::string suffix = std::to_string(++statement_generation_);
-  begin_ = {guard_ + "_begin_" + suffix, begin_sql()};
-  savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
-  release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
-  commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
-  // A plain read: a share lock would write to the row (x7.4).
-  claim_ = {guard_ + "_claim_" + suffix,
-            fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-                        "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
-                        "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
-                        table_, guarded_token("$5"))};
-  allow_commit_ = {guard_ + "_allow_commit_" + suffix,
-                   "SELECT pg_catalog.set_config('txinbox.commit_token', $1, true)"};
-  existing_ = {guard_ + "_existing_" + suffix,
-               fmt::format("SELECT {} FROM {} WHERE consumer = convert_from($1, 'UTF8') "
-                           "AND business_key = convert_from($2, 'UTF8')",
-                           existing_columns, table_)};
-  settings_.name = guard_ + "_settings_" + suffix;
-}
-
-void PostgresqlSession::prepare_statements() {
-  PGconn* pg = connection();
-  const std::array<const Statement*, 8> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
-                                                      &release_, &allow_commit_, &commit_, &settings_};
-  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-    for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
-  });
-  if (results.size() < statements.size() || !succeeded(results.back().get())) name_statements();
-  require(pg, results, statements.size());
-  prepared_ = true;
 }
 
 void PostgresqlSession::add(PostgresqlPipeline& pipeline, const Statement& statement,
@@ -153,134 +62,7 @@ void PostgresqlSession::begin() {
     pipeline.add(savepoint_.sql.c_str());
   });
   require_begun(results);
-  require(pg, results, 2);
-}
-
-bool PostgresqlSession::take_over(const ClaimRequest& row) {
-  execute(fmt::format("SELECT {}", guarded_token(fmt::format("'{}'", uuid_of(*row.token)))));
-  return Session::take_over(row);
-}
-
-/// Runs a pipeline. Statements that turn out to be lost are not asked for again under these names.
-std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
-  auto results = run_pipeline(connection(), fill);
-  if (prepared_ && lost_statements(results)) name_statements();
-  return results;
-}
-
-/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
-PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
-  PGconn* pg = connection();
-  for (bool again = false;; again = true) {
-    if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
-    const bool prepared = prepared_;
-    auto results = run([&](PostgresqlPipeline& pipeline) {
-      add(pipeline, begin_);
-      add(pipeline, savepoint_);
-      add_claim(pipeline);
-    });
-    if (prepared && lost_statements(results)) {
-      keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
-      if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
-      continue;
-    }
-    require_begun(results);
-    require(pg, results, 3);
-    return std::move(results.back());
-  }
-}
-
-ClaimReply PostgresqlSession::open_and_claim(const ClaimRequest& row) {
-  const std::string token = uuid_of(*row.token);
-  const auto claimed =
-      open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); });
-  if (changed_one(claimed)) return {ClaimStatus::inserted};
-  auto existing = existing_in(ask_existing(row, true), 2);
-  if (!existing) return {ClaimStatus::vanished, {}, true};
-  return {ClaimStatus::exists, std::move(*existing), true};
-}
-
-ClaimReply PostgresqlSession::claim(const ClaimRequest& row) {
-  PGconn* pg = connection();
-  const std::string token = uuid_of(*row.token);
-  const auto results = run_pipeline(
-      pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row, token)); });
-  require(pg, results, 1);
-  if (changed_one(results[0])) return {ClaimStatus::inserted};
-  auto existing = existing_in(ask_existing(row, false), 1);
-  if (!existing) return {ClaimStatus::vanished};
-  return {ClaimStatus::exists, std::move(*existing)};
-}
-
-// A caller's session may be at an isolation level of its own.
-std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
-  if (!prepared_) return std::nullopt;
-  const auto found = ask_existing(row, false);
-  if (lost_statements(found)) return std::nullopt;
-  return existing_in(found, 1);
-}
-
-std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRequest& row, bool then_roll_back) {
-  return run([&](PostgresqlPipeline& pipeline) {
-    add(pipeline, existing_, std::array{row.consumer, row.business_key});
-    if (then_roll_back) pipeline.add("ROLLBACK");
-  });
-}
-
-std::optional<ClaimedRow> PostgresqlSession::existing_in(const std::vector<PostgresqlResult>& results,
-                                                         std::size_t sent) {
-  require(connection(), results, sent);
-  if (PQntuples(results[0].get()) == 0) return std::nullopt;
-  return existing_row(results[0], 0);
-}
-
-std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
-  std::vector<std::string_view> keys;
-  std::vector<std::string_view> ids;
-  std::vector<std::string_view> hashes;
-  for (const ClaimRequest& row : rows) {
-    keys.push_back(row.business_key);
-    ids.push_back(row.message_id);
-    hashes.push_back(row.content_hash);
-  }
-  const std::string key_array = postgresql_array(PostgresqlElement::text, keys);
-  const std::string id_array = postgresql_array(PostgresqlElement::text, ids);
-  const std::string hash_array = postgresql_array(PostgresqlElement::bytea, hashes);
-  const std::string_view consumer = rows[0].consumer;
-  const std::string insert = fmt::format(
-      "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-      "SELECT $1::text, k, i, h, 'consumed', {} FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
-      "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
-      table_, guarded_token("$2"));
-  const std::string token = uuid_of(*rows[0].token);
-  const auto claimed = open_with([&](PostgresqlPipeline& pipeline) {
-    pipeline.add(insert.c_str(), std::array<PostgresqlValue, 5>{consumer, token, key_array, id_array, hash_array});
-  });
-
-  const int inserted = PQntuples(claimed.get());
-  std::vector<ClaimReply> replies(rows.size(), {ClaimStatus::inserted});
-  if (static_cast<std::size_t>(inserted) == rows.size()) return replies;
-
-  std::unordered_set<std::string> ours;
-  for (int i = 0; i < inserted; ++i) ours.insert(field(claimed, i, 0));
-  PGconn* pg = connection();
-  const std::string select =
-      fmt::format("SELECT {}, business_key FROM {} WHERE consumer = $1 AND business_key = ANY ($2::text[])",
-                  existing_columns, table_);
-  const auto found = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
-    pipeline.add(select.c_str(), std::array<PostgresqlValue, 2>{consumer, key_array});
-  });
-  require(pg, found, 1);
-  std::unordered_map<std::string, int> row_of;
-  for (int i = 0; i < PQntuples(found[0].get()); ++i) row_of.emplace(field(found[0], i, existing_column_count), i);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::string key(rows[i].business_key);
-    if (ours.contains(key)) continue;
-    const auto at = row_of.find(key);
-    replies[i] = at == row_of.end() ? ClaimReply{ClaimStatus::vanished}
-                                    : ClaimReply{ClaimStatus::exists, existing_row(found[0], at->second)};
-  }
-  return replies;
+  require_all(pg, results, 2);
 }
 
 /// The trigger keeps a claim from being committed before this, so that only its result is left to write. Texts go as
@@ -331,7 +113,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
   if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection does without
-  require(pg, replies, sent);
+  require_all(pg, replies, sent);
   return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
 }
 
@@ -409,7 +191,7 @@ PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
   });
   try {
     require_begun(results);
-    require(pg, results, 3);
+    require_all(pg, results, 3);
   } catch (...) {
     if (PQtransactionStatus(pg) != PQTRANS_IDLE) try_exec(pg, "ROLLBACK");
     throw;

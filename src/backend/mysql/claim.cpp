@@ -1,0 +1,163 @@
+// Claims on MariaDB and MySQL.
+
+#include <mysqld_error.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/mysql/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+std::string_view or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
+
+constexpr auto existing_columns =
+    "state, attempt_token, content_hash, result, "
+    "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000, "
+    "COALESCE(lease_fence, 0), TIMESTAMPDIFF(MICROSECOND, consumed_at, UTC_TIMESTAMP(6)) DIV 1000";
+constexpr std::size_t existing_column_count = 7;
+
+std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std::string>& field) {
+  if (!field) return std::nullopt;
+  return std::chrono::milliseconds(number_in(*field));
+}
+
+/// Reads those columns, which stand first in the row.
+ClaimedRow existing_row(MysqlRow& row) {
+  ClaimedRow existing;
+  existing.set_state(row[0].value_or(""));
+  existing.token = row[1].value_or("");
+  existing.content_hash = row[2].value_or("");
+  existing.result = std::move(row[3]);
+  existing.lease_remaining = milliseconds_in(row[4]);
+  existing.lease_fence = number_in(row[5].value_or(""));
+  existing.age = std::chrono::milliseconds(number_in(row[6].value_or("")));
+  return existing;
+}
+
+std::string hex_or_null(std::string_view bytes) { return bytes.empty() ? "NULL" : hex_literal(bytes); }
+
+std::string values_of(const ClaimRequest& row) {
+  return fmt::format("({}, {}, {}, {}, 'torn', {}, UTC_TIMESTAMP(6))", hex_literal(row.consumer),
+                     hex_literal(row.business_key), hex_or_null(row.message_id), hex_or_null(row.content_hash),
+                     hex_literal(row.token->bytes()));
+}
+
+}  // namespace
+
+// Plain, not IGNORE: that would swallow other errors too.
+std::string MysqlSession::claim_sql(const ClaimRequest& row) const {
+  return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
+}
+
+ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
+  if (!in_one_statement()) return Session::open_and_claim(row);
+  const std::array values = {row.consumer,      row.business_key,        row.consumer,
+                             row.business_key,  or_null(row.message_id), or_null(row.content_hash),
+                             row.token->bytes()};
+  if (opening_.try_run(values) != 0) opening_.throw_error();
+  auto reply = opening_.take_reply();
+  if (!reply.has_rows) return {ClaimStatus::inserted};
+  if (!reply.row) return {ClaimStatus::vanished, {}, true};
+  return {ClaimStatus::exists, existing_row(*reply.row), true};
+}
+
+// With a caller's autocommit off, or under its isolation level, a read opens a transaction or a snapshot.
+std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
+  if (!pooled_ || !reads_committed_) return std::nullopt;
+  std::optional<MysqlRow> found;
+  if (existing_.prepared()) {
+    if (existing_.try_run(std::array{row.consumer, row.business_key}) != 0) existing_.throw_error();
+    found = existing_.take_reply().row;
+  } else {
+    found = query_row(connection(), existing_sql(key_condition(row.consumer, row.business_key)));
+  }
+  if (!found) return std::nullopt;
+  return existing_row(*found);
+}
+
+std::string MysqlSession::existing_sql(const std::string& condition) const {
+  return fmt::format("SELECT {} FROM {} WHERE {}", existing_columns, table_, condition);
+}
+
+ClaimReply MysqlSession::claim(const ClaimRequest& row) {
+  MYSQL* db = connection();
+  // By the handler of a message before it in the batch: the claim's time would be that one.
+  if (tracker_.has_changed("timestamp")) exec(db, "SET timestamp = DEFAULT");
+  const unsigned error = try_exec(db, claim_sql(row));
+  if (error == 0) return {ClaimStatus::inserted};
+  if (error != ER_DUP_ENTRY) throw_mysql_error(db);
+
+  // A share lock: in a caller's REPEATABLE READ snapshot a plain read may not see the row, and FOR
+  // UPDATE deadlocks redeliveries of one key with each other.
+  auto found = query_row(db, existing_sql(key_condition(row.consumer, row.business_key)) + " LOCK IN SHARE MODE");
+  if (!found) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, existing_row(*found)};
+}
+
+// A Galera node runs a statement that began with autocommit on again when another node's transaction has
+// aborted it (wsrep_retry_autocommit). If it has sent rows by then, it sends the new ones behind them, with
+// nothing that tells the client: the claims of the aborted run would be taken for made. With autocommit off
+// it reports the deadlock.
+std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
+  // Far below any max_allowed_packet, with every text of the longest.
+  constexpr std::size_t at_once = 500;
+  if (!opens_with_rows()) begin();
+  std::vector<ClaimReply> replies;
+  replies.reserve(rows.size());
+  for (std::size_t done = 0; done < rows.size(); done += at_once) {
+    const auto part = rows.subspan(done, std::min(at_once, rows.size() - done));
+    claim_some(opens_with_rows() && done == 0, part, replies);
+  }
+  return replies;
+}
+
+/// Inserts claims; an update that changes nothing keeps a duplicate from being an error, and tells it by
+/// its token.
+void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std::vector<ClaimReply>& replies) {
+  std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
+  for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
+  insert += " ON DUPLICATE KEY UPDATE attempt_token = attempt_token";
+
+  std::vector<MysqlRow> found = run_claims(open, insert, rows);
+  std::unordered_map<std::string_view, MysqlRow*> row_of;
+  for (MysqlRow& each : found) row_of.emplace(*each[existing_column_count], &each);
+  for (const ClaimRequest& row : rows) {
+    const auto at = row_of.find(row.business_key);
+    if (at == row_of.end()) {
+      replies.push_back({ClaimStatus::vanished});
+    } else if (at->second->at(1) == row.token->bytes()) {
+      replies.push_back({ClaimStatus::inserted});
+    } else {
+      replies.push_back({ClaimStatus::exists, existing_row(*at->second)});
+    }
+  }
+}
+
+/// Returns what is there afterwards, in no order: the columns of an existing row and the key.
+std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert,
+                                               std::span<const ClaimRequest> rows) {
+  MYSQL* db = connection();
+  if (is_mariadb_) {
+    const std::string returning = fmt::format("{} RETURNING {}, business_key", insert, existing_columns);
+    return query_rows(
+        db, open ? compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, returning)) : returning);
+  }
+  exec(db, insert);
+  std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
+                                   existing_columns, table_, hex_literal(rows[0].consumer));
+  for (const ClaimRequest& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
+  // A limit of its own, or sql_select_limit would count.
+  return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,222 @@
+// Claims on PostgreSQL.
+
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/postgresql/array.hpp"
+#include "backend/postgresql/session.hpp"
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+constexpr auto existing_columns =
+    "state, replace(attempt_token::text, '-', ''), encode(content_hash, 'hex'), encode(result, 'hex'), "
+    "(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000)::bigint, "
+    "coalesce(lease_fence, 0), (extract(epoch FROM clock_timestamp() - consumed_at) * 1000)::bigint";
+constexpr int existing_column_count = 7;
+
+/// Reads those columns.
+ClaimedRow existing_row(const PostgresqlResult& result, int row) {
+  ClaimedRow existing;
+  existing.set_state(field(result, row, 0));
+  existing.token = detail::from_hex(field(result, row, 1));
+  existing.content_hash = detail::from_hex(field(result, row, 2));
+  if (PQgetisnull(result.get(), row, 3) == 0) existing.result = detail::from_hex(field(result, row, 3));
+  if (PQgetisnull(result.get(), row, 4) == 0) {
+    existing.lease_remaining = std::chrono::milliseconds(number_in(field(result, row, 4)));
+  }
+  existing.lease_fence = number_in(field(result, row, 5));
+  existing.age = std::chrono::milliseconds(number_in(field(result, row, 6)));
+  return existing;
+}
+
+PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
+
+/// `token`: in hexadecimal digits.
+std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
+  return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
+}
+
+/// In an expression for the token's column: tells the trigger that this row is a claim, which only the transaction's
+/// own end may commit. Rows that are written without it are not subject to the trigger: those of leases, of older
+/// libraries, of a restored dump.
+std::string guarded_token(std::string_view token) {
+  return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
+}
+
+}  // namespace
+
+/// After each change of the table's name, and when the server has lost them: under new names, since what
+/// an old one stands for is not known. Texts go as bytes: an earlier handler of a batch may have changed
+/// client_encoding.
+void PostgresqlSession::name_statements() {
+  prepared_ = false;
+  const std::string suffix = std::to_string(++statement_generation_);
+  begin_ = {guard_ + "_begin_" + suffix, begin_sql()};
+  savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
+  release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
+  commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
+  // A plain read: a share lock would write to the row (x7.4).
+  claim_ = {guard_ + "_claim_" + suffix,
+            fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
+                        "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
+                        "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
+                        table_, guarded_token("$5"))};
+  allow_commit_ = {guard_ + "_allow_commit_" + suffix,
+                   "SELECT pg_catalog.set_config('txinbox.commit_token', $1, true)"};
+  existing_ = {guard_ + "_existing_" + suffix,
+               fmt::format("SELECT {} FROM {} WHERE consumer = convert_from($1, 'UTF8') "
+                           "AND business_key = convert_from($2, 'UTF8')",
+                           existing_columns, table_)};
+  settings_.name = guard_ + "_settings_" + suffix;
+}
+
+void PostgresqlSession::prepare_statements() {
+  PGconn* pg = connection();
+  const std::array<const Statement*, 8> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
+                                                      &release_, &allow_commit_, &commit_, &settings_};
+  const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
+  });
+  if (results.size() < statements.size() || !succeeded(results.back().get())) name_statements();
+  require_all(pg, results, statements.size());
+  prepared_ = true;
+}
+
+/// Runs a pipeline. Statements that turn out to be lost are not asked for again under these names.
+std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
+  auto results = run_pipeline(connection(), fill);
+  if (prepared_ && lost_statements(results)) name_statements();
+  return results;
+}
+
+/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
+PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
+  PGconn* pg = connection();
+  for (bool again = false;; again = true) {
+    if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
+    const bool prepared = prepared_;
+    auto results = run([&](PostgresqlPipeline& pipeline) {
+      add(pipeline, begin_);
+      add(pipeline, savepoint_);
+      add_claim(pipeline);
+    });
+    if (prepared && lost_statements(results)) {
+      keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
+      if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
+      continue;
+    }
+    require_begun(results);
+    require_all(pg, results, 3);
+    return std::move(results.back());
+  }
+}
+
+ClaimReply PostgresqlSession::open_and_claim(const ClaimRequest& row) {
+  const std::string token = uuid_of(*row.token);
+  const auto claimed =
+      open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); });
+  if (changed_one(claimed)) return {ClaimStatus::inserted};
+  auto existing = existing_in(ask_existing(row, true), 2);
+  if (!existing) return {ClaimStatus::vanished, {}, true};
+  return {ClaimStatus::exists, std::move(*existing), true};
+}
+
+ClaimReply PostgresqlSession::claim(const ClaimRequest& row) {
+  PGconn* pg = connection();
+  const std::string token = uuid_of(*row.token);
+  const auto results = run_pipeline(
+      pg, [&](PostgresqlPipeline& pipeline) { pipeline.add(claim_.sql.c_str(), claim_values(row, token)); });
+  require_all(pg, results, 1);
+  if (changed_one(results[0])) return {ClaimStatus::inserted};
+  auto existing = existing_in(ask_existing(row, false), 1);
+  if (!existing) return {ClaimStatus::vanished};
+  return {ClaimStatus::exists, std::move(*existing)};
+}
+
+bool PostgresqlSession::take_over(const ClaimRequest& row) {
+  execute(fmt::format("SELECT {}", guarded_token(fmt::format("'{}'", uuid_of(*row.token)))));
+  return Session::take_over(row);
+}
+
+// A caller's session may be at an isolation level of its own.
+std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
+  if (!prepared_) return std::nullopt;
+  const auto found = ask_existing(row, false);
+  if (lost_statements(found)) return std::nullopt;
+  return existing_in(found, 1);
+}
+
+std::vector<PostgresqlResult> PostgresqlSession::ask_existing(const ClaimRequest& row, bool then_roll_back) {
+  return run([&](PostgresqlPipeline& pipeline) {
+    add(pipeline, existing_, std::array{row.consumer, row.business_key});
+    if (then_roll_back) pipeline.add("ROLLBACK");
+  });
+}
+
+std::optional<ClaimedRow> PostgresqlSession::existing_in(const std::vector<PostgresqlResult>& results,
+                                                         std::size_t sent) {
+  require_all(connection(), results, sent);
+  if (PQntuples(results[0].get()) == 0) return std::nullopt;
+  return existing_row(results[0], 0);
+}
+
+std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
+  std::vector<std::string_view> keys;
+  std::vector<std::string_view> ids;
+  std::vector<std::string_view> hashes;
+  for (const ClaimRequest& row : rows) {
+    keys.push_back(row.business_key);
+    ids.push_back(row.message_id);
+    hashes.push_back(row.content_hash);
+  }
+  const std::string key_array = postgresql_array(PostgresqlElement::text, keys);
+  const std::string id_array = postgresql_array(PostgresqlElement::text, ids);
+  const std::string hash_array = postgresql_array(PostgresqlElement::bytea, hashes);
+  const std::string_view consumer = rows[0].consumer;
+  const std::string insert = fmt::format(
+      "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
+      "SELECT $1::text, k, i, h, 'consumed', {} FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
+      "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
+      table_, guarded_token("$2"));
+  const std::string token = uuid_of(*rows[0].token);
+  const auto claimed = open_with([&](PostgresqlPipeline& pipeline) {
+    pipeline.add(insert.c_str(), std::array<PostgresqlValue, 5>{consumer, token, key_array, id_array, hash_array});
+  });
+
+  const int inserted = PQntuples(claimed.get());
+  std::vector<ClaimReply> replies(rows.size(), {ClaimStatus::inserted});
+  if (static_cast<std::size_t>(inserted) == rows.size()) return replies;
+
+  std::unordered_set<std::string> ours;
+  for (int i = 0; i < inserted; ++i) ours.insert(field(claimed, i, 0));
+  PGconn* pg = connection();
+  const std::string select =
+      fmt::format("SELECT {}, business_key FROM {} WHERE consumer = $1 AND business_key = ANY ($2::text[])",
+                  existing_columns, table_);
+  const auto found = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
+    pipeline.add(select.c_str(), std::array<PostgresqlValue, 2>{consumer, key_array});
+  });
+  require_all(pg, found, 1);
+  std::unordered_map<std::string, int> row_of;
+  for (int i = 0; i < PQntuples(found[0].get()); ++i) row_of.emplace(field(found[0], i, existing_column_count), i);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string key(rows[i].business_key);
+    if (ours.contains(key)) continue;
+    const auto at = row_of.find(key);
+    replies[i] = at == row_of.end() ? ClaimReply{ClaimStatus::vanished}
+                                    : ClaimReply{ClaimStatus::exists, existing_row(found[0], at->second)};
+  }
+  return replies;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
