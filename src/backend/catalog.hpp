@@ -22,8 +22,8 @@ struct Transport {
   std::string encryption;    ///< "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
 };
 
-/// What the schema, the server and the tables look like on one connection: for migrate, verify,
-/// doctor, status, show and forget. Not on the path of a message.
+/// What the schema, the server and the tables look like on one connection, for `migrate`, `verify`, `doctor` and the
+/// commands that read. No delivery of a message calls it, but for the check at a session's first use.
 class Catalog {
  public:
   virtual ~Catalog() = default;
@@ -37,7 +37,7 @@ class Catalog {
   /// for a missing retention index, which is a warning.
   virtual std::vector<Problem> check_tables(const std::string& schema) = 0;
 
-  /// What is not durable or can hold keys for long: notes and warnings.
+  /// Settings that make a commit less than durable, and what can keep keys locked for long: notes and warnings.
   virtual std::vector<Finding> check_server() = 0;
 
   virtual std::string server_version() = 0;
@@ -48,19 +48,19 @@ class Catalog {
   /// How the connection reaches its server.
   virtual Transport transport() { return {}; }
 
-  /// The size of the consumed-message table with its indexes, 0 where it cannot be told.
+  /// The size of the consumed-message table with its indexes; 0 if the database cannot say.
   virtual std::int64_t table_bytes(const std::string& schema) = 0;
 
-  /// Keeps other `migrate` calls out, and opens a transaction where DDL has one.
+  /// Keeps out other `migrate` calls, and opens a transaction if DDL is transactional.
   virtual void begin_migrations() = 0;
 
-  /// Runs one migration, or the part of it that an interrupted one has left.
+  /// Runs one migration. It may run again after an interruption.
   virtual void apply(std::string_view sql) = 0;
 
-  /// Commits what was applied and lets others in.
+  /// Commits what was applied, and lets in other calls.
   virtual void end_migrations() = 0;
 
-  /// Undoes what was applied, where DDL has a transaction, and lets others in.
+  /// Undoes what was applied if DDL is transactional, and lets in other calls.
   virtual void abandon_migrations() noexcept = 0;
 
  protected:

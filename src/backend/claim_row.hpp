@@ -17,7 +17,7 @@ namespace backend {
 
 using detail::Token;
 
-/// The row that a claim inserts. The strings must outlive it.
+/// The row that a claim inserts. The strings must outlive this struct.
 struct ClaimRequest {
   std::string_view consumer;
   std::string_view business_key;
@@ -26,7 +26,7 @@ struct ClaimRequest {
   const Token* token;
 };
 
-/// What a claim met instead, when the key was there.
+/// The row that a claim found, if the key was there.
 struct ClaimedRow {
   /// None: a state that this version does not know; `unknown_state` holds it.
   std::optional<detail::RowState> state;
@@ -35,9 +35,9 @@ struct ClaimedRow {
   std::string token;         ///< 16 bytes.
   std::string content_hash;  ///< 32 bytes, or empty.
   std::optional<std::string> result;
-  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< Not above 0 when it has run out.
+  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< 0 or less: the lease has run out.
   std::int64_t lease_fence = 0;
-  std::chrono::milliseconds age{0};  ///< Since it came into this state.
+  std::chrono::milliseconds age{0};  ///< How long the row has been in this state.
 
   void set_state(std::string_view stored) {
     state = detail::row_state_names.find(stored);
@@ -48,21 +48,21 @@ struct ClaimedRow {
 enum class ClaimStatus {
   inserted,
   exists,    ///< `ClaimReply::row` is set.
-  vanished,  ///< There was a duplicate, and then no row: somebody removed it. Claim again.
+  vanished,  ///< The insert met a duplicate, but then the row was gone. Claim again.
 };
 
 struct ClaimReply {
   ClaimStatus status;
   ClaimedRow row = {};
-  bool ended = false;  ///< Of `begin_and_claim`: no transaction is open any more.
+  bool ended = false;  ///< After `begin_and_claim`: no transaction is open any more.
 };
 
-/// A claim of the open transaction, as the end of the transaction needs it. What it points to must outlive it.
+/// A claim of the open transaction, for `Session::commit`. What it points to must outlive it.
 struct ClosingClaim {
   std::string_view consumer;
   std::string_view business_key;
   const Token* token;
-  bool confirmed = false;                       ///< By the end of its step, without a result.
+  bool confirmed = false;                       ///< Already, when its savepoint was released; without a result.
   std::optional<std::string_view> result = {};  ///< What the handler stored.
 };
 

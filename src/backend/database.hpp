@@ -36,25 +36,25 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// As SOCI calls it, and as the folder of its migrations is called.
+  /// The name that SOCI uses, and the name of the folder with its migrations.
   virtual std::string_view name() const noexcept = 0;
 
-  /// The connection string for SOCI, with the options' time-outs in it. May ask the client library
-  /// for a password that its own files hold.
+  /// The connection string for SOCI. It holds the time-outs of the options, and may hold a password that the client
+  /// library has read from its own files.
   virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
 
-  /// SOCI's own, which opens this database's connections.
+  /// SOCI's factory, which opens connections to this database.
   virtual const soci::backend_factory& factory() const noexcept = 0;
 
-  /// Opens a session by `factory`, which must outlive it; the string is SOCI's, as above or as the user gave it behind
-  /// `soci:`. No error repeats a value of `parameters`, which are those of the URL: a password can stand in the wrong
-  /// one.
+  /// Opens a session by `factory`, which must outlive it. The string is the one above, or the one that the user gave
+  /// behind `soci:`. `parameters` are those of the URL. No error repeats the value of one, because a user may have
+  /// written a password into the wrong one.
   virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
                                               const std::string& connection_string,
                                               const detail::UrlParameters& parameters) const;
 
-  /// Says in words why a session cannot be opened, and what to mend, if the server refuses this user, password or
-  /// database, or the file cannot be used: an error that waiting does not mend. None for any other error.
+  /// Explains why a session cannot be opened and how to fix it, if waiting does not help: the server refuses this user,
+  /// password or database, or the file cannot be used. None for any other error.
   virtual std::optional<std::string> refusal(const soci::soci_error&, const std::string& connection_string) const = 0;
 
   /// None for an error of another database.
@@ -63,7 +63,7 @@ class Database {
   /// The code of an error of this database, as text.
   virtual std::string code_of(const soci::soci_error&) const = 0;
 
-  /// Throws what SOCI kept to itself when it ran the last statement.
+  /// Throws an error of the last statement that SOCI did not report.
   virtual void check_last_statement(soci::session&) const {}
 
   virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
@@ -76,8 +76,8 @@ class Database {
   Database() = default;
 };
 
-/// How long the client waits for an answer before it takes the connection for dead: a little longer
-/// than the server may work on one statement, so that the server's own time-outs come first.
+/// How long the client waits for an answer before it treats the connection as lost. It is a little longer than the
+/// server may work on one statement, so that the server's own time-outs come first.
 inline std::chrono::milliseconds longest_statement(const PoolOptions& options) {
   return std::max(options.statement_timeout, options.lock_timeout) + std::chrono::seconds(5);
 }

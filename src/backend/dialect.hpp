@@ -13,16 +13,16 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The SQL that each database spells in its own way, for statements that are otherwise the same on all:
-/// those that are not on the path of every message. Values stand in the text as literals that mean the
-/// same bytes whatever the session's settings are.
+/// What each database spells in its own way, for statements that are otherwise the same on all databases. Statements
+/// that every message needs are not written with it. Values stand in the text as literals, which mean the same bytes
+/// whatever the session's settings are.
 class Dialect {
  public:
   virtual ~Dialect() = default;
   Dialect(const Dialect&) = delete;
   Dialect& operator=(const Dialect&) = delete;
 
-  /// A table of the inbox, quoted, in the schema where the tables are.
+  /// The quoted name of a table of the inbox, with its schema.
   virtual std::string table(std::string_view name) const = 0;
 
   /// A literal for a column of text, of bytes, of an attempt token.
@@ -38,7 +38,7 @@ class Dialect {
     return "consumer = " + text(consumer) + " AND business_key = " + text(business_key);
   }
 
-  /// The time, in UTC, when it is evaluated: in an UPDATE that had to wait, after the wait.
+  /// The time in UTC at which the expression is evaluated. In an UPDATE that waited for a lock, that is after the wait.
   virtual std::string now() const = 0;
 
   /// The same and `later`, which may be negative.
@@ -47,10 +47,10 @@ class Dialect {
   /// The same in microseconds since 1970.
   virtual std::string now_in_microseconds() const = 0;
 
-  /// The time that the statement began, less `age`. Unlike `now` it is fit for a search by an index.
+  /// The time at which the statement began, minus `age`. Unlike `now`, a search by an index can use it.
   virtual std::string before(std::chrono::milliseconds age) const = 0;
 
-  /// How many milliseconds the time in `column` is past; negative when it is to come.
+  /// The milliseconds since the time in `column`; negative if that time is in the future.
   virtual std::string milliseconds_since(std::string_view column) const = 0;
 
   /// The time in `column` as UTC text, "YYYY-MM-DD HH:MM:SS.ffffff".
@@ -62,12 +62,12 @@ class Dialect {
   /// The attempt token in `column` as hexadecimal digits.
   virtual std::string hex_token(std::string_view column) const { return hex_text(column); }
 
-  /// What follows an INSERT that changes nothing where a row of the key exists; without it, it fails there as a
+  /// The end of an INSERT that changes nothing if a row of the key exists. Without it, the INSERT fails with a
   /// duplicate key.
   virtual std::string_view unless_exists() const { return " ON CONFLICT DO NOTHING"; }
 
-  /// A number that an INSERT or UPDATE assigns, and which `Session::change_returning` shall return: `marked` stands
-  /// where it is assigned, `returning` at the end of the statement.
+  /// For a number that an INSERT or UPDATE assigns and that `Session::change_returning` returns: `marked` stands where
+  /// the number is assigned, `returning` at the end of the statement.
   virtual std::string marked(std::string_view number) const { return std::string(number); }
   virtual std::string returning(std::string_view number) const { return " RETURNING " + std::string(number); }
 

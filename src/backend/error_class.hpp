@@ -10,21 +10,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What an error of the database means to us; told by its code.
+/// What an error of the database means to the inbox. Only the error's code decides.
 enum class ErrorClass {
   duplicate_key,
   deadlock,
   lock_timeout,
   serialization_failure,
   statement_timeout,
-  connection_lost,  ///< The session is of no more use.
-  read_only,        ///< The server became a replica: the session is of no more use, another may be.
+  connection_lost,  ///< The session cannot be used any more.
+  read_only,        ///< The server became a replica. Another session may reach the new primary.
   commit_refused,   ///< The guard has refused a handler's own commit.
-  environment,      ///< A full disk, no memory, an I/O error, a limit, a table that is gone: no message's fault.
+  environment,      ///< A full disk, no memory, an I/O error, a limit, a missing table. No message caused it.
   other,
 };
 
-/// Whether the same run can soon succeed without anybody's help.
+/// Whether the same run may succeed soon, although nobody does anything about it.
 constexpr bool is_transient(ErrorClass c) noexcept {
   return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::environment &&
          c != ErrorClass::other;

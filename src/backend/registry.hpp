@@ -18,8 +18,8 @@ namespace backend {
 const Database& database_named(std::string_view name);
 const Database& database_of(soci::session&);
 
-/// `other` for what no database knows. SOCI's own errors carry no code; a connection that could not
-/// be opened is told by `Database::open`, which throws the database's kind.
+/// The first database that knows the error decides. `other` if none does: an error that SOCI itself throws has no code.
+/// A connection that cannot be opened is different: `Database::open` throws the database's kind of error.
 ErrorClass classify(const soci::soci_error&) noexcept;
 
 /// "mysql 1146"; "database" for an error without a code.

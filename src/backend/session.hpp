@@ -25,16 +25,16 @@ namespace backend {
 
 enum class CommitStatus {
   committed,
-  not_ours,  ///< The guard is gone: nothing was committed by us. Roll back.
+  not_ours,  ///< The guard is gone: this call has committed nothing. Roll back.
 };
 
 enum class RollbackStatus {
   ours,      ///< The guard was still there: nothing of the transaction is left.
   not_ours,  ///< The guard was gone: a claim may have been committed.
-  failed,    ///< The connection is of no more use, so nothing is known.
+  failed,    ///< The connection is broken, so nothing is known.
 };
 
-/// Who owns the session: it decides what may be left changed, and what may be relied on.
+/// Who owns the session. On a caller's session, no setting may be left changed, and no setting may be relied on.
 enum class Ownership { pool, caller };
 
 /// How a claim is kept from counting as consumed when the handler commits the transaction itself.
@@ -48,36 +48,36 @@ constexpr std::string_view to_string(Birth birth) noexcept {
   return detail::to_string(birth == Birth::consumed ? detail::RowState::consumed : detail::RowState::torn);
 }
 
-/// One connection, as the inbox uses it. Every call may throw the `soci::soci_error` kind of its
-/// database unless it says otherwise; own texts hold no bound values.
+/// One connection, as the inbox uses it. Each call may throw the database's kind of `soci::soci_error`, unless it says
+/// otherwise. Texts that we write ourselves hold no bound values.
 class Session {
  public:
   virtual ~Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // --- A session's life
+  // --- Settings
 
-  /// Makes the settings of a pool's session. Pool only, once per connection.
+  /// Sets what a pool's session needs. Pool only, once for each connection.
   virtual void configure(const PoolOptions&) = 0;
 
-  /// Notes the settings that `clean` comes back to. Pool only, after `on_connect`.
+  /// Remembers the settings that `reset` restores. Pool only, after `on_connect`.
   virtual void remember_settings() = 0;
 
-  /// Where the tables are, as found by the catalog at verification; all statements name it.
+  /// Names the schema where the catalog has found the tables. All statements name it.
   virtual void use_schema(const std::string& schema) = 0;
 
-  /// The session's settings that could lose or merge messages, all of severity error. Cheap: on a
+  /// The session's settings that could lose or merge messages. All have the severity error. It is cheap, because on a
   /// caller's session it runs before each transaction.
   virtual std::vector<Problem> unsafe_settings() = 0;
 
-  /// Makes it fit for statements of the user's outside a guarded transaction. Pool only; `clean` undoes it.
+  /// Allows the user's statements outside a guarded transaction. Pool only; `reset` ends it.
   virtual void lend() {}
 
-  /// Rolls back and restores the remembered settings. False: close the connection.
+  /// Rolls back and restores the remembered settings. Returns false if the connection must be closed.
   virtual bool reset() noexcept = 0;
 
-  /// Whether this is still the connection that was configured, and alive as far as is known. No I/O.
+  /// Whether this is still the connection that was configured, and nothing shows that it is broken. No I/O.
   virtual bool intact() noexcept = 0;
 
   // --- A guarded transaction
@@ -90,15 +90,15 @@ class Session {
   /// Inserts a claim into the open transaction.
   virtual ClaimReply claim(const ClaimRequest&) = 0;
 
-  /// Makes a claim, in the open transaction, of a row whose lease has run out. False: it is not, or no more,
-  /// such a row.
+  /// Turns a row whose lease has run out into a claim, in the open transaction. Returns false if the row is not, or no
+  /// longer, such a row.
   virtual bool take_over(const ClaimRequest& row) { return execute(take_over_sql(row)) == 1; }
 
-  /// Both, in one round trip where the protocol allows. When the row exists the transaction may have
-  /// ended: there is nothing in it.
+  /// `begin` and `claim`, in one round trip where the protocol allows it. If the row exists, the transaction may have
+  /// ended: nothing is in it.
   ///
-  /// Redeliveries come in rows. After some duplicates the next key is looked for first, which is cheaper
-  /// and waits for nobody; of a key that is not seen there, the insert alone decides, as ever.
+  /// After three duplicates in a row, it reads the key before it inserts it: a read is cheaper and takes no lock. If
+  /// the read finds nothing, the insert still decides.
   ClaimReply begin_and_claim(const ClaimRequest& row) {
     if (expects_duplicate()) {
       if (auto existing = find_committed(row)) return {ClaimStatus::exists, std::move(*existing), true};
@@ -108,12 +108,14 @@ class Session {
     return reply;
   }
 
-  /// Whether to look for the next key before it is inserted: the last ones were all there, or a look costs no
-  /// round trip.
+  /// Whether to read the next key before it is inserted: because the last keys were all duplicates, or because a read
+  /// costs no round trip.
   virtual bool looks_first() const noexcept { return expects_duplicate(); }
+
+  /// Says whether the last key was a duplicate.
   void note_claim(bool is_duplicate) noexcept { duplicates_in_a_row_ = is_duplicate ? duplicates_in_a_row_ + 1 : 0; }
 
-  /// Both, for several rows, sorted by key, each key once. The transaction stays open.
+  /// `begin`, and a claim of each row. The rows are sorted by key, each key once. The transaction stays open.
   virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest> rows) {
     begin();
     std::vector<ClaimReply> replies;
@@ -122,53 +124,54 @@ class Session {
     return replies;
   }
 
-  /// What is known without a round trip: false when the transaction is not ours any more, or aborted.
+  /// Whether the guard seems to be there, as far as the client knows without a round trip. False: the transaction has
+  /// ended or is aborted.
   virtual bool guard_likely_intact() noexcept = 0;
 
-  /// Writes into claimed rows that their work is complete, with its results. The guard must have been proven
-  /// after the last statement of a handler. False: a row has vanished.
+  /// Writes into claimed rows that their work is complete, and its results. The guard must have been verified after the
+  /// last statement of a handler. Returns false if a row has vanished.
   virtual bool confirm(std::span<const ClosingClaim>) = 0;
 
-  /// Proves the guard, confirms these claims, commits. The transaction's other claims have been confirmed.
-  /// Leaves a pool's session clean when it succeeds. When it throws, `may_have_committed` says what is known.
+  /// Verifies the guard, confirms these claims, and commits. The transaction's other claims have been confirmed before.
+  /// After a success, a pool's session needs no `reset`. After an exception, `may_have_committed` says what is known.
   virtual CommitStatus commit(std::span<const ClosingClaim> claims) = 0;
 
-  /// After `commit` threw: whether COMMIT was sent, so that it may have taken effect.
+  /// After `commit` threw: whether COMMIT was sent. Then it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
 
-  /// Whether the guard has refused a commit of the handler's in the transaction that is open or was ended last, with
-  /// an error that its code does not tell.
+  /// Whether the guard has refused a handler's own commit, in the open or in the last transaction, and the error's code
+  /// does not say so.
   virtual bool refused_commit() const noexcept { return false; }
 
-  /// Whether a run can have failed for what an earlier handler left on the connection, and `roll_back` does not
-  /// see: let `clean` look.
+  /// Whether an earlier handler may have left something on the connection that makes later runs fail and that
+  /// `roll_back` does not undo. Then call `reset`.
   virtual bool may_be_reason() const noexcept { return false; }
 
-  /// Ends whatever transaction is open, and says whether it was still ours.
+  /// Ends the transaction that is open, whoever began it, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;
 
-  /// Proves the guard, and keeps it.
+  /// Verifies that the guard is there, and keeps it.
   virtual bool verify_guard() = 0;
 
-  // --- A step of it: one message of a batch, which can be undone alone
+  // --- A savepoint of it: one message of a batch can be undone alone
 
   virtual void savepoint() = 0;
 
-  /// Proves that the step is still there, keeps what it did, and confirms its claim; null where it has none.
-  /// False: the step is gone or aborted, or the claim has vanished.
+  /// Keeps what was done since the savepoint, and confirms the claim; null if there is none. Returns false if the
+  /// savepoint is gone, the transaction is aborted, or the claim has vanished.
   virtual bool release_savepoint(const ClosingClaim* claim) = 0;
 
-  /// Undoes the step. False: the transaction is not ours any more.
+  /// Undoes what was done since the savepoint. Returns false if the transaction is not ours any more.
   virtual bool rollback_to_savepoint() noexcept = 0;
 
-  // --- Afterwards, each in a transaction of its own
+  // --- After it, each in a transaction of its own
 
-  /// Returns when no crash can take away any more what others committed and this session has read: some
-  /// servers show a commit before it is on the disk. It needs a consumed row; false when that is gone. A
-  /// commit of one's own after the read does it as well.
+  /// Waits until the commit that this session has just read is durable: some servers show a commit before it is on the
+  /// disk. It needs a consumed row, and returns false if that row is gone. A commit on this session after the read has
+  /// the same effect.
   virtual bool wait_until_durable(std::string_view /*consumer*/, std::string_view /*business_key*/) { return true; }
 
-  /// Waits until what the other nodes of a cluster have committed is seen on this one.
+  /// Waits until this node of a cluster shows what the other nodes have committed.
   virtual void catch_up() {}
 
   // --- Statements that are the same for every database, spelled by its dialect
@@ -176,31 +179,31 @@ class Session {
   /// Valid after `use_schema`.
   const Dialect& dialect() const noexcept { return *dialect_; }
 
-  /// Runs one INSERT, UPDATE or DELETE in the open transaction. Returns how many rows it found to change.
+  /// Runs one INSERT, UPDATE or DELETE in the open transaction. Returns the number of rows that it matched.
   virtual std::size_t execute(const std::string& sql) = 0;
 
-  /// Runs one INSERT, UPDATE or DELETE in a transaction of its own; none may be open. Returns how many rows
-  /// it found to change.
+  /// Runs one INSERT, UPDATE or DELETE in a transaction of its own; none may be open. Returns the number of rows that
+  /// it matched.
   virtual std::size_t change(const std::string& sql) = 0;
 
-  /// The same for a statement that finds one row at most and ends with `Dialect::returning`: the number that it
-  /// returns. None: it found no row to change, or the number is NULL.
+  /// As `change`, for a statement that matches one row at most and ends with `Dialect::returning`. Returns the number
+  /// that the statement returns. None: it matched no row, or the number is NULL.
   virtual std::optional<std::int64_t> change_returning(const std::string& sql) = 0;
 
   /// Runs one SELECT and leaves no transaction open.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
 
-  /// Removes some old rows and commits. It waits for no row that another holds: that one is left.
+  /// Removes some old rows and commits. It skips rows that another transaction has locked.
   virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
  protected:
   explicit Session(Birth birth) : birth_(birth) {}
 
-  /// The committed row of this key, read outside any transaction. None, too, where such a read would
-  /// not be free of consequences.
+  /// The committed row of this key, read outside any transaction. It also returns none where such a read would change
+  /// something, as opening a snapshot does.
   virtual std::optional<ClaimedRow> find_committed(const ClaimRequest&) = 0;
 
-  /// The fence grows, so that whoever held the lease can neither complete nor extend it.
+  /// The statement of `take_over`. The fence grows, so the last holder of the lease can neither complete nor extend it.
   std::string take_over_sql(const ClaimRequest&) const;
 
   /// `begin` and `claim`.
@@ -209,8 +212,8 @@ class Session {
     return claim(row);
   }
 
-  /// The guard: a savepoint of a name that no handler can set by accident. One name a session will do:
-  /// the savepoint itself ends with its transaction.
+  /// The guard: a savepoint whose name no handler sets by accident. One name for the session is enough, because a
+  /// savepoint ends with its transaction.
   const std::string guard_ = "txinbox_" + Token::random().hex();
   const std::string step_ = guard_ + "_step";
 
