@@ -10,8 +10,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// `text`, an error of a client library or a server, with [name] in place of each value of these parameters of a
-/// database URL, and of each part of a value that the library takes apart.
+/// Hides the values of a URL's parameters in `text`, an error of a client library or a server. [name] replaces each
+/// value, and each part of a value that the client library parses.
 std::string without_values(std::string text, const detail::UrlParameters& parameters);
 
 }  // namespace backend

@@ -8,10 +8,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Whether what is sent to this address leaves the host: it is an IP address, and not one of the loopback.
+/// Whether data for this address leaves the host: it is an IP address, and not a loopback address.
 bool is_beyond_host(const sockaddr_storage& address) noexcept;
 
-/// The same of a connected socket's other end. False for a socket that is not connected.
+/// The same for the peer of a connected socket. False for a socket that is not connected.
 bool reaches_beyond_host(int socket) noexcept;
 
 }  // namespace backend

@@ -10,7 +10,7 @@ namespace backend {
 
 /// Something that `verify` refuses or `doctor` reports.
 struct Problem {
-  ErrorCode code;  ///< For `verify`; unused where the severity is below error.
+  ErrorCode code;  ///< For `verify`; not used if the severity is below error.
   Finding finding;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a purge asks of a database, and what those that remove rows by their keys share.
+// A batch of a purge, and what the databases share that delete rows by their keys.
 
 #include <chrono>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// A table, and which of its rows go.
+/// A table, and which of its rows are removed.
 struct PurgeTarget {
   struct Key {
     std::string_view column;
@@ -25,46 +25,46 @@ struct PurgeTarget {
   };
 
   std::string_view table;
-  std::string_view time;     ///< The column that tells a row's age.
+  std::string_view time;     ///< The column with the time that counts as the row's age.
   std::span<const Key> key;  ///< Its primary key.
-  std::string search = {};   ///< SQL, next to the age; empty for none.
-  std::string matches = {};  ///< SQL: which of the rows that were found go. The table's bare name stands for it.
+  std::string search = {};   ///< SQL: a further condition of the search; empty for none.
+  std::string matches = {};  ///< SQL: which of the found rows are removed. It names the table without its schema.
 };
 
-/// One batch: looks at the `window` oldest rows behind `after`, and removes up to `limit` of those that match.
+/// One batch: it reads the `window` oldest rows after `after`, and removes up to `limit` of those that match.
 struct PurgeBatch {
   const PurgeTarget& target;
   std::chrono::milliseconds older_than;
   std::size_t limit;
   std::size_t window;      ///< At least `limit`.
-  std::string after = {};  ///< Where the batch before has ended: `PurgeReply::reached`; empty at first.
+  std::string after = {};  ///< `PurgeReply::reached` of the batch before; empty for the first.
 };
 
 struct PurgeReply {
   std::size_t removed = 0;
-  std::size_t chosen = 0;              ///< Matched. Those that were not removed are locked, or have changed meanwhile.
-  bool end = false;                    ///< There are no older rows behind it.
-  std::string reached;                 ///< SQL: what is behind it.
-  std::chrono::nanoseconds waited{0};  ///< Not worked.
+  std::size_t chosen = 0;              ///< Rows that matched. Those that were not removed are locked, or have changed.
+  bool end = false;                    ///< No further row is old enough.
+  std::string reached;                 ///< SQL: the condition for the rows after this batch.
+  std::chrono::nanoseconds waited{0};  ///< The time that was spent on waiting.
 };
 
-/// A row that was looked at.
+/// A row that a batch has read.
 struct PurgeCandidate {
   std::vector<std::string> key;  ///< Bytes.
-  std::string time;              ///< As a text that the database compares with the column.
+  std::string time;              ///< As text that the database compares with the column.
   bool matches = false;
 };
 
 /// "consumer, business_key".
 std::string key_columns(const PurgeTarget&);
 
-/// The SELECT that looks: it gives the columns `keys_and_time` and whether the row matches, in the order of age.
+/// The SELECT of a batch. Its columns are `keys_and_time` and whether the row matches; the oldest row comes first.
 std::string look_sql(const Dialect&, const PurgeBatch&, std::string_view keys_and_time);
 
-/// The condition under which a row still goes when it is removed.
+/// The condition that a row must still meet when it is removed.
 std::string removal_condition(const Dialect&, const PurgeBatch&);
 
-/// Leaves those that go, and says how far the batch has come.
+/// Keeps only the rows that are to be removed, and says how far the batch has come.
 PurgeReply choose(const Dialect&, const PurgeBatch&, std::vector<PurgeCandidate>&);
 
 /// (literal, literal) of a key.

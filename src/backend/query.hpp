@@ -18,7 +18,7 @@ namespace backend {
 /// One row as text; none for NULL.
 using Row = std::vector<std::optional<std::string>>;
 
-/// Runs one query and fetches everything as text. For small results off the path of messages.
+/// Runs one query and fetches all rows as text. For small results that no delivery needs.
 std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t columns);
 
 /// The only field of the first row; empty for NULL or no row.

@@ -14,9 +14,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statements of a migration, without their semicolons and without `--` comments, whose colons
-/// SOCI would take for parameters. Knows quotes; made for our own files, which hold neither block
-/// comments nor bodies of procedures.
+/// The statements of a migration, without semicolons and without `--` comments: SOCI takes a colon in a comment for a
+/// parameter. It knows quotes. It does not know block comments and bodies of procedures, which our files do not have.
 std::vector<std::string> statements_of(std::string_view script);
 
 /// Runs them one by one.

@@ -1,6 +1,6 @@
 #pragma once
 
-// What `verify` compares: the tables that the migrations make with those that are there.
+// Compares the tables in the database with those that the migrations make.
 
 #include <optional>
 #include <span>
@@ -28,7 +28,7 @@ int version_of(std::string_view name) noexcept;
 
 struct ExpectedColumn {
   std::string_view name;
-  std::string_view type;  ///< As the migration writes it.
+  std::string_view type;  ///< As in the migration.
   bool nullable = true;
   bool has_default = false;
 };
@@ -37,14 +37,14 @@ struct ExpectedTable {
   std::string_view name;
   std::span<const ExpectedColumn> columns;
   std::string_view primary_key;       ///< "a, b"
-  std::string_view retention_column;  ///< That an index must begin with; empty for none.
+  std::string_view retention_column;  ///< The first column of an index that must exist; empty for none.
 };
 
 struct FoundColumn {
   std::string name;
-  std::string type;  ///< With its collation, where that matters.
+  std::string type;  ///< With its collation if that matters.
   bool nullable = true;
-  bool has_default = false;  ///< Or generated: an insert may leave it out.
+  bool has_default = false;  ///< Or is generated: an INSERT may omit it.
 };
 
 struct FoundIndex {
@@ -53,7 +53,7 @@ struct FoundIndex {
   bool primary = false;
   bool unique = false;
   bool partial = false;
-  bool constraint = false;  ///< It stands for a constraint, and is dropped with it.
+  bool constraint = false;  ///< It belongs to a constraint, and is dropped with it.
 };
 
 struct FoundTable {
@@ -61,7 +61,7 @@ struct FoundTable {
   std::vector<FoundIndex> indexes;
 };
 
-/// How a database judges types, and how its SQL mends a table.
+/// How a database compares types, and the SQL that repairs a table.
 struct TableDialect {
   bool (*accepts)(const ExpectedColumn&, const FoundColumn&);
   std::string (*add_column)(std::string_view table, const ExpectedColumn&);
@@ -73,18 +73,18 @@ struct TableDialect {
 Problem mismatch(std::string subject, std::string found, std::string remedy);
 Problem missing_table(std::string_view table);
 
-/// Every difference that could lose or merge keys or make a statement of ours fail; a missing
-/// retention index as a warning. Wider columns, further nullable ones and further plain indexes are
-/// left alone: a newer schema may have them.
+/// Returns each difference that could lose or merge keys, or make one of our statements fail. A missing retention index
+/// is a warning. Wider columns, further nullable columns and further plain indexes are no difference: a newer schema
+/// may have them.
 std::vector<Problem> compare(const TableDialect&, const ExpectedTable&, const FoundTable&);
 
 /// Whether `problem` is about `table` or a part of it.
 bool concerns(const Problem& problem, std::string_view table);
 
-/// "NOT NULL" and a default's absence spelled out after the type.
+/// The type with "NOT NULL", and with the absence of a default in words.
 std::string definition_of(const ExpectedColumn& column);
 
-/// "varbinary(255)" taken apart, in lower case: the word before the parenthesis, and the number in it.
+/// The parts of a type as "varbinary(255)", in lower case: the word before the parenthesis, and the number in it.
 struct TypeParts {
   std::string base;
   std::optional<long long> size;

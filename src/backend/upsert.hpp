@@ -11,14 +11,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Runs an INSERT in a transaction of its own. False: a row of that key is there.
+/// Runs an INSERT in a transaction of its own. Returns false if a row of that key exists.
 bool try_insert(Session&, const std::string& insert);
 
-/// The same for a statement with a number that is `Dialect::marked`, and `returned` as the statement shall return it.
+/// As `try_insert`, for a statement in which a number is `Dialect::marked`. Returns the number `returned` of the new
+/// row.
 std::optional<std::int64_t> try_insert_returning(Session&, const std::string& insert, std::string_view returned);
 
-/// Changes the row, or inserts it where there is none, whoever else does the same. An INSERT that finds nothing
-/// to insert is given up.
+/// Updates the row, or inserts it if there is none, even while others do the same. An INSERT … SELECT that finds no row
+/// to insert does nothing.
 void change_or_insert(Session&, const std::string& update, const std::string& insert);
 
 }  // namespace backend

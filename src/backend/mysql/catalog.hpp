@@ -16,7 +16,7 @@ std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql);
 /// Whether a sql_mode refuses what it cannot store, instead of truncating it.
 bool is_strict(std::string_view sql_mode);
 
-// Its parts: mysql_tables.cpp, mysql_server.cpp.
+// tables.cpp and server.cpp hold parts of it.
 std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& schema);
 std::vector<Finding> check_mysql_server(soci::session& sql);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// The MariaDB or MySQL client library, as SOCI lets it be reached.
+// Access to the client library of MariaDB or MySQL below SOCI.
 
 #include <soci/mysql/soci-mysql.h>
 #include <soci/soci.h>
@@ -32,7 +32,7 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept;
 /// The same, and throws an error as SOCI's kind of exception.
 void exec(MYSQL* connection, std::string_view sql);
 
-/// Reads what a CALL still has to say; SOCI stops after its first result. Returns the error's number.
+/// Reads the further results of a CALL: SOCI stops after the first. Returns the error's number.
 unsigned drain(MYSQL* connection) noexcept;
 
 /// The first row of a query, if there is one.
@@ -46,7 +46,7 @@ std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
 /// "TLSv1.3, TLS_AES_256_GCM_SHA384" as the client sees it; empty without encryption.
 std::string mysql_encryption(MYSQL* connection);
 
-/// A literal x'…': these very bytes, whatever character set and sql_mode the session has.
+/// A literal x'…'. It means these bytes whatever character set and sql_mode the session has.
 std::string hex_literal(std::string_view bytes);
 
 /// `name`, quoted.
@@ -55,10 +55,10 @@ std::string quoted_identifier(std::string_view name);
 /// The condition for the row of one key.
 std::string key_condition(std::string_view consumer, std::string_view business_key);
 
-/// Statements, separated by semicolons, as one of MariaDB's.
+/// One compound statement of MariaDB, made of statements that are separated by semicolons.
 std::string compound(const std::string& statements);
 
-/// 'text' with its quotes and backslashes escaped: for names and values that the server itself gave.
+/// 'text' with quotes and backslashes escaped. Only for names and values that come from the server.
 std::string quoted(std::string_view text);
 
 }  // namespace backend

@@ -15,13 +15,12 @@ namespace backend {
 
 /// The inbox on one connection to MariaDB or MySQL.
 ///
-/// The guard is a savepoint, with autocommit off while it stands: what a handler runs after it
-/// swallowed a deadlock would otherwise commit by itself. A pool's connection to MariaDB keeps the
-/// opening and the closing prepared, as one compound statement each; MySQL, and a caller's session,
-/// get them one by one.
+/// The guard is a savepoint. Autocommit is off while the savepoint stands: otherwise each statement that a handler runs
+/// after it has swallowed a deadlock would commit. A pool's connection to MariaDB keeps two compound statements
+/// prepared: one opens the transaction, one closes it. MySQL and a caller's session get single statements.
 ///
-/// mysql_session.cpp has the session's life, mysql_transaction.cpp the guarded transaction, mysql_purge.cpp
-/// the removal of old rows.
+/// session.cpp holds the settings, claim.cpp and transaction.cpp the guarded transaction, purge.cpp the removal of old
+/// rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(soci::session&, Ownership);
@@ -69,7 +68,7 @@ class MysqlSession final : public Session {
   };
   Changed change_with(const std::string& sql);
 
-  /// A statement that must change so many rows.
+  /// A statement, and how many rows it must change.
   struct Confirmation {
     std::string sql;
     std::size_t rows;
@@ -106,16 +105,16 @@ class MysqlSession final : public Session {
   const bool pooled_;
   const bool is_mariadb_;
   bool is_galera_ = false;       ///< Pool on MariaDB: the server is a node of a cluster.
-  unsigned long thread_id_ = 0;  ///< Pool: of the connection that was configured; 0: not to be used again.
+  unsigned long thread_id_ = 0;  ///< Pool: the configured connection's; 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;       ///< Pool: a read sees nothing that can still be rolled back.
-  bool shows_unsafe_commits_ = false;  ///< Others' commits are seen before they are on the disk.
-  bool autocommit_ = true;             ///< What the session had, and gets back.
+  bool reads_committed_ = false;       ///< Pool: a read sees committed rows only.
+  bool shows_unsafe_commits_ = false;  ///< The server shows commits before they are on the disk.
+  bool autocommit_ = true;             ///< The value that the session had, and that we restore.
   std::string table_ = "txinbox_consumed_message";
-  std::string restore_ = "SET autocommit = 1";   ///< One SET statement.
-  std::string end_guard_;                        ///< Pool: ends a compound statement: autocommit on, settings compared.
-  std::string restore_role_;                     ///< Empty where the user has no roles.
-  std::string database_;                         ///< Pool: the session's default database.
+  std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
+  std::string end_guard_;     ///< Pool: the end of a compound statement: it sets autocommit and compares settings.
+  std::string restore_role_;  ///< Empty if the user has no roles.
+  std::string database_;      ///< Pool: the session's default database.
   MysqlStatement opening_, closing_, existing_;  ///< Pool on MariaDB.
 };
 

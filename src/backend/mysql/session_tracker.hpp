@@ -13,41 +13,41 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Learns what a session's user changes: the server says it in its replies (session tracking), so that it costs no
-/// round trip. What changed is known by name for variables; that a temporary table, a user variable or a prepared
-/// statement did is known without telling which.
+/// Knows which settings of the session a user has changed. The server reports changes in its replies (session
+/// tracking), so this costs no round trip. The server names variables. Of temporary tables, user variables and prepared
+/// statements it says only that one has changed.
 ///
-/// It needs MariaDB's client library, a server that speaks of changes, and no proxy that keeps them to itself;
-/// otherwise it is not active.
+/// It is active only with MariaDB's client library, a server that reports changes, and no proxy that drops the reports.
 class MysqlSessionTracker {
  public:
   MysqlSessionTracker() = default;
   MysqlSessionTracker(const MysqlSessionTracker&) = delete;
   MysqlSessionTracker& operator=(const MysqlSessionTracker&) = delete;
 
-  /// Asks for it. The connection calls back: `end` must come before this object goes.
+  /// Asks the server for reports. The connection calls this object, so call `end` before it is destroyed.
   void begin(MYSQL*);
   void end(MYSQL*) noexcept;
 
-  /// The variables' values by now are what they come back to. Those of `others` somebody else restores.
+  /// Remembers the present values of the variables, which `undo` restores. The caller restores those of `others`.
   void remember(std::span<const char* const> others);
 
   bool active() const noexcept { return active_; }
 
-  /// Whether a variable was changed, but for autocommit, which each transaction of ours switches.
+  /// Whether a variable was changed. Autocommit does not count, because each guarded transaction switches it.
   bool has_changed_variables() const noexcept { return !changed_.empty() || lost_; }
 
-  /// Whether something was changed that is no variable. What a reply says together with a variable goes unseen.
+  /// Whether something else than a variable was changed. A report that comes together with that of a variable is not
+  /// seen.
   bool has_other_changes() const noexcept { return other_changes_; }
 
-  /// Whether the server has said last that autocommit is on. If it has not, although it was switched on, somebody has
-  /// ended the tracking.
+  /// Whether the server's last report says that autocommit is on. If it says otherwise after autocommit was switched
+  /// on, somebody has ended the tracking.
   bool is_heard() const noexcept { return heard_; }
 
-  /// Whether changes may have gone unheard: somebody has changed what is spoken of, or there was no memory.
+  /// Whether reports may be missing: somebody has changed what the server reports, or there was no memory.
   bool is_lost() const noexcept;
 
-  /// Around the statement with `assignments`. False: the server did not speak of it, as it does of all that is set.
+  /// Call it around the statement with `assignments`. Returns false if the server did not report the assignments.
   void begin_undo() noexcept;
   bool end_undo() noexcept;
 
@@ -70,11 +70,11 @@ class MysqlSessionTracker {
   bool undo_heard_ = false;
   bool lost_ = false;
   bool other_changes_ = false;
-  bool variable_in_reply_ = false;  ///< The reply in hand has named one.
+  bool variable_in_reply_ = false;  ///< The present reply has named one.
   std::set<std::string, std::less<>> changed_;
   std::set<std::string, std::less<>> others_;
-  std::map<std::string, std::string, std::less<>> values_;      ///< As last heard of.
-  std::map<std::string, std::string, std::less<>> remembered_;  ///< Of those that were set by `remember`.
+  std::map<std::string, std::string, std::less<>> values_;      ///< The last reported values.
+  std::map<std::string, std::string, std::less<>> remembered_;  ///< The values that `remember` has seen.
 };
 
 }  // namespace backend

@@ -11,11 +11,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// A statement that the server keeps prepared. It can be a compound one, which then costs its server
-/// no parsing. Ends with its connection, after which it may only be destroyed.
+/// A statement that the server keeps prepared. It can be a compound statement, which the server then need not parse
+/// again. It ends with its connection. After that it may only be destroyed.
 ///
-/// When a compound one fails behind rows that it gave, the client library goes on believing that it gives
-/// rows. It is prepared anew before it runs again.
+/// If a compound statement fails after it has returned rows, the client library keeps expecting rows from it. So it is
+/// prepared again before its next run.
 class MysqlStatement {
  public:
   MysqlStatement() = default;
@@ -27,16 +27,16 @@ class MysqlStatement {
   void prepare(MYSQL* connection, std::string_view sql);
   void close() noexcept;
 
-  /// Runs it with these values, as bytes of no character set; a null pointer is NULL. Returns the
-  /// error's number, 0 for none. `take_reply` must follow unless it failed.
+  /// Runs the statement. The values are sent as bytes without a character set; a null pointer is NULL. Returns the
+  /// error's number, 0 for none. After a success, call `take_reply`.
   unsigned try_run(std::span<const std::string_view> values = {}) noexcept;
 
   struct Reply {
-    bool has_rows = false;             ///< There was a result, maybe an empty one.
+    bool has_rows = false;             ///< The statement has returned a result, which may be empty.
     std::optional<MysqlRow> row = {};  ///< Its first row.
   };
 
-  /// Reads what the last run gave to its end.
+  /// Reads all that the last run has returned.
   Reply take_reply();
 
   /// Throws the last error as SOCI's kind of exception.

@@ -12,7 +12,7 @@ namespace backend {
 
 std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql);
 
-// Its parts: postgresql_tables.cpp, postgresql_server.cpp.
+// tables.cpp and server.cpp hold parts of it.
 std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema);
 std::vector<Finding> check_postgresql_server(soci::session& sql);
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// libpq, as SOCI lets it be reached.
+// Access to libpq below SOCI.
 
 #include <soci/postgresql/soci-postgresql.h>
 #include <soci/soci.h>
@@ -33,13 +33,13 @@ PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
 /// The same, and throws an error as SOCI's kind of exception.
 PostgresqlResult exec(PGconn* connection, const std::string& sql);
 
-/// As the functions of query.hpp, which go through SOCI and wait without a bound.
+/// As the functions of query.hpp, but with a bounded wait. Those go through SOCI and can wait for ever.
 std::vector<Row> postgresql_query(soci::session&, const std::string& sql, std::size_t columns);
 std::string postgresql_text(soci::session&, const std::string& sql);
 Settings postgresql_settings(soci::session&, const std::string& sql);
 
-/// Throws what the result says. A connection that broke on our side has no SQLSTATE of the server's;
-/// it gets 08006.
+/// Throws the error of the result. If the client found the connection broken, the server has sent no SQLSTATE; the
+/// error then has 08006.
 [[noreturn]] void throw_postgresql_error(PGconn* connection, const PGresult* result);
 
 /// Empty when there was no error.

@@ -11,15 +11,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// A parameter, sent in binary format: text and bytea as they are, a uuid as its 16 bytes. One with a
-/// null pointer is NULL.
+/// A parameter, sent in binary format: text and bytea as they are, a uuid as its 16 bytes. A null pointer is NULL.
 using PostgresqlValue = std::string_view;
 
-/// Several statements in one round trip (libpq's pipeline mode). They stand before one Sync message, so
-/// that the first that fails keeps the server from running those behind it.
+/// Several statements in one round trip (libpq's pipeline mode). One Sync message follows them, so the server does not
+/// run the statements after the first that fails.
 class PostgresqlPipeline {
  public:
-  /// Drops what is unread on the connection.
+  /// Drops results that nobody has read on the connection.
   explicit PostgresqlPipeline(PGconn* connection);
   ~PostgresqlPipeline();
   PostgresqlPipeline(const PostgresqlPipeline&) = delete;
@@ -30,8 +29,8 @@ class PostgresqlPipeline {
   void add_prepared(const char* name, std::span<const PostgresqlValue> values = {});
   void add_preparation(const char* name, const char* sql);
 
-  /// Sends them and returns one result each: of the first that failed its error, of those behind it
-  /// PGRES_PIPELINE_ABORTED. Fewer results when the connection broke.
+  /// Sends the statements and returns a result for each: the error of the first that failed, and PGRES_PIPELINE_ABORTED
+  /// for those after it. It returns fewer results if the connection is lost.
   std::vector<PostgresqlResult> run();
 
  private:

@@ -8,9 +8,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The SQLSTATE with which the server refuses this connection, after it could not be made. "08001" when there is none:
-/// the server was not reached, or would take it by now. Connects once more, since libpq tells the code only to those
-/// who have asked for it before.
+/// The SQLSTATE with which the server refuses this connection. Call it after a failed attempt. It connects once more,
+/// for up to 2 seconds, because libpq reports the code only if it was told to before the attempt. It returns "08001" if
+/// the server cannot be reached, or accepts the connection by now.
 std::string postgresql_state_of_refusal(const std::string& conninfo);
 
 }  // namespace backend

@@ -16,15 +16,15 @@ struct ClearResult {
 };
 using PostgresqlResult = std::unique_ptr<PGresult, ClearResult>;
 
-/// Bounds how long `next_result` waits for the server's next bytes. Without it, a wait has no bound: libpq knows a
-/// time-out for connecting only, and TCP's own are for a host that does not answer at all.
+/// Limits how long `next_result` waits for the server's next bytes. Otherwise it can wait for ever: libpq has a
+/// time-out for connecting only, and TCP's time-outs are for a host that does not answer at all.
 void limit_silence(PGconn*, std::chrono::milliseconds longest);
 
-/// As PQgetResult. When the server has been silent for too long, the connection is shut down: the result says that it
-/// is lost, and nothing waits on it again.
+/// As PQgetResult. If the server is silent for too long, this shuts the connection down. The result then says that the
+/// connection is lost, and no later call waits on it.
 PostgresqlResult next_result(PGconn*) noexcept;
 
-/// The silence that ended this connection; zero when something else did.
+/// How long the server was silent before this connection was shut down; zero if it was not.
 std::chrono::milliseconds fatal_silence(PGconn*) noexcept;
 
 }  // namespace backend

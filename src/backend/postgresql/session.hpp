@@ -18,12 +18,12 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 
 /// The inbox on one PostgreSQL connection.
 ///
-/// The guard is a deferred constraint trigger on the claim: it refuses every commit that does not come from
-/// `commit`. A savepoint is a second guard, for a database whose trigger was dropped. What one round trip can carry
-/// goes through one pipeline. A pool's connection keeps the statements of the usual path prepared.
+/// The guard is a deferred constraint trigger on the claim. It refuses every commit that does not come from `commit`. A
+/// savepoint is a second guard, for a database whose trigger was dropped. Statements that can go in one round trip go
+/// through one pipeline. A pool's connection keeps the statements of a delivery prepared.
 ///
-/// postgresql_session.cpp has the session's life, postgresql_transaction.cpp the guarded transaction,
-/// postgresql_purge.cpp the removal of old rows.
+/// session.cpp holds the settings, claim.cpp and transaction.cpp the guarded transaction, purge.cpp the removal of old
+/// rows.
 class PostgresqlSession final : public Session {
  public:
   PostgresqlSession(soci::session&, Ownership);
@@ -63,9 +63,9 @@ class PostgresqlSession final : public Session {
   ClaimReply open_and_claim(const ClaimRequest&) override;
 
  private:
-  /// A statement of the usual path.
+  /// A statement that every delivery runs.
   struct Statement {
-    std::string name;  ///< Under which a pool's connection has it prepared.
+    std::string name;  ///< The name of the prepared statement on a pool's connection.
     std::string sql;
   };
 
@@ -87,14 +87,14 @@ class PostgresqlSession final : public Session {
 
   soci::session& sql_;
   const bool pooled_;
-  int process_id_ = 0;  ///< Pool: of the server process that was configured.
+  int process_id_ = 0;  ///< Pool: the process of the server that was configured.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
   std::vector<std::string> remembered_;  ///< Pool: their values.
-  bool is_direct_ = false;               ///< Pool: no pooler stands before the server.
-  bool refuses_writes_ = false;          ///< Pool: the session does, outside transactions that we begin.
-  std::string lends_read_only_;          ///< Pool: what a user's own transactions have instead: on, or off.
-  bool prepared_ = false;                ///< Pool: the statements are, on this connection.
+  bool is_direct_ = false;               ///< Pool: no pooler is between us and the server.
+  bool refuses_writes_ = false;          ///< Pool: the session is read-only outside our transactions.
+  std::string lends_read_only_;          ///< Pool: whether a user's own transactions are read-only: on or off.
+  bool prepared_ = false;                ///< Pool: the statements are prepared on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;

@@ -11,7 +11,7 @@ namespace backend {
 
 std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql);
 
-// Its parts: sqlite3_tables.cpp, sqlite3_server.cpp.
+// tables.cpp and server.cpp hold parts of it.
 std::vector<Problem> check_sqlite3_tables(soci::session& sql);
 std::vector<Problem> check_sqlite3_session(soci::session& sql);
 std::vector<Finding> check_sqlite3_server(soci::session& sql);

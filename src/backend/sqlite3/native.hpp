@@ -1,7 +1,7 @@
 #pragma once
 
-// SQLite's own interface, as SOCI lets it be reached. SOCI 4.0 declares it inside the namespace
-// `sqlite_api`, and breaks if <sqlite3.h> came first; 4.1 does not include it at all.
+// Access to SQLite below SOCI. SOCI 4.0 declares SQLite's interface inside the namespace `sqlite_api`, and does not
+// compile if <sqlite3.h> was included before. SOCI 4.1 does not include it at all.
 
 #include <soci/soci.h>
 #include <soci/sqlite3/soci-sqlite3.h>

@@ -19,14 +19,12 @@ namespace backend {
 
 /// The inbox on one SQLite connection.
 ///
-/// The guard, on a pool's connection: a commit hook that vetoes every commit but our own, and a
-/// rollback hook that notes every rollback. Hooks cannot be chained, so a connection of the caller's
-/// keeps its own and gets a savepoint instead. There a handler's own COMMIT cannot be vetoed, and what
-/// follows it may be a crash: the claims are torn when they are made, and are confirmed just before our
-/// COMMIT.
+/// On a pool's connection the guard is two hooks: a commit hook refuses every commit but ours, and a rollback hook
+/// notes every rollback. A connection has one hook of each kind. So a caller's connection keeps its own hooks, and the
+/// guard is a savepoint. There a handler's own COMMIT cannot be refused, and a crash may follow it. So the claims are
+/// inserted as torn, and are confirmed just before our COMMIT.
 ///
-/// sqlite3_session.cpp has the session's life, sqlite3_transaction.cpp the guarded transaction, sqlite3_purge.cpp
-/// the removal of old rows.
+/// session.cpp holds the settings, transaction.cpp the guarded transaction, purge.cpp the removal of old rows.
 class Sqlite3Session final : public Session {
  public:
   Sqlite3Session(soci::session&, Ownership);
@@ -68,15 +66,15 @@ class Sqlite3Session final : public Session {
   template <class Run>
   auto in_turn(const std::string& sql, const Run& run);
 
-  /// What the hooks see; at an address of its own that they can be told apart by.
+  /// What the hooks read and write. Its address tells our hooks from others.
   struct Hooks {
-    bool guarding = false;    ///< Between our begin and our end.
+    bool guarding = false;    ///< Our transaction is open.
     bool committing = false;  ///< Our own COMMIT runs.
-    bool lost = false;        ///< Something else ended the transaction.
-    bool refused = false;     ///< That was a COMMIT which was vetoed.
+    bool lost = false;        ///< Somebody else has ended the transaction.
+    bool refused = false;     ///< The commit hook has refused a COMMIT.
   };
 
-  /// Gives the place in the queue up.
+  /// Leaves the queue of writers.
   struct EndTurn {
     std::optional<WriterTurn>& turn;
     ~EndTurn() {
@@ -86,7 +84,7 @@ class Sqlite3Session final : public Session {
   static int on_commit(void*);
   static void on_rollback(void*);
 
-  /// A statement for one run, which a pool's connection keeps prepared.
+  /// A statement for one run. A pool's connection keeps it prepared.
   class Use {
    public:
     Use(Sqlite3Statement& statement, bool keep) noexcept : statement_(statement), keep_(keep) {}
@@ -121,16 +119,16 @@ class Sqlite3Session final : public Session {
 
   soci::session& sql_;
   const bool pooled_;
-  ::sqlite3* configured_ = nullptr;  ///< Pool: the connection that has our hooks and settings.
+  ::sqlite3* configured_ = nullptr;  ///< Pool: the connection with our hooks and settings.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
-  bool reads_committed_ = false;                         ///< Not so only with a shared cache and read_uncommitted.
-  std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `clean` restores.
-  bool refused_commit_ = false;                          ///< In the transaction that was ended last.
+  bool reads_committed_ = false;                         ///< False only with a shared cache and read_uncommitted.
+  std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `reset` restores.
+  bool refused_commit_ = false;                          ///< In the last transaction.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
-  bool broken_ = false;     ///< An error that may come from the connection: `clean` refuses it.
-  bool left_open_ = false;  ///< Our transaction: the rollback failed.
+  bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.
+  bool left_open_ = false;  ///< A rollback failed, so our transaction is still open.
   Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
 };
 

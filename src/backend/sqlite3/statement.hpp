@@ -19,7 +19,7 @@ inline bool try_sqlite3_exec(::sqlite3* connection, const std::string& sql) noex
 /// A pool keeps it prepared from the first, see `Sqlite3Session::intact`.
 inline constexpr auto sqlite3_begin = "BEGIN IMMEDIATE";
 
-/// A prepared statement. Reset after each run: one left in the middle of its rows holds locks.
+/// A prepared statement. It is reset after each run: a statement with unread rows holds locks.
 class Sqlite3Statement {
  public:
   Sqlite3Statement() = default;
@@ -32,7 +32,7 @@ class Sqlite3Statement {
   void prepare(::sqlite3* connection, const std::string& sql);
   void finalize() noexcept;
 
-  /// Parameters count from 1. The bytes must stay until the run is over. Empty text may be bound as NULL.
+  /// Parameters count from 1. The bytes must stay valid until the run has ended. Empty text may be bound as NULL.
   void bind_text(int position, std::string_view text);
   void bind_text_or_null(int position, std::string_view text);
   void bind_blob(int position, std::string_view bytes);

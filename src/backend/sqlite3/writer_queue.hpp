@@ -13,18 +13,17 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The line of this process's threads that want to write one SQLite file. SQLite itself lets waiters
-/// poll, so that a busy writer can starve the others; here the one who has waited longest is next.
-/// Other processes are met at SQLite's own lock, as usual.
+/// The threads of this process that want to write one SQLite file, in the order in which they came. SQLite itself lets
+/// waiters poll, so a busy writer can starve the others. Between processes only SQLite's own lock counts.
 class WriterQueue {
  public:
   /// The queue that all sessions on `file` share; an empty name (in memory, temporary) has its own.
   static std::shared_ptr<WriterQueue> of(const std::string& file);
 
-  /// Waits for the turn. False when the time is over.
+  /// Waits for the turn. Returns false after the time-out.
   bool enter(std::chrono::milliseconds timeout);
 
-  /// Hands the turn on.
+  /// Gives the turn to the next thread.
   void leave() noexcept;
 
  private:
@@ -38,7 +37,7 @@ class WriterQueue {
   std::deque<Waiter*> waiting_;
 };
 
-/// One writer's place in the queue, given up at the latest by the destructor.
+/// One writer in the queue. The destructor leaves it.
 class WriterTurn {
  public:
   explicit WriterTurn(std::shared_ptr<WriterQueue> queue) noexcept : queue_(std::move(queue)) {}
