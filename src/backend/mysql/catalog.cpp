@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
 constexpr unsigned deadlock = 1213;           // ER_LOCK_DEADLOCK
 
-/// Locks are the server's, names are shared by all of its databases.
+/// The name of the lock. All databases of the server share the names.
 constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
 
 class MysqlCatalog final : public Catalog {
@@ -51,9 +51,9 @@ class MysqlCatalog final : public Catalog {
 
   void begin_migrations() override {
     using namespace std::chrono_literals;
-    // Without a database there is nothing to lock, and the first statement says so with the server's code.
+    // Without a default database there is nothing to lock. The first statement then fails with the server's code.
     if (query_text(sql_, "SELECT DATABASE()").empty()) return;
-    // In short steps: statement and read time-outs count the wait as a statement's time.
+    // Wait in short steps, because the time-outs of statements and reads count the wait.
     const auto give_up = std::chrono::steady_clock::now() + 1min;
     while (query_text(sql_, fmt::format("SELECT GET_LOCK({}, 1)", lock_name)) != "1") {
       if (std::chrono::steady_clock::now() > give_up) {
@@ -63,8 +63,8 @@ class MysqlCatalog final : public Catalog {
     }
   }
 
-  /// Our lock is one server's. Another node of a Galera cluster can apply the same at the same time, and one
-  /// of the two is then refused as a deadlock; what is there by now is passed over.
+  /// The lock holds on one server only. Two nodes of a Galera cluster can apply a migration at the same time. One of
+  /// them then gets a deadlock and tries again, without the statements whose result exists by then.
   void apply(std::string_view sql) override {
     constexpr int tries = 10;
     for (int left = tries - 1;; --left) {
@@ -86,7 +86,7 @@ class MysqlCatalog final : public Catalog {
       sql_.rollback();
       release();
     } catch (const std::exception&) {
-      // The lock ends with the connection at the latest.
+      // If this fails, the lock ends with the connection.
     }
   }
 

@@ -29,7 +29,7 @@ std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std
   return std::chrono::milliseconds(number_in(*field));
 }
 
-/// Reads those columns, which stand first in the row.
+/// Reads those columns, which are the first of the row.
 ClaimedRow existing_row(MysqlRow& row) {
   ClaimedRow existing;
   existing.set_state(row[0].value_or(""));
@@ -52,7 +52,7 @@ std::string values_of(const ClaimRequest& row) {
 
 }  // namespace
 
-// Plain, not IGNORE: that would swallow other errors too.
+// Without IGNORE, which would hide other errors, too.
 std::string MysqlSession::claim_sql(const ClaimRequest& row) const {
   return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
 }
@@ -69,7 +69,7 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   return {ClaimStatus::exists, existing_row(*reply.row), true};
 }
 
-// With a caller's autocommit off, or under its isolation level, a read opens a transaction or a snapshot.
+// On a caller's session a read may open a transaction (autocommit is off) or a snapshot (the isolation level).
 std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
   if (!pooled_ || !reads_committed_) return std::nullopt;
   std::optional<MysqlRow> found;
@@ -89,25 +89,24 @@ std::string MysqlSession::existing_sql(const std::string& condition) const {
 
 ClaimReply MysqlSession::claim(const ClaimRequest& row) {
   MYSQL* db = connection();
-  // By the handler of a message before it in the batch: the claim's time would be that one.
+  // An earlier handler of the batch has changed it, and the claim would get that time.
   if (tracker_.has_changed("timestamp")) exec(db, "SET timestamp = DEFAULT");
   const unsigned error = try_exec(db, claim_sql(row));
   if (error == 0) return {ClaimStatus::inserted};
   if (error != ER_DUP_ENTRY) throw_mysql_error(db);
 
-  // A share lock: in a caller's REPEATABLE READ snapshot a plain read may not see the row, and FOR
-  // UPDATE deadlocks redeliveries of one key with each other.
+  // LOCK IN SHARE MODE, because a plain read in a caller's REPEATABLE READ snapshot may not see the row, and because
+  // with FOR UPDATE redeliveries of one key deadlock each other.
   auto found = query_row(db, existing_sql(key_condition(row.consumer, row.business_key)) + " LOCK IN SHARE MODE");
   if (!found) return {ClaimStatus::vanished};
   return {ClaimStatus::exists, existing_row(*found)};
 }
 
-// A Galera node runs a statement that began with autocommit on again when another node's transaction has
-// aborted it (wsrep_retry_autocommit). If it has sent rows by then, it sends the new ones behind them, with
-// nothing that tells the client: the claims of the aborted run would be taken for made. With autocommit off
-// it reports the deadlock.
+// With autocommit on, a Galera node repeats a statement that another node's transaction has aborted
+// (wsrep_retry_autocommit). If it has sent rows before, it sends the new rows after them, and the client cannot tell:
+// we would believe in claims of the aborted run. With autocommit off, the node reports a deadlock.
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
-  // Far below any max_allowed_packet, with every text of the longest.
+  // Even with the longest texts, this stays far below any max_allowed_packet.
   constexpr std::size_t at_once = 500;
   if (!opens_with_rows()) begin();
   std::vector<ClaimReply> replies;
@@ -119,8 +118,8 @@ std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimR
   return replies;
 }
 
-/// Inserts claims; an update that changes nothing keeps a duplicate from being an error, and tells it by
-/// its token.
+/// Inserts claims. ON DUPLICATE KEY UPDATE changes nothing, so that a duplicate is no error. The token of a row tells
+/// whether it is our claim.
 void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std::vector<ClaimReply>& replies) {
   std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
   for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
@@ -141,7 +140,7 @@ void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std
   }
 }
 
-/// Returns what is there afterwards, in no order: the columns of an existing row and the key.
+/// Returns the rows of these keys after the insert, in no order: the columns of an existing row, and the key.
 std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert,
                                                std::span<const ClaimRequest> rows) {
   MYSQL* db = connection();
@@ -154,7 +153,7 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
                                    existing_columns, table_, hex_literal(rows[0].consumer));
   for (const ClaimRequest& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
-  // A limit of its own, or sql_select_limit would count.
+  // With a LIMIT, because otherwise sql_select_limit applies.
   return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
 }
 

@@ -18,7 +18,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// Numbers that one of the two client libraries does not name.
+// Error numbers for which one of the two client libraries has no name.
 constexpr unsigned er_client_interaction_timeout = 4031;  // MySQL: closed after wait_timeout
 constexpr unsigned er_connection_killed = 1927;           // MariaDB
 constexpr unsigned er_wsrep_not_ready = 1047;             // Galera: the node is not primary
@@ -158,8 +158,8 @@ class MysqlDatabase final : public Database {
     return std::to_string(static_cast<const soci::mysql_soci_error&>(error).err_num_);
   }
 
-  // A connection that is lost amid the rows of a result has forgotten that there was to be one, and SOCI
-  // takes it for a statement without any: its next fetch would read what is not there.
+  // If the connection is lost while rows arrive, the client library forgets the result. SOCI then believes that the
+  // statement has no result, and its next fetch would read a null pointer.
   void check_last_statement(soci::session& sql) const override {
     MYSQL* connection = mysql_native(sql);
     if (connection != nullptr && mysql_errno(connection) != 0) throw_mysql_error(connection);

@@ -11,13 +11,13 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// UTC_TIMESTAMP is the time at which the statement began, SYSDATE the time at which it is evaluated, but in the
-// session's time zone. The zone's difference to UTC is taken from a pair that is of one time, the statement's begin.
+// UTC_TIMESTAMP is the time at which the statement began. SYSDATE is the time of the evaluation, in the session's time
+// zone. UTC_TIMESTAMP and NOW are of the same moment, so their difference is the zone's difference to UTC.
 //
-// Where summer time begins or ends while the statement waits, the zone's difference is another one afterwards: SYSDATE
-// leaps against NOW by an hour, in some places by half an hour. Such a leap is taken back. The sessions of a pool are
-// in UTC, where there is none; on another one this is right for a statement that runs for a quarter of an hour at most.
-// Seconds between NOW and SYSDATE that make more than two hours come from a clock that the session has stopped.
+// If summer time begins or ends while the statement waits, the zone's difference changes: SYSDATE jumps against NOW by
+// one hour, in some zones by half an hour. This expression removes the jump. It is right for a statement that runs for
+// a quarter of an hour at most. The sessions of a pool are in UTC, which has no summer time. If NOW and SYSDATE differ
+// by more than two hours, the session has stopped its clock (SET timestamp).
 constexpr auto evaluated_now =
     "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
     "IF(@@time_zone = '+00:00' OR ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
@@ -60,10 +60,10 @@ class MysqlDialect final : public Dialect {
 
   std::string hex_text(std::string_view column) const override { return fmt::format("HEX({})", column); }
 
-  // INSERT IGNORE would swallow other errors, too.
+  // INSERT IGNORE would hide other errors, too.
   std::string_view unless_exists() const override { return ""; }
 
-  // The server then tells it as the statement's insert id. RETURNING is MariaDB's only, and its INSERT's.
+  // The server then reports the number as the insert id. Only MariaDB has RETURNING, and not for UPDATE.
   std::string marked(std::string_view number) const override { return fmt::format("LAST_INSERT_ID({})", number); }
   std::string returning(std::string_view /*number*/) const override { return ""; }
 

@@ -22,7 +22,7 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
     return mysql_errno(connection);
   }
-  // Asked for more than there is, the client forgets how many rows were affected.
+  // Do not ask for a result that is not there: the client library then forgets the number of affected rows.
   for (;;) {
     const MysqlResult dropped(mysql_store_result(connection));
     if (!dropped && mysql_field_count(connection) != 0) break;

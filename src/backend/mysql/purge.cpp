@@ -1,5 +1,5 @@
-// A purge on MariaDB and MySQL. It looks for the rows by plain reads, takes the locks that nobody else holds,
-// and removes what it has locked: so it waits for no row, and can be part of no deadlock.
+// A purge on MariaDB and MySQL. It finds the rows by plain reads, locks those that are free, and removes the locked
+// rows. So it waits for no row, and cannot be part of a deadlock.
 
 #include <mysqld_error.h>
 
@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// The primary key, whatever the optimizer thinks of a small table: a scan would lock rows of others.
+// Forces the primary key: on a small table the optimizer may choose a scan, which would lock other rows.
 constexpr auto by_key = "FORCE INDEX (PRIMARY)";
 
 constexpr auto shortest_wait_on_mysql = "SET_VAR(innodb_lock_wait_timeout = 1)";
@@ -31,7 +31,7 @@ std::vector<std::string> key_in(const MysqlRow& row, const PurgeTarget& target) 
   return key;
 }
 
-/// The one row of a unique key, which is looked up before anything else is considered.
+/// The condition for one row by its unique key. The server reads such a row before it plans anything else.
 std::string is_key(const PurgeTarget& target, const std::vector<std::string>& key, const Dialect& dialect) {
   std::string condition;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -42,7 +42,7 @@ std::string is_key(const PurgeTarget& target, const std::vector<std::string>& ke
   return condition;
 }
 
-/// Ranges of the primary key, one for each row. MariaDB makes a join of an IN with very many values.
+/// Ranges of the primary key, one for each row. MariaDB turns an IN with very many values into a join.
 std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<std::string>>& keys,
                       const Dialect& dialect) {
   constexpr std::size_t at_once = 250;
@@ -58,8 +58,8 @@ std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<s
   return condition += "))";
 }
 
-/// For MySQL, which reads a small table through for the same keys in an IN, whatever the hint says: it looks up
-/// one key after the other. The table keeps its bare name, which the condition knows it by.
+/// For MySQL: it looks up one key after the other. With the same keys in an IN, MySQL reads all of a small table,
+/// whatever the hint says. The table keeps its bare name, because the condition uses that name.
 std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
                           const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
   const PurgeTarget& target = batch.target;
@@ -103,7 +103,7 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   keys.reserve(candidates.size());
   for (const PurgeCandidate& each : candidates) keys.push_back(each.key);
 
-  // No gaps are locked then, into which others want to insert.
+  // At READ COMMITTED no gaps are locked, so that others can insert.
   exec(db, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   exec(db, "START TRANSACTION");
   try {
@@ -122,18 +122,17 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   }
 }
 
-/// Removes rows whose locks are held. It asks for their age and state again: the locks save waits and retries, and
-/// are not what keeps a row that was claimed anew. In a small table the optimizer may look at all of its rows for that,
-/// whatever the hint says; and an entry of the other index can be locked by a reader that found there all that
-/// it asked for. So it must not wait here either, and goes from row to row when it would have to. MySQL waits for
-/// a second at least, in which two purges could deadlock.
+/// Removes the locked rows. It compares their age and state again, because a key may have been claimed anew before the
+/// lock. It must not wait here either: on a small table the optimizer may read all rows, whatever the hint says, and a
+/// reader may have locked an entry of the other index. If it would have to wait, it removes the rows one by one. MySQL
+/// waits for at least a second, in which two purges could deadlock.
 std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
                                         const std::vector<std::vector<std::string>>& keys) {
   MYSQL* db = connection();
   const std::string no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
                                           : fmt::format("DELETE /*+ {} */", shortest_wait_on_mysql);
   const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
-  // In the form for several tables, which takes the hint.
+  // The multiple-table form of DELETE accepts the hint.
   const std::string all =
       is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {} AND {}", no_wait, table, table, by_key,
                                 is_one_of(batch.target, keys, dialect()), removal_condition(dialect(), batch))
@@ -144,7 +143,7 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
 
   std::size_t removed = 0;
   for (const auto& key : keys) {
-    // With innodb_rollback_on_timeout the locks are gone.
+    // With innodb_rollback_on_timeout, the server has released the locks.
     error = try_exec(db, fmt::format("{} {} FROM {} WHERE {} AND {}", no_wait, table, table,
                                      is_key(batch.target, key, dialect()), removal_condition(dialect(), batch)));
     if (error == 0) {
@@ -156,7 +155,7 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
   return removed;
 }
 
-/// MariaDB 10.5 cannot: there, one row that another holds keeps the batch from its work, as a lock time-out.
+/// MariaDB 10.5 has no SKIP LOCKED. There, one locked row ends the batch with a lock time-out.
 bool MysqlSession::skips_locked(MYSQL* db) const { return !is_mariadb_ || mysql_get_server_version(db) >= 10'06'00; }
 
 }  // namespace backend

@@ -23,7 +23,7 @@ constexpr auto wanted =
 
 bool is_on(std::string_view value) { return value == "ON" || value == "1"; }
 
-/// How many nodes the cluster has now, this one included; 0 where there is none.
+/// How many nodes the cluster has now, including this one; 0 if there is no cluster.
 long long cluster_size(const Settings& global, const Settings& status) {
   const auto provider = value_of(global, "wsrep_provider");
   return provider.empty() || provider == "none" ? 0 : number_in(value_of(status, "wsrep_cluster_size"));
@@ -40,7 +40,7 @@ void check_version(std::string_view version, Report& report) {
   }
 }
 
-/// The other nodes of a cluster have what one of them loses in a crash.
+/// In a cluster, the other nodes keep what one node loses in a crash.
 void check_flushing(const Settings& global, bool replicated, Report& report) {
   const auto flush = value_of(global, "innodb_flush_log_at_trx_commit");
   if (flush == "1") return;
@@ -76,7 +76,7 @@ void check_durability(const Settings& global, const Settings& session, bool repl
 }
 
 void check_waits(const Settings& session, Report& report) {
-  // Whichever ends the connection of a vanished client first.
+  // The shorter of the two ends the connection of a client whose host has vanished.
   std::string which = "wait_timeout";
   auto seconds = number_in(value_of(session, which));
   for (const char* name : {"idle_transaction_timeout", "idle_write_transaction_timeout"}) {
@@ -162,7 +162,7 @@ void check_triggers(soci::session& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
-/// The effect of a message in such a table stays when its claim is rolled back.
+/// Tables without transactions: what a handler writes there stays after a rollback of its claim.
 void check_engines(soci::session& sql, Report& report) {
   constexpr std::size_t most_names = 10;
   constexpr auto without_transactions =

@@ -20,8 +20,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// What a handler can leave behind on a session and the next one would meet, besides the isolation
-/// level, whose name differs by server, and sql_mode, which comes last.
+/// The settings that a handler can leave changed for the next one. Not here: the isolation level, whose name differs by
+/// server, and sql_mode, which must be restored last.
 constexpr std::array common_settings = {"character_set_client",
                                         "character_set_connection",
                                         "collation_connection",
@@ -37,7 +37,7 @@ bool is_mariadb(MYSQL* connection) {
   return std::string_view(mysql_get_server_info(connection)).find("MariaDB") != std::string_view::npos;
 }
 
-/// The client library switches keepalive on, but leaves the system's times: two hours, usually.
+/// The client library switches keepalive on, but with the system's times, which are usually two hours.
 void keep_alive(int socket) {
   const auto set = [socket](int level, int option, int value) {
     setsockopt(socket, level, option, &value, sizeof value);
@@ -74,7 +74,7 @@ void MysqlSession::configure(const PoolOptions& options) {
   const auto lock = ceil<seconds>(options.lock_timeout).count();
   const auto idle = ceil<seconds>(options.idle_transaction_timeout).count();
   const auto statement = options.statement_timeout.count();
-  // Not SET NAMES, of which the client would not know: it quotes the values that SOCI binds.
+  // Not by SET NAMES: the client library quotes the values that SOCI binds, and must know the character set.
   if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
   exec(db, fmt::format("SET autocommit = 1, time_zone = '+00:00', {} = 'READ-COMMITTED', "
                        "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'), "
@@ -87,7 +87,7 @@ void MysqlSession::configure(const PoolOptions& options) {
     const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
     is_galera_ = provider && !provider->at(1)->empty() && provider->at(1) != "none";
   }
-  // The default database is then known without asking.
+  // Then the default database is known without a round trip.
   exec(db, "SET session_track_schema = 1");
 }
 
@@ -119,8 +119,8 @@ void MysqlSession::remember_settings() {
   all += ", @@sql_mode)";
   settings.insert(settings.end(), {isolation, "sql_mode"});
   tracker_.remember(settings);
-  // Rarely is anything changed. Without a tracker the compound statement tells so by a warning, which is counted
-  // in its reply as long as max_error_count lets it: it cannot restore sql_mode itself.
+  // Settings are rarely changed. Without a tracker, the compound statement reports a change by a warning, because it
+  // cannot restore sql_mode itself. Its reply holds the number of warnings, unless max_error_count is 0.
   end_guard_ = tracker_.active() ? "SET autocommit = 1"
                                  : fmt::format(
                                        "SET autocommit = 1, timestamp = DEFAULT, max_error_count = 64; "
@@ -129,7 +129,7 @@ void MysqlSession::remember_settings() {
   database_ = row[column++].value_or("");
   const std::string role = row[column++].value_or("NONE");
   const bool has_roles = row[column].value() != "0";
-  // MariaDB gives the bare name, MySQL a list that is quoted already.
+  // MariaDB returns the bare name, MySQL a quoted list.
   restore_role_ = !has_roles ? "" : "SET ROLE " + (role == "NONE" || !is_mariadb_ ? role : quoted(role));
 }
 
@@ -148,7 +148,7 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
   };
   const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode, @@log_bin AND @@sql_log_bin").value();
   autocommit_ = row[0] == "1";
-  // With a binary log, a commit is on the disk there before others see it.
+  // With a binary log, a commit is on the disk before other sessions see it.
   shows_unsafe_commits_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
@@ -171,12 +171,12 @@ bool MysqlSession::intact() noexcept {
   if (db == nullptr) return false;
   if (!pooled_) return true;
   if (!is_configured_connection(db)) return false;
-  // The server speaks unasked only to say farewell.
+  // If the server has sent something without a request, it has closed the connection.
   pollfd readable{static_cast<int>(mysql_get_socket(db)), POLLIN, 0};
   return readable.fd >= 0 && poll(&readable, 1, 0) == 0;
 }
 
-/// What one SET cannot restore; both are rarely needed.
+/// Restores what one SET cannot restore: the role and the default database. Both are rarely needed.
 bool MysqlSession::restore_rest(MYSQL* db) noexcept {
   if (!restore_role_.empty() && try_exec(db, restore_role_) != 0) return false;
   if (database_.empty() || (db->db != nullptr && database_ == db->db)) return true;
@@ -208,7 +208,7 @@ bool MysqlSession::restore(MYSQL* db) noexcept {
   return restored;
 }
 
-/// Whether a temporary table of this connection's stands where a statement names ours, or that cannot be told.
+/// Whether a temporary table of this connection hides a table of the inbox, or we cannot find out.
 bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
   if (!dialect_) return false;  // nothing of ours has run on it yet, and it is looked at again
   try {
@@ -222,7 +222,7 @@ bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
 bool MysqlSession::reset() noexcept {
   if (!intact()) return false;
   MYSQL* db = mysql_native(sql_);
-  // In this order: UNLOCK TABLES would commit what is open.
+  // ROLLBACK first: UNLOCK TABLES would commit an open transaction.
   return try_exec(db, "ROLLBACK") == 0 && try_exec(db, "UNLOCK TABLES") == 0 && restore(db);
 }
 

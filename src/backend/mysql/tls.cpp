@@ -22,30 +22,30 @@ namespace {
 using MysqlHandle = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
 
 MysqlHandle new_handle() {
-  // The library's first use; it is not for several threads at once.
+  // The first use of the library is not safe in several threads at once.
   static const int initialized = mysql_library_init(0, nullptr, nullptr);
   return {initialized == 0 ? mysql_init(nullptr) : nullptr, &mysql_close};
 }
 
-/// As libpq has them, each stronger than the one before.
+/// The modes of libpq. Each is stronger than the one before.
 enum class Mode { unsaid, disable, require, verify_ca, verify_full };
 
 struct ModeName {
   std::string_view name;
   Mode mode;
 };
-// Not prefer: told to encrypt, MariaDB's library takes the connection for encrypted although the server, or whoever is
-// in between, offers no encryption, and can then send the password as it is.
+// There is no `prefer`. If MariaDB's library is told to encrypt and the server, or an attacker in between, offers no
+// encryption, the library treats the connection as encrypted, and may send the password in plain text.
 constexpr std::array mode_names = {ModeName{"disable", Mode::disable}, ModeName{"require", Mode::require},
                                    ModeName{"verify-ca", Mode::verify_ca}, ModeName{"verify-full", Mode::verify_full}};
 
-/// What one connection is to have.
+/// The TLS that one connection asks for.
 struct Tls {
   Mode mode = Mode::unsaid;
   std::map<mysql_option, std::string> options;
 };
 
-/// A host that MARIADB_CONNECTOR's `connect` gets: behind it stand the real host and the TLS.
+/// The prefix of a host name that the library passes to our `connect`. The real host and the TLS follow it.
 constexpr std::string_view handler_name = "txinbox-tls";
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, "the MySQL URL's " + why); }
@@ -80,7 +80,7 @@ void check_readable(const Tls& tls, mysql_option option, std::string_view parame
                   parameter, file_option, std::system_category().message(errno)));
 }
 
-/// The options of `files` that the URL does not give itself.
+/// Adds the options of `files` that the URL does not set.
 void add_files(const MysqlOptionFiles& files, Tls& tls) {
   const bool own_ca = has(tls, MYSQL_OPT_SSL_CA);
   const bool own_certificate = has(tls, MYSQL_OPT_SSL_CERT) || has(tls, MYSQL_OPT_SSL_KEY);
@@ -92,8 +92,8 @@ void add_files(const MysqlOptionFiles& files, Tls& tls) {
   }
 }
 
-/// What is asked for without a word for it. The library passes over an ssl-verify-server-cert without a value, which
-/// other clients take for 1: an authority in a file counts as that, unless there is a 0.
+/// The mode if no `sslmode` is given. The library ignores an ssl-verify-server-cert without a value, which means 1 to
+/// other clients. So an authority in an option file means verification, unless the value is 0.
 Mode implied_mode(const Tls& tls, const MysqlOptionFiles& files, bool own_ca) {
   using Verifies = MysqlOptionFiles::Verifies;
   const bool asked = has_ca(tls) && !own_ca && files.verifies != Verifies::no;
@@ -133,7 +133,8 @@ Tls tls_for(const detail::Url& url, const MysqlOptionFiles& files) {
   return tls;
 }
 
-/// In hexadecimal, since neither SOCI nor the client library may find anything of its own in it.
+/// Writes the host and its TLS in hexadecimal digits, so that neither SOCI nor the client library finds its own syntax
+/// in it.
 std::string written(const std::string& host, const Tls& tls) {
   std::string fields = fmt::format("{}", static_cast<int>(tls.mode)) + '\0' + host + '\0';
   for (const auto& [option, value] : tls.options)
@@ -166,13 +167,13 @@ void set_options(MYSQL* connection, const Tls& tls) {
   set(MYSQL_OPT_SSL_ENFORCE, tls.mode != Mode::disable);  // it enforces nothing
   set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, tls.mode == Mode::verify_full);
   for (const auto& [option, value] : tls.options) mysql_optionsv(connection, option, value.c_str());
-  // The library goes on unencrypted when the server offers nothing else, unless it has a fingerprint to compare. It
-  // compares no empty one.
+  // If the server offers no encryption, the library continues without it, unless it has a fingerprint to compare. It
+  // does not compare an empty fingerprint.
   const bool has_fingerprint = has(tls, MARIADB_OPT_TLS_PEER_FP) || has(tls, MARIADB_OPT_TLS_PEER_FP_LIST);
   if (tls.mode >= Mode::require && !has_fingerprint) mysql_optionsv(connection, MARIADB_OPT_TLS_PEER_FP, "");
 }
 
-/// The library calls it for a host that begins with `handler_name`://, with what follows.
+/// The library calls it for a host that begins with `handler_name`://, and passes the rest of the host.
 MYSQL* connect(MYSQL* connection, const char* written, const char* user, const char* password, const char* database,
                unsigned port, const char* socket, unsigned long flags) noexcept {
   try {
@@ -187,8 +188,8 @@ MYSQL* connect(MYSQL* connection, const char* written, const char* user, const c
 
 int before_command(MYSQL*, enum_server_command, const char*, std::size_t, my_bool, void*) noexcept { return 0; }
 
-/// As MARIADB_CONNECTION_PLUGIN of <mysql/client_plugin.h>, which needs a header that Debian's package lacks. The
-/// interface's version is compared by the library.
+/// The layout of MARIADB_CONNECTION_PLUGIN in <mysql/client_plugin.h>, which needs a header that Debian's package
+/// lacks. The library compares the version of the interface.
 struct ConnectionPlugin {
   int type = 103;                           // MARIADB_CLIENT_CONNECTION_PLUGIN
   unsigned int interface_version = 0x0100;  // MARIADB_CLIENT_CONNECTION_PLUGIN_INTERFACE_VERSION
@@ -210,7 +211,8 @@ struct ConnectionPlugin {
   int (*reset)(MYSQL*) = nullptr;
 };
 
-/// Each time: whoever calls mysql_library_end has the library forget it. It is registered once.
+/// Called before each connection, because mysql_library_end makes the library forget it. A second registration does
+/// nothing.
 void register_handler() {
   static ConnectionPlugin plugin;
   const MysqlHandle scratch = new_handle();
@@ -228,7 +230,7 @@ bool requires_tls(const std::string& connection_string) {
 
 #endif
 
-/// What of a connection string of SOCI's stands outside quotation marks.
+/// The part of SOCI's connection string that is outside quotation marks.
 std::string without_quoted(std::string_view connection_string) {
   std::string bare;
   bool quoted = false;
@@ -245,8 +247,8 @@ std::string without_quoted(std::string_view connection_string) {
   return bare;
 }
 
-/// A connection that has read the option files and failed. `verifies` is what ssl-verify-server-cert is where they do
-/// not say.
+/// A handle that has read the option files and failed to connect. `verifies` is the value of ssl-verify-server-cert if
+/// the files do not set it.
 MysqlHandle read_files([[maybe_unused]] bool verifies) {
   MysqlHandle handle = new_handle();
   if (!handle) return handle;
@@ -255,7 +257,7 @@ MysqlHandle read_files([[maybe_unused]] bool verifies) {
   const my_bool preset = verifies ? 1 : 0;
   mysql_optionsv(handle.get(), MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &preset);
 #endif
-  // The library reads the files when it connects. Nobody can listen there.
+  // The library reads the files when it connects. Nobody can listen at this address.
   mysql_real_connect(handle.get(), "localhost", nullptr, nullptr, nullptr, 1, "/dev/null/txinbox",
                      CLIENT_REMEMBER_OPTIONS);
   return handle;
@@ -269,7 +271,7 @@ bool verifies(MYSQL* handle) {
 }
 #endif
 
-/// Not `soci::mysql`: the compiler knows its class, and would call what the library does not export.
+/// Not `soci::mysql`: the compiler knows its class, and would call a function that the library does not export.
 const soci::backend_factory& soci_factory() noexcept { return *soci::factory_mysql(); }
 
 class MysqlFactory final : public soci::backend_factory {
@@ -279,7 +281,7 @@ class MysqlFactory final : public soci::backend_factory {
     register_handler();
     std::unique_ptr<soci::details::session_backend> session(soci_factory().make_session(parameters));
     MYSQL* connection = static_cast<soci::mysql_session_backend&>(*session).conn_;
-    // The library has refused already what offers no encryption. Its way to do so is nowhere promised.
+    // The library has refused a server without encryption before. But it documents nowhere that it does.
     if (requires_tls(parameters.get_connect_string()) && mysql_get_ssl_cipher(connection) == nullptr) {
       throw Error(ErrorCode::unsafe_connection,
                   "the connection to MariaDB or MySQL is not encrypted, although the connection string asks for it; "
@@ -327,7 +329,7 @@ bool is_tls_parameter(std::string_view name) {
 }
 
 std::string mysql_host(const detail::Url& url, const MysqlOptionFiles& files) {
-  // The library takes such a host for options, or for the name of an extension.
+  // The library would read such a host as options, or as the name of an extension.
   if (url.host.find_first_of(";=") != std::string::npos || url.host.find("://") != std::string::npos) {
     refuse("host holds ';', '=' or '://', which are in no host's name");
   }

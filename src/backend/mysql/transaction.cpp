@@ -16,7 +16,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// A further statement of a compound one, which must change so many rows: else it fails as a missing savepoint does.
+/// A further statement of a compound one. If it does not change this number of rows, it fails like a missing savepoint.
 std::string changing(std::size_t rows, const std::string& statement) {
   return fmt::format("; {}; IF ROW_COUNT() <> {} THEN SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {}; END IF", statement,
                      rows, ER_SP_DOES_NOT_EXIST);
@@ -51,7 +51,7 @@ void MysqlSession::prepare_statements() {
   MYSQL* db = connection();
   const std::string existing = existing_sql("consumer = ? AND business_key = ?");
   existing_.prepare(db, existing);
-  // Of a duplicate it returns the row, and leaves no transaction open.
+  // For a duplicate it returns the existing row, and leaves no transaction open.
   opening_.prepare(db, compound(fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
                                             "SET autocommit = 0; SAVEPOINT {}; "
                                             "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6))",
@@ -61,8 +61,8 @@ void MysqlSession::prepare_statements() {
                                                            table_))));
 }
 
-/// One statement for all claims of a consumer that have no result, and one for each that has. By the primary
-/// key, whatever the optimizer thinks of a small table: a scan would wait for the rows of others.
+/// One statement for all claims of a consumer that have no result, and one for each claim that has a result. They force
+/// the primary key: on a small table the optimizer may choose a scan, which would wait for rows of others.
 std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClosingClaim> claims) const {
   const auto update = [&](const ClosingClaim& claim, const std::string& keys) {
     return fmt::format(
@@ -137,7 +137,7 @@ CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const Cl
   return CommitStatus::committed;
 }
 
-/// Of the usual transaction, which has one claim.
+/// Closes the usual transaction, which has one claim.
 unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
   return closing_.try_run(
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
@@ -162,7 +162,7 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
 }
 
-/// Runs what needs one of our savepoints. False: it is gone.
+/// Runs a statement that needs one of our savepoints. Returns false if the savepoint is gone.
 bool MysqlSession::runs_on_savepoint(const std::string& sql) {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || !is_configured_connection(db)) return false;
@@ -196,9 +196,9 @@ bool MysqlSession::rollback_to_savepoint() noexcept {
   return try_exec(db, "ROLLBACK TO SAVEPOINT " + step_) == 0 && try_exec(db, "RELEASE SAVEPOINT " + step_) == 0;
 }
 
-/// InnoDB shows a commit, and lets go of its locks, before it writes its log. A message that was
-/// acknowledged on the word of such a row would be lost with it in a crash. Each commit that has changed
-/// something waits for the log up to itself, and so for all that it has seen.
+/// InnoDB shows a commit and releases its locks before it writes its log. If we acknowledge a message because of such a
+/// row, a crash loses both. Each commit that has changed something waits for the log up to itself, so a commit of our
+/// own makes durable all that we have read.
 bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_view business_key) {
   if (!shows_unsafe_commits_) return true;
   MYSQL* db = connection();

@@ -14,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// Of the advisory lock: "txinbox" in ASCII. Such locks are the database's own.
+/// The key of the advisory lock: "txinbox" in ASCII. Each database has its own locks.
 constexpr long long lock_number = 0x747869'6e626f78;
 
 class PostgresqlCatalog final : public Catalog {
@@ -62,13 +62,13 @@ class PostgresqlCatalog final : public Catalog {
   }
 
   void begin_migrations() override {
-    // READ COMMITTED, so that what others migrated while we waited is seen.
+    // READ COMMITTED, so that we see what others have migrated while we waited.
     sql_ << "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
     sql_ << "SET LOCAL lock_timeout = '60s'";
     sql_ << "SET LOCAL statement_timeout = 0";
     sql_ << "SET LOCAL client_min_messages = warning";
     query_text(sql_, fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
-    // Tables that are there already are migrated where they are.
+    // If the tables exist, they are migrated in their schema.
     const auto schema = find_schema(consumed_message_table);
     if (!schema.empty()) {
       PGconn* pg = postgresql_native(sql_);
@@ -77,7 +77,7 @@ class PostgresqlCatalog final : public Catalog {
     }
   }
 
-  // Not through SOCI, to which a colon is a placeholder. On a big table it takes as long as it takes.
+  // Not through SOCI, for which a colon is a placeholder. There is no time-out: a big table can take long.
   void apply(std::string_view sql) override {
     PGconn* pg = postgresql_native(sql_);
     const PostgresqlResult result(PQexec(pg, std::string(sql).c_str()));
@@ -90,7 +90,7 @@ class PostgresqlCatalog final : public Catalog {
     try {
       sql_.rollback();
     } catch (const std::exception&) {
-      // A lost connection, which has rolled back.
+      // The connection is lost, so the server has rolled back.
     }
   }
 

@@ -39,23 +39,22 @@ ClaimedRow existing_row(const PostgresqlResult& result, int row) {
 
 PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
 
-/// `token`: in hexadecimal digits.
+/// `token` is in hexadecimal digits.
 std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
   return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
 }
 
-/// In an expression for the token's column: tells the trigger that this row is a claim, which only the transaction's
-/// own end may commit. Rows that are written without it are not subject to the trigger: those of leases, of older
-/// libraries, of a restored dump.
+/// An expression for the token's column. It tells the trigger that this row is a claim, which only our own closing may
+/// commit. The trigger ignores rows that are written without it: those of leases, older libraries and restored dumps.
 std::string guarded_token(std::string_view token) {
   return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
 }
 
 }  // namespace
 
-/// After each change of the table's name, and when the server has lost them: under new names, since what
-/// an old one stands for is not known. Texts go as bytes: an earlier handler of a batch may have changed
-/// client_encoding.
+/// Gives the statements new names, after the table's name has changed or the server has lost the statements: we do not
+/// know what an old name stands for now. Texts are sent as bytes, because an earlier handler of the batch may have
+/// changed client_encoding.
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   const std::string suffix = std::to_string(++statement_generation_);
@@ -63,7 +62,7 @@ void PostgresqlSession::name_statements() {
   savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
   release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
   commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
-  // A plain read: a share lock would write to the row (x7.4).
+  // A plain read, because a share lock writes to the row and costs 7.4 times as much.
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
                         "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
@@ -90,7 +89,7 @@ void PostgresqlSession::prepare_statements() {
   prepared_ = true;
 }
 
-/// Runs a pipeline. Statements that turn out to be lost are not asked for again under these names.
+/// Runs a pipeline. If the server has lost a prepared statement, the statements get new names.
 std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
   auto results = run_pipeline(connection(), fill);
   if (prepared_ && lost_statements(results)) name_statements();
@@ -146,7 +145,7 @@ bool PostgresqlSession::take_over(const ClaimRequest& row) {
   return Session::take_over(row);
 }
 
-// A caller's session may be at an isolation level of its own.
+// Not on a caller's session, whose isolation level is unknown.
 std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);

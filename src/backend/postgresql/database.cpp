@@ -18,7 +18,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// SQLSTATEs, and classes where all of a class means the same; the first that fits counts.
+/// SQLSTATEs, and classes of them if a whole class means the same. The first that fits counts.
 struct Meaning {
   std::string_view prefix;
   ErrorClass error_class;
@@ -26,7 +26,7 @@ struct Meaning {
 constexpr std::array meanings = {
     Meaning{"23505", ErrorClass::duplicate_key}, Meaning{"40P01", ErrorClass::deadlock},
     Meaning{"40001", ErrorClass::serialization_failure},
-    // A prepared statement is gone, by a pooler or a DEALLOCATE: a new run prepares anew.
+    // A pooler or a DEALLOCATE has removed a prepared statement. The next run prepares it again.
     Meaning{"26000", ErrorClass::serialization_failure}, Meaning{"55P03", ErrorClass::lock_timeout},
     Meaning{"57014", ErrorClass::statement_timeout}, Meaning{"25006", ErrorClass::read_only},
     Meaning{"08", ErrorClass::connection_lost}, Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
@@ -78,7 +78,7 @@ class PostgresqlDatabase final : public Database {
     add_default("keepalives_idle", "60");
     add_default("keepalives_interval", "10");
     add_default("keepalives_count", "6");
-    // Data that the server's host does not confirm: a little longer than any statement may take.
+    // For data that the server's host does not confirm: a little longer than any statement may take.
     add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
     add_default("application_name", "txinbox");
     if (url.scheme == "soci") refuse_malformed(conninfo);
@@ -133,7 +133,7 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
 
  private:
-  /// libpq's text for it would come as late as with the connection, as one that could not be made.
+  /// Checks it here, because libpq would report it only with the failed connection.
   static void refuse_unknown(const std::string& parameter) {
     const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
     if (!known) return;
@@ -145,7 +145,7 @@ class PostgresqlDatabase final : public Database {
         fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
   }
 
-  /// libpq's own text repeats words of the string, which can be part of a password.
+  /// libpq's own text repeats words of the string, and a word can be part of a password.
   static void refuse_malformed(const std::string& conninfo) {
     char* text = nullptr;
     PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);

@@ -30,7 +30,7 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("{}.{}", quoted_identifier(schema_), quoted_identifier(name));
   }
 
-  // These bytes, whatever client_encoding and standard_conforming_strings the session has.
+  // It means these bytes whatever client_encoding and standard_conforming_strings the session has.
   std::string text(std::string_view value) const override {
     return fmt::format("convert_from(decode('{}', 'hex'), 'UTF8')", detail::to_hex(value));
   }

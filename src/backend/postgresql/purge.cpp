@@ -1,5 +1,5 @@
-// A purge on PostgreSQL: one statement a batch, which removes by the rows' places what it could lock without
-// a wait. A place is unique in one partition only, so that the partition belongs to it.
+// A purge on PostgreSQL: one statement for each batch. It removes the rows that it could lock without a wait, by their
+// ctid. A ctid is unique only within a partition, so the statement compares tableoid as well.
 
 #include <fmt/format.h>
 
@@ -9,25 +9,25 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Gives, for one batch: how many were removed, matched and looked at, and the time, partition and place of the
-/// last one.
+/// The statement of one batch. It returns how many rows were removed, matched and read, and the time, tableoid and ctid
+/// of the last one.
 std::string postgresql_purge_sql(const Dialect& dialect, const PurgeBatch& batch, int server_version) {
   const PurgeTarget& target = batch.target;
   const std::string table = dialect.table(target.table);
   const auto and_also = [](const std::string& condition) { return condition.empty() ? "" : " AND " + condition; };
-  // The places alone find the rows fast. IS TRUE keeps the comparison of the pairs a look-up in a hash table,
-  // which takes places as they are since PostgreSQL 14.
+  // The ctid alone finds the rows fast. IS TRUE keeps the comparison of the pairs as a look-up in a hash table, which
+  // PostgreSQL can build from ctid values since version 14.
   const bool hashes_places = server_version >= 14'00'00;
   const auto is_in = [&](std::string_view rows) {
     return fmt::format(
         "ctid = ANY (ARRAY(SELECT place FROM {0})) AND ((tableoid, {1}) IN (SELECT part, {2} FROM {0})) IS TRUE", rows,
         hashes_places ? "ctid" : "CAST(ctid AS text)", hashes_places ? "place" : "CAST(place AS text)");
   };
-  // Before PostgreSQL 13 a second column would sort all old rows anew for each batch. An index gives those of
-  // one time by their places; what is passed over nevertheless, the next purge finds.
+  // Before PostgreSQL 13, a second column in ORDER BY would sort all old rows again for each batch. An index returns
+  // rows of the same time in the order of their ctid. If a batch skips a row nevertheless, the next purge finds it.
   const bool sorts_by_parts = server_version >= 13'00'00;
-  // `locked` asks again whether a row goes: it may have changed since `look` saw it. So does `gone`: what it
-  // removes is right by its own condition, whatever the steps before it found.
+  // `locked` compares the condition again, because a row may have changed since `look` has read it. So does `gone`: its
+  // own condition decides what it removes.
   return fmt::format(
       "WITH look AS MATERIALIZED (SELECT tableoid AS part, ctid AS place, {time} AS since, {matches} AS matches "
       "FROM {table} WHERE {old}{after} ORDER BY {time}{place} LIMIT {window}), "

@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto unreachable = "08001";
 
-/// A server that has just refused is quick to do so again; another one is not waited for.
+/// A server that has just refused the connection refuses it again soon. We do not wait longer.
 constexpr std::chrono::seconds patience{2};
 
 /// Returns whether the attempt has ended in time.
@@ -34,7 +34,7 @@ bool connect(PGconn* connection) {
   return true;
 }
 
-/// The last word of a message that was asked to be a severity and a SQLSTATE: "FATAL:  28P01".
+/// The SQLSTATE in a message that consists of a severity and a SQLSTATE: "FATAL:  28P01".
 std::string_view state_in(std::string_view message) {
   const auto is_of_state = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); };
   const auto end = message.find_last_not_of(" \n");

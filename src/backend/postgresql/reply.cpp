@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// What is kept with a connection.
+/// What libpq keeps for us with a connection.
 struct Silence {
   std::chrono::milliseconds longest;
   bool ended_connection = false;
@@ -29,7 +29,7 @@ Silence* silence_of(const PGconn* connection) noexcept {
   return connection == nullptr ? nullptr : static_cast<Silence*>(PQinstanceData(connection, keep_silence));
 }
 
-/// False: the time is over.
+/// Returns false after the time-out.
 bool wait_until_ready(pollfd socket, std::chrono::milliseconds longest) noexcept {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + longest;
@@ -43,7 +43,7 @@ bool wait_until_ready(pollfd socket, std::chrono::milliseconds longest) noexcept
 }
 
 bool read_what_came(PGconn* connection) noexcept {
-  // TLS can hold decrypted bytes back, which poll does not see: one record is at most two reads more.
+  // TLS may hold decrypted bytes that poll does not see. One record needs at most two more reads.
   const int reads = PQsslInUse(connection) != 0 ? 3 : 1;
   for (int i = 0; i < reads; ++i) {
     if (PQconsumeInput(connection) == 0) return false;
@@ -51,7 +51,7 @@ bool read_what_came(PGconn* connection) noexcept {
   return true;
 }
 
-/// Returns when the next PQgetResult need not wait.
+/// Waits until the next PQgetResult returns at once.
 void wait_for_reply(PGconn* connection, Silence& silence) noexcept {
   while (PQstatus(connection) == CONNECTION_OK) {
     const int unsent = PQflush(connection);

@@ -24,7 +24,7 @@ struct Setting {
 
 constexpr std::string_view read_only = "default_transaction_read_only";
 
-/// What a handler can leave behind on a session and the next one would meet.
+/// The settings that a handler can leave changed for the next one.
 constexpr std::array settings = {Setting{"session_authorization", true},  // before role, which it resets
                                  Setting{"search_path", false},
                                  Setting{"role", false},
@@ -61,7 +61,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   // libpq would write notices, which can hold values, to standard error.
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);
-  // The server's own keepalive finds a client whose host has vanished while the server waits for it.
+  // The server's own keepalive detects that a client's host has vanished while the server waits for it.
   const auto configured = exec(
       pg, fmt::format("SELECT pg_backend_pid(), set_config('default_transaction_isolation', 'read committed', false),"
                       " set_config('default_transaction_read_only', 'off', false),"
@@ -74,7 +74,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
                       " set_config('tcp_keepalives_count', '6', false)",
                       options.lock_timeout.count(), options.statement_timeout.count(),
                       options.idle_transaction_timeout.count()));
-  // A pooler tells a number of its own.
+  // A pooler reports a number of its own.
   is_direct_ = field(configured, 0, 0) == std::to_string(process_id_);
 }
 
@@ -93,11 +93,11 @@ void PostgresqlSession::remember_settings() {
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
-    // Set only if it differs: few users may set all of them, and whoever could change one may put it back.
+    // Set it only if it differs: few users may set all of them, but a user who has changed one may restore it.
     restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
                             restore_.empty() ? "SELECT" : ",", each.name, quote_literal(pg, remembered_.back()));
   }
-  // What a handler writes after it has ended the transaction is refused. Not behind a pooler, which gives the
+  // The server refuses what a handler writes after it has ended the transaction. Not behind a pooler, which lends the
   // server's session to others.
   refuses_writes_ = is_direct_;
   if (refuses_writes_) exec(pg, restore_);
@@ -149,7 +149,7 @@ bool PostgresqlSession::intact() noexcept {
   if (PQbackendPID(pg) != process_id_) return false;
   pollfd readable{PQsocket(pg), POLLIN, 0};
   if (PQtransactionStatus(pg) == PQTRANS_IDLE && poll(&readable, 1, 0) > 0) {
-    // A farewell and then the end, or a notification: libpq sees the end when it reads once more.
+    // Either a last message before the end of the connection, or a notification. A second read of libpq finds the end.
     PQconsumeInput(pg);
     if (poll(&readable, 1, 0) > 0) PQconsumeInput(pg);
   }

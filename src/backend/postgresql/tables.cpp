@@ -82,7 +82,7 @@ constexpr std::array tables = {
     ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
 };
 
-/// The same type, or one that holds more. The collation counts for keys alone.
+/// The same type, or one that holds more. The collation matters for keys only.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const std::string_view type = found.type;
   const auto bare = type.substr(0, type.find(" COLLATE "));
@@ -137,7 +137,7 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
   const auto where =
       fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
   std::map<std::string, Found> found;
-  // A view has columns, an index has them too: the kind is judged by the caller.
+  // Views and indexes have columns, too. The caller checks the kind.
   for (const Row& row : postgresql_query(
            sql,
            fmt::format(
@@ -186,7 +186,7 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
   return found;
 }
 
-/// The trigger that refuses a handler's own commit. The `tgtype` of one AFTER INSERT OR UPDATE FOR EACH ROW is 21.
+/// The trigger that refuses a handler's own commit. `tgtype` 21 is AFTER INSERT OR UPDATE FOR EACH ROW.
 std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) {
   const std::string name(guard_trigger);
   const auto rows = postgresql_query(

@@ -48,8 +48,7 @@ bool PostgresqlSession::guard_likely_intact() noexcept {
   return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
 }
 
-// A caller's own isolation level stays; a pool's sessions are READ COMMITTED by configuration.
-/// A standby refuses to begin a transaction that may write with feature_not_supported.
+/// A standby refuses to begin a read-write transaction, with feature_not_supported.
 void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& results) const {
   if (!refuses_writes_ || results.empty() || sqlstate(results[0].get()) != "0A000") return;
   throw soci::postgresql_soci_error("txinbox: the server is read-only: it is a standby", "25006");
@@ -65,8 +64,8 @@ void PostgresqlSession::begin() {
   require_all(pg, results, 2);
 }
 
-/// The trigger keeps a claim from being committed before this, so that only its result is left to write. Texts go as
-/// hexadecimal digits: whatever client_encoding the handler has set, the bytes are the same.
+/// Writes the result only: the trigger has kept the claim from being committed before. Texts are sent as hexadecimal
+/// digits, which mean the same bytes whatever client_encoding the handler has set.
 std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
   return fmt::format(
       "UPDATE {} SET result = decode('{}', 'hex') WHERE consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND "
@@ -83,7 +82,7 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
 
 CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
   PGconn* pg = postgresql_native(sql_);
-  // An aborted transaction would turn COMMIT into ROLLBACK without an error.
+  // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
   const std::string token = claims.empty() ? std::string() : uuid_of(*claims.front().token);
@@ -101,7 +100,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
     sent += 3;
     if (pooled_) add(pipeline, settings_);
   });
-  // Answered with an error, the release has kept the rest from running.
+  // If the release fails, the server has not run the statements after it.
   may_have_committed_ = replies.empty() || sqlstate(replies[0].get()).empty();
 
   const std::size_t commit_index = sent - 1;
@@ -117,7 +116,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
   return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
 }
 
-/// `replies` of a pipeline that committed and asked for the settings at its end.
+/// `replies` are those of a pipeline that has committed and has read the settings at its end.
 bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& replies) {
   PGconn* pg = postgresql_native(sql_);
   if (PQstatus(pg) != CONNECTION_OK) return false;
@@ -141,7 +140,7 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
   return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
 }
 
-/// Runs what needs one of our savepoints. False: it is gone.
+/// Runs a statement that needs one of our savepoints. Returns false if the savepoint is gone.
 bool PostgresqlSession::runs_on_savepoint(const std::string& sql) {
   if (!guard_likely_intact()) return false;
   const auto result = try_exec(connection(), sql);

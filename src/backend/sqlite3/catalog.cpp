@@ -25,8 +25,8 @@ std::string quote(std::string_view text, char mark) {
   return quoted += mark;
 }
 
-/// Runs `sql` until no other process is in the way, at most a minute. The session's own busy time-out
-/// may be none at all, and cannot be changed: it would replace a busy handler of the caller's.
+/// Runs `sql` again while another process holds the lock, for up to a minute. The session's own busy time-out may be
+/// zero. It must not be changed, because that would replace a caller's busy handler.
 void run_when_free(soci::session& sql, const char* statement) {
   using namespace std::chrono_literals;
   const auto give_up = std::chrono::steady_clock::now() + 1min;
@@ -60,7 +60,7 @@ class Sqlite3Catalog final : public Catalog {
   std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
 
   std::int64_t table_bytes(const std::string&) override {
-    // An optional part of SQLite.
+    // dbstat is an optional part of SQLite.
     if (query(sql_, "SELECT name FROM pragma_module_list WHERE name = 'dbstat'", 1).empty()) return 0;
     return number_in(
         query_text(sql_, fmt::format("SELECT sum(pgsize) FROM dbstat('main', 1) WHERE name IN (SELECT name "
@@ -76,7 +76,7 @@ class Sqlite3Catalog final : public Catalog {
     try {
       sql_.rollback();
     } catch (const std::exception&) {
-      // Some errors have ended the transaction already.
+      // Some errors end the transaction by themselves.
     }
   }
 

@@ -22,7 +22,7 @@ bool is_in_memory(std::string_view file) {
          file.find("mode=memory") != std::string_view::npos;
 }
 
-/// The file's name out of a connection string of SOCI's.
+/// The name of the file in SOCI's connection string.
 std::string_view file_of(std::string_view connection_string) {
   for (const std::string_view key : {"dbname=", "db="}) {
     if (const auto at = connection_string.find(key); at != std::string_view::npos) {
@@ -66,7 +66,7 @@ class Sqlite3Database final : public Database {
 
   const soci::backend_factory& factory() const noexcept override { return soci::sqlite3; }
 
-  /// A file that cannot be opened for want of a file descriptor, say, is none of these.
+  /// If a file cannot be opened because, for example, no file descriptor is left, this returns none.
   std::optional<std::string> refusal(const soci::soci_error& error,
                                      const std::string& connection_string) const override {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);

@@ -33,7 +33,7 @@ class Sqlite3Dialect final : public Dialect {
   std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
   std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
 
-  // Evaluated when a statement first asks for it, which in a write is after the wait for the writer.
+  // SQLite evaluates it at its first use in a statement. In a write that is after the wait for the lock.
   std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
   std::string now_plus(std::chrono::milliseconds later) const override {
     return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', {})", seconds(later));
@@ -48,7 +48,7 @@ class Sqlite3Dialect final : public Dialect {
   }
 
   std::string utc_text(std::string_view column) const override {
-    // Stored in this form already, with three digits or none after the second.
+    // The column holds this form already, with three decimals of a second or none.
     return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
   }
 

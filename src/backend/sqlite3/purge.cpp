@@ -1,5 +1,5 @@
-// A purge on SQLite. What may go is looked for by reads, which keep no writer out; then the writer's lock is
-// held for the removal alone.
+// A purge on SQLite. It finds the rows by reads, which block no writer. It holds the writer's lock only while it
+// removes them.
 
 #include <fmt/format.h>
 

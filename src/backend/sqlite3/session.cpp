@@ -15,7 +15,7 @@ bool has_file(::sqlite3* connection) noexcept {
   return file != nullptr && *file != '\0';
 }
 
-/// None where it cannot be told.
+/// None if SQLite cannot say.
 std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) noexcept {
   std::optional<int> value;
   const auto note = [](void* to, int, char** columns, char**) {
@@ -25,7 +25,7 @@ std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) no
   return sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr) == SQLITE_OK ? value : std::nullopt;
 }
 
-/// Whether the connection has a temporary trigger on a table of ours, or cannot say.
+/// Whether the connection has a temporary trigger on a table of the inbox, or we cannot find out.
 bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
   bool found = false;
   const auto note = [](void* there, int, char**, char**) {
@@ -65,8 +65,8 @@ void Sqlite3Session::on_rollback(void* hooks) {
   if (h.guarding) h.lost = true;
 }
 
-/// Sets the hooks and says whether they were ours before: a replaced hook, or a connection that the
-/// handler opened anew, is thereby found.
+/// Sets the hooks, and returns whether they were ours before. So we notice that somebody has replaced a hook, or that
+/// the handler has opened a new connection.
 bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
   const bool commit_ours = sqlite3_commit_hook(connection, on_commit, hooks_.get()) == hooks_.get();
   const bool rollback_ours = sqlite3_rollback_hook(connection, on_rollback, hooks_.get()) == hooks_.get();
@@ -79,8 +79,8 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
   return connection;
 }
 
-/// A pool's statements stay prepared. Those of a caller's session are used once: the caller may close
-/// the session at any time, and SQLite refuses to close while statements are prepared.
+/// A pool keeps its statements prepared. On a caller's session each is used once: the caller may close the session at
+/// any time, and SQLite does not close a connection that has prepared statements.
 Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
   if (!pooled_ || !slot.prepared()) slot.prepare(connection(), sql);
   return {slot, pooled_};
@@ -96,7 +96,7 @@ void Sqlite3Session::configure(const PoolOptions& options) {
   lock_timeout_ = options.lock_timeout;
   configured_ = connection();
   sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
-  // WAL is a property of the file and refused for those that have none (in memory); `doctor` tells.
+  // WAL is a property of the file. An in-memory database refuses it; `doctor` reports the mode.
   // The switch to WAL does not wait for others that open the new file.
   const auto give_up = std::chrono::steady_clock::now() + lock_timeout_;
   Sqlite3Statement wal(configured_, "PRAGMA journal_mode = WAL");
@@ -108,8 +108,8 @@ void Sqlite3Session::configure(const PoolOptions& options) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // With WAL the same as FULL. In journal mode DELETE a commit is the journal's removal, and only EXTRA
-  // makes that durable.
+  // In WAL mode EXTRA is the same as FULL. In journal mode DELETE the removal of the journal is the commit, and only
+  // EXTRA makes the removal durable.
   for (const char* setting : {"PRAGMA synchronous = EXTRA", "PRAGMA foreign_keys = ON"}) {
     Sqlite3Statement(configured_, setting).run();
   }
@@ -139,16 +139,16 @@ void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ =
 bool Sqlite3Session::reset() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
-  // A write statement of a handler's that was not run to its end keeps every later transaction from its commit.
+  // A handler may have left a write statement before its end. It would keep every later transaction from committing.
   for (sqlite3_stmt* each = nullptr; (each = sqlite3_next_stmt(configured_, each)) != nullptr;) {
     if (sqlite3_stmt_busy(each) != 0) sqlite3_reset(each);
   }
   restore();
-  // An in-memory database would go with its connection.
+  // An in-memory database ends with its connection.
   const bool may_close = has_file(configured_);
   if (may_close && (broken_ || has_trigger_of_its_own(configured_))) return false;
   for (const auto& [pragma, value] : remembered_) {
-    // Set only if need be: that would make all statements be prepared anew.
+    // Set it only if it differs, because a change makes SQLite prepare all statements again.
     const auto now = value_of(configured_, pragma);
     if (!now) return !may_close;
     if (*now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
@@ -156,7 +156,7 @@ bool Sqlite3Session::reset() noexcept {
   return true;
 }
 
-/// Ends the guard, and undoes what a handler may have changed. None of it does I/O.
+/// Ends the guard, and undoes what a handler may have changed. No I/O.
 void Sqlite3Session::restore() noexcept {
   *hooks_ = {};
   if (!pooled_) return;
@@ -165,8 +165,8 @@ void Sqlite3Session::restore() noexcept {
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, foreign_keys_ ? 1 : 0, nullptr);
 }
 
-/// A connection that the handler opened anew has another address: SQLite does not free the old one
-/// while our statements are prepared on it.
+/// If the handler has opened a new connection, it has another address: SQLite does not free the old one while our
+/// statements are prepared on it.
 bool Sqlite3Session::intact() noexcept {
   ::sqlite3* now = sqlite3_native(sql_);
   if (!pooled_) return now != nullptr;

@@ -27,7 +27,7 @@ void Sqlite3Statement::finalize() noexcept {
   statement_ = nullptr;
 }
 
-/// What cannot be bound would be NULL.
+/// Throws if a value cannot be bound. It would be NULL otherwise.
 void Sqlite3Statement::check_bound(int result) const {
   if (result != SQLITE_OK) throw_sqlite3_error(sqlite3_db_handle(statement_), result, "cannot bind a value");
 }

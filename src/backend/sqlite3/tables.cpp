@@ -66,7 +66,7 @@ constexpr std::array tables = {
     ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
 };
 
-/// What SQLite makes of a declared type ("Datatypes in SQLite", section 3.1).
+/// The affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   const auto has = [&](std::string_view part) { return type.find(part) != std::string::npos; };
@@ -105,7 +105,7 @@ constexpr TableDialect dialect = {
         },
 };
 
-/// The collation that the column itself was declared with: it decides in WHERE.
+/// The collation in the column's declaration. It decides in WHERE.
 std::string collation_of(soci::session& sql, std::string_view table, const std::string& column) {
   const char* collation = nullptr;
   const int error = sqlite3_table_column_metadata(sqlite3_native(sql), "main", std::string(table).c_str(),

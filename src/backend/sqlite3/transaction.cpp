@@ -9,7 +9,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// `main.`: a temporary table of the same name would otherwise be taken first.
+// With `main.`, because otherwise SQLite uses a temporary table of the same name.
 constexpr auto insert_sql =
     "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
     "content_hash) "
@@ -25,7 +25,8 @@ constexpr auto confirm_sql =
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
-/// A busy handler; its argument is how many milliseconds to wait in all. It counts what it slept, as SQLite's own.
+/// A busy handler. Its argument is the longest wait in milliseconds. Like SQLite's own, it adds up the time that it
+/// slept.
 int look_again(void* timeout, int so_far) {
   constexpr int average = 2;
   if (so_far >= *static_cast<int*>(timeout) / average) return 0;
@@ -37,7 +38,7 @@ int look_again(void* timeout, int so_far) {
 
 bool Sqlite3Session::in_transaction() {
   ::sqlite3* db = connection();
-  // What we could not roll back; the caller may have, and may have begun another since.
+  // We could not roll back this transaction. The caller may have ended it, and may have begun another.
   if (left_open_ && try_sqlite3_exec(db, "ROLLBACK TO " + guard_)) left_open_ = !try_roll_back();
   return sqlite3_get_autocommit(db) == 0;
 }
@@ -53,7 +54,7 @@ void Sqlite3Session::enter_queue(::sqlite3* connection) {
     const char* file = sqlite3_db_filename(connection, "main");
     turn_.emplace(WriterQueue::of(file == nullptr ? "" : file));
   }
-  // Over time: SQLite's own lock is asked once more, and throws the error that the caller expects.
+  // After the time-out, try SQLite's own lock once more. It throws the error that the caller expects.
   turn_->begin(busy_timeout(connection));
 }
 
@@ -69,8 +70,8 @@ void Sqlite3Session::begin() {
   }
 }
 
-/// An error before a handler has begun can be what an earlier one left on the connection (an authorizer, a limit),
-/// unless it is known to come from elsewhere.
+/// An earlier handler may have caused an error that comes before the next handler: it has left an authorizer or a limit
+/// on the connection. Some errors are known to have another cause.
 void Sqlite3Session::note_broken(int result) noexcept {
   switch (result & 0xFF) {
     case SQLITE_BUSY:
@@ -87,9 +88,9 @@ void Sqlite3Session::note_broken(int result) noexcept {
   }
 }
 
-/// SQLite's own waiters soon look for the lock ten times a second only. A writer in another process that
-/// leaves it free for some microseconds between its transactions would starve them for many seconds, and
-/// this one is first of a queue. A time-out of zero may stand for a handler of the caller's.
+/// SQLite's own busy handler soon tries the lock only ten times a second. If another process frees it for microseconds
+/// between its transactions, such a waiter starves for many seconds, and with it the whole queue of this process. If
+/// the time-out is zero, a caller may have set a busy handler of its own.
 void Sqlite3Session::begin_immediate(::sqlite3* db) {
   int timeout = static_cast<int>(busy_timeout(db).count());
   const auto begin = statement(begin_, sqlite3_begin);
@@ -143,8 +144,8 @@ ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
-// A caller's session would have to prepare the statement anew. A statement that a handler left unread
-// keeps an old snapshot.
+// A caller's session would have to prepare the statement each time. And while a handler's statement has unread rows,
+// the connection reads an old snapshot.
 std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row) {
   const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
   return may ? read_existing(row) : std::nullopt;
@@ -169,8 +170,8 @@ std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row)
   return existing;
 }
 
-/// The hooks have seen no end of the transaction, and are the ones that would have. Whoever replaced one may have
-/// ended it unseen: the guard then stays lost, although this look has put the hooks back.
+/// Whether our hooks are still set and have seen no end of the transaction. If somebody has replaced a hook, the
+/// transaction may have ended unseen. Then the guard stays lost, although this check has set our hooks again.
 bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
   if (!intact()) return false;
   if (!hooks_in_place(db)) hooks_->lost = true;
@@ -182,7 +183,7 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
   return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
-/// A claim that was born `consumed` only needs its result.
+/// A claim that was inserted as `consumed` needs only its result.
 bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
   for (const ClosingClaim& claim : claims) {
     if (!claim.result && (birth_ == Birth::consumed || claim.confirmed)) continue;
@@ -280,7 +281,7 @@ auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
-    // A literal that is longer than the limit would be NULL.
+    // SQLite would read a literal beyond its limit as NULL.
     if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {
       throw_sqlite3_error(db, SQLITE_TOOBIG, "a statement is longer than the session's limit for a value");
     }
