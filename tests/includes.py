@@ -44,8 +44,8 @@ ROOM_OF_PUBLIC = {header: room for room, headers in PUBLIC.items() for header in
 
 # What a folder beside the library may include of it, besides the public headers.
 TOOLS = {
-    "tools/console": ["base/utf8.hpp"],
-    "tools/cli": ["message", "backend/error_classification.hpp"],
+    "tools/console": ["base/one_line.hpp", "base/utf8.hpp"],
+    "tools/cli": ["base/one_line.hpp", "message", "backend/error_classification.hpp"],
     "tools/torture": ["message"],
 }
 

@@ -72,5 +72,14 @@ bool is_transient(const std::exception_ptr&) noexcept;
 /// its type (`std::invalid_argument`). Empty for a null pointer.
 std::string error_class(const std::exception_ptr&);
 
+/// Describes an error in one line that holds no value of the message: for logs. SOCI's `what()` holds the values that a
+/// failed statement had. A database's error gives its code and what the code means ("MariaDB/MySQL error 1213
+/// (deadlock)"). An exception of another kind gives its `what()`.
+///
+/// `with_server_text`: also the server's own text. That text can hold values of the message.
+///
+/// A null pointer gives an empty text.
+std::string describe_error(const std::exception_ptr&, bool with_server_text = false);
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -29,6 +29,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
+/// An error of a database, in words that hold no bound value.
+struct ErrorDescription {
+  std::string_view what = {};     ///< "MariaDB/MySQL error".
+  std::string code = {};          ///< Empty for an error without one.
+  std::string_view meaning = {};  ///< "deadlock"; empty for a code that we do not know.
+  bool is_complete = false;       ///< The database's own text adds nothing but names of functions.
+};
+
 /// A kind of database.
 class Database {
  public:
@@ -62,6 +70,9 @@ class Database {
 
   /// The code of an error of this database, as text.
   virtual std::string code_of(const soci::soci_error&) const = 0;
+
+  /// Describes an error of this database.
+  virtual ErrorDescription describe(const soci::soci_error&) const = 0;
 
   /// Throws an error of the last statement that SOCI did not report.
   virtual void check_last_statement(soci::session&) const {}

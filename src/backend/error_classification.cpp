@@ -12,6 +12,7 @@
 #include <txinbox/result.hpp>
 
 #include "backend/registry.hpp"
+#include "base/one_line.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -167,6 +168,26 @@ std::string error_class(const std::exception_ptr& error) {
   } catch (...) {
     const std::type_info* type = abi::__cxa_current_exception_type();
     return type == nullptr ? "unknown" : name_of(*type);
+  }
+}
+
+std::string describe_error(const std::exception_ptr& error, bool with_server_text) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.what();
+  } catch (const soci::soci_error& e) {
+    const backend::ErrorDescription described = backend::describe(e);
+    std::string text(described.what);
+    if (!described.code.empty()) text += " " + described.code;
+    if (!described.meaning.empty()) text.append(" (").append(described.meaning).append(")");
+    if (with_server_text && !described.is_complete) text += ": " + detail::one_line(e.get_error_message());
+    return text;
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an error of an unknown kind";
   }
 }
 

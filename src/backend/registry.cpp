@@ -57,6 +57,13 @@ ErrorClass classify(const soci::soci_error& error) noexcept {
   return ErrorClass::other;
 }
 
+ErrorDescription describe(const soci::soci_error& error) {
+  for (const Database* database : databases()) {
+    if (database->classify(error)) return database->describe(error);
+  }
+  return {.what = "database error without a code"};
+}
+
 std::string code_of(const soci::soci_error& error) {
   for (const Database* database : databases()) {
     if (database->classify(error)) return std::string(database->name()) + " " + database->code_of(error);

@@ -22,6 +22,9 @@ const Database& database_of(soci::session&);
 /// A connection that cannot be opened is different: `Database::open` throws the database's kind of error.
 ErrorClass classify(const soci::soci_error&) noexcept;
 
+/// "database error without a code" for an error that no database knows.
+ErrorDescription describe(const soci::soci_error&);
+
 /// "mysql 1146"; "database" for an error without a code.
 std::string code_of(const soci::soci_error&);
 

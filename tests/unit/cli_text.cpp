@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/one_line.hpp"
 #include "cli/consume/tally.hpp"
 #include "console/database_option.hpp"
 #include "console/output.hpp"
@@ -80,8 +81,8 @@ TEST_CASE("the progress tells the share and the time that is left, where they ar
 }
 
 TEST_CASE("an error is one line, whatever the database says") {
-  CHECK(one_line("cannot connect.\nserver says no\r\n\n") == "cannot connect. server says no");
-  CHECK(one_line("").empty());
+  CHECK(txinbox::detail::one_line("cannot connect.\nserver says no\r\n\n") == "cannot connect. server says no");
+  CHECK(txinbox::detail::one_line("").empty());
 }
 
 TEST_CASE("the summary gives counts, rate, and where it stopped") {

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <txinbox/error.hpp>
 
+#include "base/one_line.hpp"
 #include "cli/command_line.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
@@ -36,13 +37,13 @@ int run_reporting_errors(const Run& run) {
   try {
     return run();
   } catch (const txinbox::Error& error) {
-    message("txinbox: " + one_line(error.what()));
+    message("txinbox: " + txinbox::detail::one_line(error.what()));
     return status_of(error);
   } catch (const soci::soci_error&) {
     message("txinbox: " + describe_setup_error(std::current_exception()));
     return exit_database;
   } catch (const std::exception& error) {
-    message("txinbox: " + one_line(error.what()));
+    message("txinbox: " + txinbox::detail::one_line(error.what()));
     return exit_found;
   }
 }
@@ -74,7 +75,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {
-    message("txinbox: " + one_line(error.what()) + "\nRun with --help for more information.");
+    message("txinbox: " + txinbox::detail::one_line(error.what()) + "\nRun with --help for more information.");
     return exit_usage;
   }
   return run_reporting_errors(run);

@@ -49,21 +49,6 @@ bool Output::lines(std::string_view text) {
   return !failed_;
 }
 
-std::string one_line(std::string_view text) {
-  std::string line;
-  bool space = false;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r' || c == ' ') {
-      space = true;
-      continue;
-    }
-    if (space && !line.empty()) line += ' ';
-    space = false;
-    line += c;
-  }
-  return line;
-}
-
 void message(std::string_view text) {
   std::string whole(text);
   whole += '\n';

@@ -25,9 +25,6 @@ class Output {
   bool failed_ = false;
 };
 
-/// The text with spaces instead of line ends, and none around it: what a database says can have several lines.
-std::string one_line(std::string_view text);
-
 /// One line on standard error; what has several becomes several.
 void message(std::string_view text);
 

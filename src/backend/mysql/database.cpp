@@ -8,6 +8,7 @@
 #include "backend/hidden_values.hpp"
 #include "backend/mysql/catalog.hpp"
 #include "backend/mysql/dialect.hpp"
+#include "backend/mysql/error_meaning.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session.hpp"
 #include "backend/mysql/tls.hpp"
@@ -156,6 +157,11 @@ class MysqlDatabase final : public Database {
 
   std::string code_of(const soci::soci_error& error) const override {
     return std::to_string(static_cast<const soci::mysql_soci_error&>(error).err_num_);
+  }
+
+  ErrorDescription describe(const soci::soci_error& error) const override {
+    const unsigned code = static_cast<const soci::mysql_soci_error&>(error).err_num_;
+    return {.what = "MariaDB/MySQL error", .code = std::to_string(code), .meaning = mysql_meaning(code)};
   }
 
   // If the connection is lost while rows arrive, the client library forgets the result. SOCI then believes that the

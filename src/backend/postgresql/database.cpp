@@ -9,6 +9,7 @@
 #include "backend/hidden_values.hpp"
 #include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/error_meaning.hpp"
 #include "backend/postgresql/refusal.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/url.hpp"
@@ -122,6 +123,12 @@ class PostgresqlDatabase final : public Database {
 
   std::string code_of(const soci::soci_error& error) const override {
     return static_cast<const soci::postgresql_soci_error&>(error).sqlstate();
+  }
+
+  ErrorDescription describe(const soci::soci_error& error) const override {
+    const std::string state = static_cast<const soci::postgresql_soci_error&>(error).sqlstate();
+    if (state.find_first_not_of(' ') == std::string::npos) return {.what = "PostgreSQL error without a code"};
+    return {.what = "PostgreSQL SQLSTATE", .code = state, .meaning = postgresql_meaning(state)};
   }
 
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {

@@ -9,6 +9,7 @@
 #include "backend/database.hpp"
 #include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/dialect.hpp"
+#include "backend/sqlite3/error_meaning.hpp"
 #include "backend/sqlite3/session.hpp"
 #include "base/url.hpp"
 
@@ -124,6 +125,18 @@ class Sqlite3Database final : public Database {
 
   std::string code_of(const soci::soci_error& error) const override {
     return std::to_string(static_cast<const soci::sqlite3_soci_error&>(error).result());
+  }
+
+  ErrorDescription describe(const soci::soci_error& error) const override {
+    const int code = static_cast<const soci::sqlite3_soci_error&>(error).result();
+    const std::string_view meaning = sqlite3_meaning(code);
+    // Of wrong SQL, a constraint and a mismatch, SQLite's own text has the names.
+    const int primary = code & 0xFF;
+    const bool has_names = primary == SQLITE_ERROR || primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH;
+    return {.what = "SQLite error",
+            .code = std::to_string(code),
+            .meaning = meaning,
+            .is_complete = !meaning.empty() && !has_names};
   }
 
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {

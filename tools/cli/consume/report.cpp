@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/one_line.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox::cli {
@@ -40,7 +41,7 @@ void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std:
 
 void Report::failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why) {
   ++tally_.failed;
-  const std::string text = one_line(why);
+  const std::string text = detail::one_line(why);
   message(fmt::format("line {}: {}", line, text));
   if (json_) add_json(line, key, outcome, text);
 }

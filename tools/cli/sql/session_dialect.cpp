@@ -65,6 +65,12 @@ bool says_wrong_sql(const std::string& code, Database database) {
   return false;
 }
 
+/// The code of a database's error that is not transient, as "1064" or "42P01"; `error_class` names the database, too.
+std::string code_of(const std::exception_ptr& error) {
+  const std::string named = error_class(error);
+  return named.substr(named.find(' ') + 1);
+}
+
 }  // namespace
 
 Dialect session_dialect(soci::session& session, Database database) {
@@ -93,7 +99,7 @@ void check_sql(soci::session& session, const Script& script, const Dialect& dial
       prepare(session, statement, dialect);
     } catch (const soci::soci_error&) {
       const auto error = std::current_exception();
-      const std::string code = error_code(error);
+      const std::string code = code_of(error);
       if (!says_wrong_sql(code, dialect.database)) continue;
       const auto text = fmt::format("SQL statement {}: {}", i + 1, describe_setup_error(error));
       // MySQL allows values in places where PREPARE allows no question mark.
