@@ -11,10 +11,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a row in this state means to a duplicate. A state that this library does not know is an error:
-/// its message is delivered again, never taken for consumed.
+/// Says what an existing row means for a new delivery of its key.
 ///
-/// A row with the hash of another content is a conflict in any state.
+/// A row whose content hash differs from the message's is a conflict in every state. A state that this version does not
+/// know is an error, so that the message is delivered again and never counts as consumed.
 ///
 /// Errors: `Error` unknown_state.
 Claim claim_for(const backend::ClaimedRow&, std::string_view content_hash);

@@ -38,7 +38,7 @@ std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transact
       resolve(session.backend());
       if (!session.backend().may_be_reason()) session.mark_clean();
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): tried again on another session
+  } catch (...) {  // NOLINT(bugprone-empty-catch): another session resolves the claims later
   }
   return explained;
 }
@@ -51,14 +51,14 @@ void ClaimRecovery::resolve_on_new_session(SessionProvider& source) noexcept {
   }
 }
 
-/// False: it is not there.
+/// Returns false if the claim is not in the table.
 bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
   const ConsumedMessageTable table(session);
   if (claim.progress == HandlerProgress::not_started) {
     try {
       return table.delete_claim(claim.consumer, claim.business_key, claim.token);
     } catch (const soci::soci_error& error) {
-      // Who may not DELETE parks it.
+      // The database user may lack the right to DELETE. Then mark the claim torn.
       const backend::ErrorClass found = backend::classify(error);
       if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
     }
@@ -68,7 +68,8 @@ bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
   return true;
 }
 
-/// What commits one of its claims commits the first, so that one look tells, once it is answered.
+/// A commit of any of these claims also commits the first one. So if the first is not there, none is. Only if the reply
+/// to an earlier statement was lost must every claim be checked: the first may be deleted already.
 void ClaimRecovery::resolve(backend::Session& session, Run& run) {
   const bool look_at_all = run.unsure;
   run.unsure = true;
@@ -81,7 +82,7 @@ void ClaimRecovery::resolve(backend::Session& session, Run& run) {
 
 void ClaimRecovery::resolve(backend::Session& session) {
   if (unconfirmed_.empty()) return;
-  session.catch_up();  // it may be another node than the one that committed a claim
+  session.catch_up();  // this session may be on another node than the one that committed a claim
   for (Run& run : unconfirmed_) resolve(session, run);
   std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
 }

@@ -14,41 +14,46 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the runs of one call may have left in the table without having committed it. A handler that commits the
-/// transaction itself commits its claims with it, where no database refuses that.
+/// Finds and resolves the claims that the runs of one call left in the table without a confirmed commit.
+///
+/// A handler that commits the transaction itself also commits its claims, unless the database refuses that commit.
 class ClaimRecovery {
  public:
-  /// Takes what a run that ended badly left.
+  /// Collects the unconfirmed claims of a run that failed. Notes its token if its own commit may have taken effect.
   void collect(GuardedTransaction&);
 
-  /// Rolls back a run that threw `error`, takes what it left, and settles that on its own session, or
-  /// has the session closed if it is of no more use. Returns what the delivery ends with.
+  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session.
+  ///
+  /// If that session is unusable, the pool closes it, and the claims stay unresolved. Returns the error that the
+  /// delivery reports.
   std::exception_ptr abort_and_resolve(GuardedTransaction&, SessionHandle&, const std::exception_ptr& error) noexcept;
 
-  /// The last chance to settle, on another session. An error then does not count: the one that led here
-  /// does.
+  /// Makes a last attempt to resolve the claims, on another session.
+  ///
+  /// Its own errors are ignored: the caller reports the error that led here.
   void resolve_on_new_session(SessionProvider&) noexcept;
 
-  /// Looks for the claims that no commit of ours has confirmed. Those of handlers that had begun are torn; the
-  /// others are removed. What is not there may still come, while a lost connection's server works on: it is looked
-  /// for again at the next call.
+  /// Finds the claims that no commit of ours has confirmed, and resolves them.
+  ///
+  /// If a handler had started, its claim is marked torn; otherwise the claim is deleted. A claim that is not found is
+  /// searched for again at the next call: after a lost connection, the server may still commit it.
   void resolve(backend::Session&);
 
-  /// The keys that were found torn since the last call of this.
+  /// Returns the keys that were marked torn since the last call.
   std::vector<std::string> take_torn() noexcept { return std::exchange(torn_, {}); }
 
-  /// Whether this row is a claim of this call's that no commit of ours has confirmed, and that is to be settled.
+  /// Whether this row is an unconfirmed claim of this call, which must still be resolved.
   bool is_unconfirmed(std::string_view business_key, const backend::ClaimedRow&) const noexcept;
 
-  /// Whether this row was written by a run of this call, whose commit then took effect.
+  /// Whether a run of this call wrote this row and the row was then committed.
   bool is_ours(const backend::ClaimedRow&) const noexcept;
 
  private:
-  /// The claims of one transaction, in the order of their making.
+  /// The claims of one transaction, in the order of their insertion.
   struct Run {
     std::vector<OwnClaim> claims;
-    bool found = false;   ///< One of them was there.
-    bool unsure = false;  ///< An answer was lost: what was there may be settled already.
+    bool found = false;   ///< At least one of the claims was in the table.
+    bool unsure = false;  ///< A reply was lost: a claim may be resolved already.
   };
 
   bool resolve(backend::Session&, const OwnClaim&);

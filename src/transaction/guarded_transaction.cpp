@@ -16,13 +16,13 @@ using backend::ClaimStatus;
 
 namespace {
 
-/// Whether nobody holds the lease of this row, and this message may take it over.
+/// Whether the lease of this row has expired, and this message may take it over.
 bool is_free_lease(const backend::ClaimedRow& row, std::string_view content_hash) {
   return row.state == RowState::consuming && row.lease_remaining && row.lease_remaining->count() <= 0 &&
          !is_conflict(row.content_hash, content_hash);
 }
 
-/// Whether the error tells of a commit that the guard has refused.
+/// Whether the error means that the guard refused a commit.
 bool tells_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
   return error_class_of(error) == backend::ErrorClass::commit_refused ||
          (session.refused_commit() && is_database_error(error));
@@ -61,7 +61,7 @@ void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& 
 }
 
 void GuardedTransaction::begin() {
-  state_ = State::open;  // also when it throws: whatever was opened is to be rolled back
+  state_ = State::open;  // set before the call: if begin() throws, an open transaction must still be rolled back
   session_.begin();
 }
 
@@ -70,8 +70,7 @@ backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const 
     throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
   }
   const backend::ClaimRequest row = row_of(consumer, candidate);
-  // A row can be removed between the refused insert and the read; who does that all the time is not
-  // waited for.
+  // Another session can delete the row between the refused insert and the read. Then try again, but not forever.
   constexpr int tries = 5;
   for (int i = 0; i < tries; ++i) {
     const bool begun = state_ == State::open;
@@ -98,17 +97,17 @@ backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const 
       "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
 }
 
-/// Whether this very transaction has claimed the key already. Such a row can still read `torn`; one that the handler
-/// has committed reads the same, and the guard tells them apart.
+/// Whether this transaction itself has already claimed the key. Until the commit, its own claim can read `torn`. A
+/// claim that the handler has committed reads `torn` too; only the guard shows the difference.
 bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& row, const backend::ClaimedRow& existing) {
   if (existing.state != RowState::torn || existing.token != row.token->bytes()) return false;
   if (!session_.verify_guard()) throw transaction_lost(true);
   return true;
 }
 
-/// Of the row that `existing_` is, whose lease has run out.
+/// Takes over the row in `existing_`, whose lease has expired. Returns false if another worker was faster.
 bool GuardedTransaction::take_over(const backend::ClaimRequest& row) {
-  if (!session_.take_over(row)) return false;  // somebody was faster
+  if (!session_.take_over(row)) return false;
   taken_over_.emplace_back(row.business_key);
   return true;
 }
@@ -133,7 +132,7 @@ std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_cl
         existing[i] = *row;
         continue;
       }
-      // Ours after all, or ours now.
+      // The claim is ours: either the statement above had inserted it, or `claim` has just inserted it.
       if (row != nullptr) note_claim(consumer, candidates[i], HandlerProgress::not_started);
       claims_.back().progress = HandlerProgress::not_started;
     }
@@ -152,8 +151,8 @@ void GuardedTransaction::release_savepoint(bool has_claim) {
   claim.progress = HandlerProgress::completed;
 }
 
-/// What the closing round trip carries stays far below any server's limit; the rest is confirmed before it. Returns
-/// what is left.
+/// Confirms claims before the commit until the rest fits into one statement, far below every server's limit on its
+/// size. Returns the rest.
 std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::span<const backend::ClosingClaim> claims) {
   constexpr std::size_t most_bytes = 256UL * 1024;
   constexpr std::size_t statement_bytes = 1024;

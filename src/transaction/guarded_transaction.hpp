@@ -25,40 +25,40 @@ struct Candidate {
   std::string_view content_hash;
 };
 
-/// How much of a claim's work is in the transaction. It says what to do with the claim if the handler, or another one
-/// in the batch, has committed it.
+/// How far the handler of a claim got. If this handler, or another one of the batch, has committed the transaction, the
+/// progress decides what happens to the claim.
 enum class HandlerProgress {
-  not_started,  ///< The claim is removed.
-  started,      ///< The claim is torn.
-  completed,    ///< A savepoint was released after it, so all of it is there: the claim holds.
+  not_started,  ///< The claim is deleted.
+  started,      ///< The claim is marked torn.
+  completed,    ///< Its savepoint was released, so all its work was committed with it: the claim stays.
 };
 
-/// A claim that this process inserted, kept by value so that it can outlive its transaction.
+/// A claim that this process inserted. It owns its strings because it can outlive its transaction.
 struct OwnClaim {
   std::string consumer;
   std::string business_key;
   Token token;
   HandlerProgress progress;
-  std::optional<std::string_view> result = {};  ///< To be written at the commit.
+  std::optional<std::string_view> result = {};  ///< What the handler stored; the commit writes it.
 
   backend::ClosingClaim closing() const {
     return {consumer, business_key, &token, progress == HandlerProgress::completed, result};
   }
 };
 
-/// `Error` transaction_lost, with what is to be done.
+/// Returns `Error` transaction_lost. Its text says what to do.
 Error transaction_lost(bool torn);
 
-/// Whether a database refuses so what a handler does once it has ended the transaction, or tries to.
+/// Whether the error can be the database's refusal of a handler's own commit, or of a statement after it.
 bool is_refusal(const backend::Session&, const std::exception_ptr&) noexcept;
 
 /// Whether the error is `transaction_lost`.
 bool is_transaction_lost(const std::exception_ptr&) noexcept;
 
-/// A transaction that proves that it is still itself before it commits.
+/// A transaction that verifies the guard before it commits.
 ///
-/// What its end leaves to the owner is told by `take_unconfirmed_claims`: claims that the handler may have
-/// committed, because the guard was gone or the connection was.
+/// If the guard or the connection was lost, the handler may have committed claims. After the rollback,
+/// `take_unconfirmed_claims` returns them; the owner must resolve them.
 class GuardedTransaction {
  public:
   explicit GuardedTransaction(backend::Session& session) : session_(session) {}
@@ -70,53 +70,60 @@ class GuardedTransaction {
 
   void begin();
 
-  /// Inserts a claim, whose handler is taken to begin at once. If `begin` was not called it begins
-  /// first, in the same round trip where possible; if the row exists, the transaction may have ended.
-  /// Returns the row that exists, null when the claim is ours.
+  /// Inserts a claim, or takes over an expired lease of the key. Its handler is assumed to start at once.
+  ///
+  /// Without an earlier `begin`, it also begins the transaction, in the same round trip where possible. Returns null if
+  /// the claim is ours, otherwise the existing row; then the transaction may have ended.
   backend::ClaimedRow* claim(std::string_view consumer, const Candidate&);
 
-  /// Begins and inserts claims of which no handler has begun, in one statement where possible. The
-  /// candidates are sorted by key, each key once. Returns the rows that exist, none where the claim is
-  /// ours.
+  /// Begins the transaction and inserts claims whose handlers have not started, in one statement where possible.
+  ///
+  /// The candidates must be sorted by key, each key once. Returns for each candidate the existing row; none if the
+  /// claim is ours.
   std::vector<std::optional<backend::ClaimedRow>> begin_and_claim_all(std::string_view consumer,
                                                                       std::span<const Candidate>);
 
-  /// How many claims are ours so far.
+  /// The number of claims that are ours so far.
   std::size_t claims() const noexcept { return claims_.size(); }
 
-  /// Forgets the latest claim: its step was undone.
+  /// Forgets the latest claim, after the rollback to its savepoint.
   void drop_last_claim() noexcept { claims_.pop_back(); }
 
-  /// Notes that the handler of a claim begins. Claims count from 0, in the order in which they were inserted.
+  /// Records that the handler of a claim starts. Claims are numbered from 0 in the order of their insertion.
   void handler_begins(std::size_t claim) noexcept { claims_[claim].progress = HandlerProgress::started; }
 
-  /// Notes what `commit` writes with a claim. It must outlive the commit.
+  /// Sets the result that `commit` writes with a claim. The string must outlive the commit.
   void set_result(std::size_t claim, std::string_view result) noexcept { claims_[claim].result = result; }
 
-  /// Ends the step that made the latest claim, which is complete then; or one that made none.
+  /// Releases the savepoint. With `has_claim`, also confirms the latest claim, which is then complete.
+  ///
   /// Errors: `Error` transaction_lost.
   void release_savepoint(bool has_claim);
 
+  /// Verifies the guard, confirms the claims, and commits.
+  ///
   /// Errors: `Error` transaction_lost, after the rollback; a database error as it was.
   void commit();
 
-  /// Does nothing when the transaction has ended.
+  /// Rolls back. Does nothing if the transaction has ended.
   void roll_back() noexcept;
 
-  /// After the rollback: what a delivery ends with that ended with `error`. transaction_lost where the database
-  /// has refused a statement only because the handler had ended the transaction, or tried to.
+  /// Returns the error that the delivery reports if it ended with `error`. Call it after the rollback.
+  ///
+  /// It is transaction_lost if the database refused a statement only because the handler had ended the transaction, or
+  /// had tried to. Otherwise it is `error`.
   std::exception_ptr explain(const std::exception_ptr& error) const noexcept;
 
-  /// Whether COMMIT was sent without a clear answer: it may have taken effect.
+  /// Whether COMMIT was sent without a clear reply, so that it may have taken effect.
   bool commit_in_doubt() const noexcept { return state_ == State::in_doubt; }
 
-  /// Whether the session came through in a usable state.
+  /// Whether the session can still be used after the rollback.
   bool session_usable() const noexcept { return session_usable_; }
 
-  /// The keys that were taken over from a lease that had run out.
+  /// The keys whose expired lease this transaction took over.
   const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
 
-  /// Claims that may be in the table although we did not commit them.
+  /// Returns the claims that may be in the table although we did not commit them.
   std::vector<OwnClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
 
  private:
@@ -132,7 +139,7 @@ class GuardedTransaction {
   Token token_ = Token::random();
   State state_ = State::not_begun;
   bool session_usable_ = true;
-  bool lost_ = false;  ///< The handler had ended it.
+  bool lost_ = false;  ///< The handler had ended the transaction.
   backend::ClaimedRow existing_;
   std::vector<OwnClaim> claims_;
   std::vector<OwnClaim> unconfirmed_claims_;

@@ -22,7 +22,7 @@ class Transaction::Impl {
     detail::throw_on_errors(session_->unsafe_settings());
     detail::refuse_open_transaction(*session_);
     {
-      const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens one for the check
+      const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens a transaction for the check
       session_->use_schema(detail::verify_for_consuming(sql));
     }
     guarded_.begin();
@@ -66,7 +66,8 @@ class Transaction::Impl {
   }
 
  private:
-  /// On a session that broke there is nothing more to be done: the caller's is never reconnected.
+  /// Resolves claims that may be in the table without our commit. Returns whether one was marked torn. A broken session
+  /// cannot do this, and the library never reconnects a caller's session.
   bool settle() noexcept {
     if (!guarded_.session_usable()) return false;
     try {
@@ -74,7 +75,7 @@ class Transaction::Impl {
       recovery.collect(guarded_);
       recovery.resolve(*session_);
       return !recovery.take_torn().empty();
-    } catch (...) {  // the error on the way is the one that counts
+    } catch (...) {  // the error that led here matters more
       return false;
     }
   }
