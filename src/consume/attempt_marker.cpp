@@ -28,14 +28,14 @@ std::optional<ProcessMarker> AttemptMarker::read(backend::Session& session) {
 
 bool AttemptMarker::has_foreign_marker(backend::Session& session) {
   const auto mark = read(session);
-  // One of this process is that of another thread, or of a call that could not remove it: nobody died.
+  // A marker of this process shows no crash: another thread runs the attempt, or a call could not remove its marker.
   if (!mark || mark->process == AttemptRegistry::of_process().process().bytes()) return false;
   found_ = mark->process;
   return true;
 }
 
-/// Whether the mark of an exclusive attempt stays there. A live process that lets go of the key first removes its
-/// mark with the next statement on the same connection: it is given the time for that.
+/// Whether the found marker remains and its attempt was exclusive. With key_first, a live process removes its marker
+/// with the next statement after it has released the key. So read the marker for up to a second.
 bool AttemptMarker::stays(backend::Session& session, Order order) {
   constexpr std::chrono::milliseconds between{100};
   const int looks = order == Order::mark_first ? 1 : 11;
@@ -78,7 +78,7 @@ void AttemptMarker::ended() noexcept {
 }
 
 void AttemptMarker::strike_out(backend::Session& session) {
-  // Another process may have counted a failure since the row was read.
+  // Another process may have counted a failure since the row was read. Then the row must stay.
   if (session.change(end_sql(session)) == 0) {
     session.change(table(session).clear_marker_sql(AttemptRegistry::of_process().process()));
   };
@@ -88,7 +88,7 @@ void AttemptMarker::strike_out(backend::Session& session) {
 void AttemptMarker::strike_out() noexcept {
   try {
     with_session(context_.source, {}, [&](backend::Session& session) { strike_out(session); });
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the mark stays; the next attempt of this process replaces it
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the marker stays; the next attempt of this process replaces it
   }
 }
 

@@ -14,12 +14,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The attempt of one call that is counted from its start: its mark in `txinbox_failed_message`, which is
-/// committed before the handler runs and removed when it ends, tells the next delivery that a process died.
+/// The marker of one call's attempt in `txinbox_failed_message`; it counts an attempt from its start.
 ///
-/// The mark says from its birth to its end whether the attempt is exclusive; nobody changes it meanwhile. One
-/// that is not makes its message a suspect, and is never counted. A suspect's attempts are exclusive: a mark
-/// that one of those leaves is the message's own doing, and is counted.
+/// The marker is committed before the handler runs, and removed when the attempt ends. If the process crashes, the
+/// marker remains and the next delivery finds it.
+///
+/// A marker says whether its attempt is exclusive; nobody changes that while the marker exists. If a marker of an
+/// exclusive attempt remains, its message caused the crash, and the crash is counted. If a marker of another attempt
+/// remains, the crash is not counted, but the message becomes a suspect. The attempts of a suspect are exclusive.
 class AttemptMarker {
  public:
   AttemptMarker(ConsumerContext& context, const Message& message) : context_(context), message_(message) {}
@@ -27,44 +29,48 @@ class AttemptMarker {
   AttemptMarker(const AttemptMarker&) = delete;
   AttemptMarker& operator=(const AttemptMarker&) = delete;
 
-  /// Whether the message bears the mark of another process's attempt, which may still run.
+  /// Whether the message has a marker of another process. That attempt may still be running.
   bool has_foreign_marker(backend::Session&);
 
-  /// How a live process ends an attempt that fails.
+  /// The order in which a live process ends a failed attempt.
   enum class Order {
-    key_first,   ///< Lets go of the key, and then removes the mark.
-    mark_first,  ///< The other way round: who has the key meets the marks of the dead only.
+    key_first,   ///< It releases the key, then removes the marker.
+    mark_first,  ///< It removes the marker, then releases the key. So the next holder of the key never sees it.
   };
 
-  /// Once it is certain that nobody else holds the key: whether that mark is still there and says that the
-  /// process died of this message. It is counted then.
+  /// Counts a crash if the found marker remains and its attempt was exclusive. Returns whether it was counted.
+  ///
+  /// Call it only when it is certain that nobody else holds the key.
   bool counts_crash(backend::Session&, Order);
 
-  /// How many failures there are, after a death was counted.
+  /// The number of counted failures; after `counts_crash`, it includes that crash.
   int attempts() const noexcept { return attempts_; }
 
-  /// Takes the place, before a connection is: it may wait for others. Returns whether it did.
+  /// Registers the attempt in this process, and waits for other attempts if it must. Returns whether it waited.
+  ///
+  /// Call it before borrowing a session, because it can wait.
   ///
   /// Errors: as `AttemptRegistry::enter`.
   bool enter();
 
-  /// Writes the mark.
+  /// Writes the marker.
   void begin(backend::Session&);
   bool begun() const noexcept { return begun_; }
 
-  /// The statement that removes the mark, for the transaction in which the message is consumed.
+  /// Returns the statement that removes the marker. It runs in the transaction that consumes the message.
   std::string end_sql(backend::Session&) const;
 
-  /// The mark is removed, with that or by the count of a failure.
+  /// Records that the marker was removed: by `end_sql`, or because a failure was counted. Leaves the registry.
   void ended() noexcept;
 
-  /// Removes the mark of an attempt that ended without a consumed message. If that does not succeed, the
-  /// attempt goes on to bear it: `begun` stays true.
+  /// Removes the marker of an attempt that did not consume its message.
   ///
-  /// Errors: what the database says.
+  /// If that fails, the marker stays, and `begun` stays true.
+  ///
+  /// Errors: a database error as it was.
   void strike_out(backend::Session&);
 
-  /// As that, on a session of its own; an error does not count.
+  /// Does the same on a new session, and ignores errors.
   void strike_out() noexcept;
 
  private:
@@ -75,9 +81,9 @@ class AttemptMarker {
   ConsumerContext& context_;
   const Message& message_;
   AttemptRegistry::Registration registration_;
-  std::string found_;  ///< The process of the mark that was found.
+  std::string found_;  ///< The process of the marker that was found.
   int attempts_ = 0;
-  bool suspect_ = false;  ///< A process died with this message in flight.
+  bool suspect_ = false;  ///< A process may have crashed because of this message.
   bool begun_ = false;
 };
 

@@ -10,7 +10,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Of this thread: one attempt's handler may consume by itself.
+/// The attempts that run on this thread. There can be several: a handler can call `consume` itself.
 thread_local int places = 0;
 
 }  // namespace

@@ -17,13 +17,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The attempts of this process that are counted from their start, on all of its pools. A process that dies
-/// leaves the marks of all of them in the database. Which one killed it is certain only for an exclusive attempt:
-/// no other is in flight from its beginning to its end. All of this is in memory: what an attempt waits for
-/// here is another's end, and never another's connection.
+/// The running attempts of this process that write a marker, on all of its pools.
+///
+/// If the process crashes, the markers of all its running attempts remain. Only for an exclusive attempt is it certain
+/// that its message caused the crash: no other attempt runs at the same time. The registry is in memory, so an attempt
+/// waits here for other attempts to end, and never for a connection.
 class AttemptRegistry {
  public:
-  /// One attempt's place among them, left when it is destroyed, on the thread that took it.
+  /// The registration of one attempt. It must be destroyed on the thread that registered it; that ends the
+  /// registration.
   class Registration {
    public:
     Registration() = default;
@@ -33,10 +35,10 @@ class AttemptRegistry {
 
     void leave() noexcept;
 
-    /// Whether no other can be in flight.
+    /// Whether no other attempt can run at the same time.
     bool exclusive() const noexcept { return exclusive_; }
 
-    /// Whether the place was not free at once.
+    /// Whether the attempt had to wait before it was registered.
     bool waited() const noexcept { return waited_; }
 
    private:
@@ -51,15 +53,16 @@ class AttemptRegistry {
 
   AttemptRegistry() = default;
 
-  /// A child of fork() has one of its own, in which nothing is in flight.
+  /// Returns the registry of this process. A child of fork() gets its own, in which no attempt runs.
   static AttemptRegistry& of_process();
 
-  /// What this process's marks are known by.
+  /// The token in the markers of this process.
   const Token& process() const noexcept { return process_; }
 
-  /// Takes a place; who asks first gets it first. `exclusive`: waits until no other is in flight, and keeps
-  /// others out. Inside another attempt on the same thread the place is free at once and never exclusive: it
-  /// would wait for its own thread.
+  /// Registers an attempt. Attempts enter in the order in which they asked.
+  ///
+  /// With `exclusive`, it waits until no other attempt runs, and keeps others out. Inside another attempt on the same
+  /// thread, it enters at once and is never exclusive, because it would wait for its own thread.
   ///
   /// Errors: `Error` acquire_timeout after `longest_wait`; stopped.
   Registration enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop);
@@ -73,10 +76,10 @@ class AttemptRegistry {
   const OwnProcess owner_;
   const Token process_ = Token::random();
   [[maybe_unused]] AttemptRegistry* const before_fork_ =
-      nullptr;  ///< Kept for places that the forking thread has taken.
+      nullptr;  ///< Kept for the registrations that the forking thread holds.
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::set<std::uint64_t> waiting_;  ///< Their turns, the first one's first.
+  std::set<std::uint64_t> waiting_;  ///< The turns of the waiting attempts, in order.
   std::uint64_t next_turn_ = 0;
   int in_flight_ = 0;
   bool one_is_exclusive_ = false;

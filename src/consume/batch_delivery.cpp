@@ -15,8 +15,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Whether the error is about others who want the same rows, which fewer messages in one transaction
-/// may help; not about a database that is away.
+/// Whether a transient error comes from other transactions that want the same rows. Then fewer messages in one
+/// transaction can help. They cannot help if no connection is free, or if the database is unavailable.
 bool is_contention(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
@@ -37,9 +37,9 @@ bool says_run_again(const std::exception_ptr& error) noexcept {
   }
 }
 
-/// The same error, if it is that one, with what a torn claim needs.
+/// Returns the error to report for a torn claim: the handler's own error, or else transaction_lost.
 std::exception_ptr as_torn(std::exception_ptr error) noexcept {
-  if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own
+  if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own error
   return std::make_exception_ptr(transaction_lost(true));
 }
 
@@ -78,7 +78,7 @@ std::vector<Result> BatchDelivery::consume() {
   return finish();
 }
 
-/// What needs no database: bad messages, and keys that are known.
+/// Gives results to the messages that need no database: invalid messages, and keys that are known as consumed.
 void BatchDelivery::prepare_items() {
   const std::uint64_t losses = context_.losses();
   items_.reserve(messages_.size());
@@ -107,7 +107,7 @@ BatchDelivery::Part BatchDelivery::next_part() {
   return part;
 }
 
-/// Null when the part was committed. Whatever it returns has been rolled back, and its session given
+/// Returns null if the part was committed. Otherwise the part was rolled back. In both cases the session was given
 /// back.
 std::exception_ptr BatchDelivery::run(const Part& part) {
   progress_ = false;
@@ -118,9 +118,9 @@ std::exception_ptr BatchDelivery::run(const Part& part) {
   } catch (...) {
     error = std::current_exception();
   }
-  // The observer is told now that the session was given back.
+  // Notify the observer only now: it may need the session that was given back.
   settle_torn(culprit);
-  // Without steps, an earlier handler may have lost what this one only showed.
+  // Without savepoints the culprit is uncertain: an earlier handler may have lost the transaction.
   if (culprit && by_steps_ && !culprit->item->result) fail(*culprit->item, culprit->error);
   return error;
 }
@@ -150,7 +150,7 @@ void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) 
   for (const std::string& key : transaction.taken_over()) taken_over_.push_back(key);
 }
 
-/// The deliveries whose claims were torn have failed; later ones find the row and are parked.
+/// Fails the deliveries whose claims were marked torn. Later deliveries of these messages are parked.
 void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
   for (const std::string& key : recovery_.take_torn()) {
     context_.recent.forget(key);
@@ -186,12 +186,13 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     fail(*part.front(), error);
   } else if (!by_steps_) {
     by_steps_ = true;
-  } else {  // the commit, say: whose fault it is shows in smaller parts
+  } else {  // for example the commit failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
 }
 
-/// What was learnt is noted by now; a claim that cannot be settled is not waited for without end.
+/// Continues after RunAgain. If the batch was shortened, the next run starts at once. Otherwise a claim must be
+/// resolved first, and the retry policy limits how long this can take.
 void BatchDelivery::after_lesson(const Part& part) {
   if (end_ <= part.back()->index) return;
   const auto backoff = schedule_.next_backoff();
@@ -224,18 +225,19 @@ void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& 
   if (!sent_) std::rethrow_exception(error);
   fail(*part.front(), error);
   schedule_.start_over();
-  // Where the rows of one message are what is contended for, the others may fare better.
+  // If only one message met contention, the others may succeed: they need other rows.
   over_ = part.size() > 1 || !contention || !schedule_.has_time() || is_over();
 }
 
-/// Gives the message its result. When the environment failed it, those behind it are not begun.
+/// Gives the message the result of its error. With `OnFailure::stop`, or after an error of the environment, later
+/// messages are not started.
 void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
   if (on_failure_ == OnFailure::stop || is_environment_error(error)) end_ = std::min(end_, item.index);
   item.result = failed_with(std::move(error));
   progress_ = true;
 }
 
-/// Of a message whose handler has run, the failure is its own.
+/// Counts a failure only if the handler of the message has run. Otherwise the message did not cause the error.
 void BatchDelivery::note_failures() {
   for (BatchItem& item : items_) {
     if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;

@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// One `consume_batch` call: which messages go into which transaction, and what follows a failure.
+/// One `consume_batch` call. It decides which messages share a transaction, and what follows a failure.
 class BatchDelivery {
  public:
   BatchDelivery(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
@@ -45,13 +45,13 @@ class BatchDelivery {
   RetrySchedule schedule_;
   ClaimRecovery recovery_;
   std::vector<std::string> taken_over_;
-  std::size_t part_size_;  ///< How many messages the next transaction may have.
-  std::size_t begin_ = 0;  ///< All before it have results.
-  std::size_t end_;        ///< With `stop`: of what is to be run.
-  bool by_steps_ = false;  ///< The next transaction runs with a step for each message.
-  bool progress_ = false;  ///< A message got its result although its transaction failed.
-  bool sent_ = false;      ///< From here on nothing is thrown.
-  bool over_ = false;      ///< Given up: what has no result is not run.
+  std::size_t part_size_;  ///< The most messages in the next transaction.
+  std::size_t begin_ = 0;  ///< All messages before it have results.
+  std::size_t end_;        ///< Messages from here on are not run.
+  bool by_steps_ = false;  ///< The next transaction sets a savepoint for each message.
+  bool progress_ = false;  ///< A message got its result although the transaction failed.
+  bool sent_ = false;      ///< A session was borrowed: from now on, errors become results.
+  bool over_ = false;      ///< No more messages are run.
 };
 
 }  // namespace detail

@@ -72,7 +72,8 @@ void BatchRun::run_whole(OnFailure on_failure) {
   commit();
 }
 
-/// Of those behind it the claims are there, and no handler has run yet.
+/// Throws if a message is in progress: with `OnFailure::stop`, no later message may run. The claims of the later
+/// messages are already inserted, and no handler has run yet. So the part runs again without these messages.
 void BatchRun::find_last() {
   for (std::size_t i = 0; i + 1 < part_.size(); ++i) {
     const auto& existing = keys_[key_of_[i]].existing;
@@ -99,7 +100,7 @@ void BatchRun::run_by_steps(OnFailure on_failure) {
   commit();
 }
 
-/// Of a message that fails nothing is left but its result.
+/// Runs one message in a savepoint. If the message fails, only its result remains.
 void BatchRun::run_step(BatchItem& item, Key& key) {
   backend::Session& backend = session_.backend();
   const std::size_t claims_before = transaction_.claims();
@@ -126,7 +127,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
       culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
       std::rethrow_exception(culprit_->error);
     }
-    if (is_transient(error)) throw;  // the server is read-only, and not only what the handler left
+    if (is_transient(error)) throw;  // the transaction is intact, so the server itself is read-only
     session_.drop_locals();
     if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
     key = {};
@@ -134,7 +135,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
   }
 }
 
-/// The result of a message whose key was dealt with before: by an earlier delivery, or by a copy.
+/// Stages the result of a message whose key is already decided: by an earlier delivery, or by a copy in this part.
 void BatchRun::stage(BatchItem& item, Key& key) {
   if (key.existing) {
     stage_existing(item, key);
@@ -147,7 +148,7 @@ void BatchRun::stage_existing(BatchItem& item, Key& key) {
   backend::ClaimedRow row = *key.existing;
   if (recovery_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
   Result result = result_for(row, item.hash.bytes());
-  // A commit of this very call whose reply was lost; its copies are duplicates.
+  // An earlier run of this call committed the claim, and the reply was lost. The copies are duplicates.
   if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
     result.outcome = Outcome::consumed;
     key.staged = staged_.size();
@@ -171,7 +172,8 @@ BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 
-/// What a commit does by the way. One key will do: what it waits for is all that was read.
+/// Waits until the rows that this transaction has read are durable. A commit of our own would do this, too. One key is
+/// enough: the wait covers everything that was read.
 void BatchRun::wait_until_durable() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (!keys_[i].existing || keys_[i].existing->state != RowState::consumed) continue;

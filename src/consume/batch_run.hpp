@@ -20,18 +20,18 @@ namespace detail {
 /// One message of a batch.
 struct BatchItem {
   const Message* message;
-  std::size_t index;  ///< In the batch.
+  std::size_t index;  ///< Its position in the batch.
   ContentHash hash;
-  int runs = 0;  ///< Of its handler.
+  int runs = 0;  ///< How often its handler has run.
   std::optional<Result> result = {};
-  bool parked = false;  ///< Now, by this delivery's failure.
+  bool parked = false;  ///< This delivery's failure parked it.
 };
 
-/// Thrown when nothing has failed, but something was learnt and the part must run again: a claim of an
-/// earlier run turned up, or a message behind which nothing may run.
+/// Thrown when nothing has failed, but the part must run again. The run found a claim of an earlier run, or a message
+/// after which no other may run.
 struct RunAgain {};
 
-/// The message whose handler lost the transaction, and what its delivery ends with.
+/// The message whose handler lost the transaction, and the error of its delivery.
 struct Culprit {
   BatchItem* item;
   std::exception_ptr error;
@@ -39,44 +39,46 @@ struct Culprit {
 
 /// One transaction with a part of a batch.
 ///
-/// What it throws is to be rolled back by its owner. `results` are valid once it has committed.
+/// If a function throws, the owner must roll back. The results are valid only after the commit.
 class BatchRun {
  public:
   /// `part`: items without a result, in the order of the batch.
   BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
            SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part);
 
-  /// All claims at once, then the handlers; nothing can be undone alone.
+  /// Inserts all claims at once, then runs the handlers and commits. No message can be rolled back alone.
   void run_whole(OnFailure on_failure);
 
-  /// Claim after claim, each with its handler in a step that can be undone. What fails is left out; with
-  /// `stop`, what is behind it as well.
+  /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
+  ///
+  /// Later messages are not run after an error of the environment, or if `OnFailure::stop` forbids it.
   void run_by_steps(OnFailure on_failure);
 
   const std::optional<Culprit>& culprit() const noexcept { return culprit_; }
 
-  /// The item behind which nothing may run, although it has not failed.
+  /// The item after which no other may run, although it has not failed. Null if there is none.
   const BatchItem* last() const noexcept { return last_; }
 
-  /// Writes down the conflicts, once the transaction has committed: with it, nothing of that would be undone.
-  /// One that cannot be written has failed, so that it is delivered again.
+  /// Records the conflicts. Call it after the commit: each record is a transaction of its own.
+  ///
+  /// A conflict that cannot be recorded becomes a failure, so that its message is delivered again.
   void record_conflicts();
 
-  /// Hands the results to the items, and what is known as committed to the memory of recent keys.
+  /// Moves the results to the items, and adds the committed keys to the cache of recent keys.
   void publish(RecentKeyCache&, std::uint64_t losses_before, std::uint64_t losses);
 
  private:
   /// What the messages of one business key share.
   struct Key {
     std::optional<backend::ClaimedRow> existing = {};
-    std::size_t claim = 0;                   ///< Its number, where the claim is ours.
-    std::optional<std::size_t> staged = {};  ///< The first message that was consumed under it.
+    std::size_t claim = 0;                   ///< The number of the claim, if it is ours.
+    std::optional<std::size_t> staged = {};  ///< The first message that was consumed with this key.
   };
   struct Staged {
     BatchItem* item;
     Result result;
-    bool ours = false;                           ///< Consumed by this run.
-    std::optional<std::string> known_hash = {};  ///< Of an earlier delivery's content, for the memory of recent keys.
+    bool ours = false;                           ///< This run consumed the message.
+    std::optional<std::string> known_hash = {};  ///< The hash in the existing row, for the cache of recent keys.
   };
 
   void sort_keys();
@@ -97,8 +99,8 @@ class BatchRun {
   GuardedTransaction& transaction_;
   std::span<BatchItem* const> part_;
 
-  std::vector<std::size_t> first_of_key_;  ///< For each key its first message in the part; sorted by key.
-  std::vector<std::size_t> key_of_;        ///< For each message of the part its key.
+  std::vector<std::size_t> first_of_key_;  ///< For each key, its first message in the part; sorted by key.
+  std::vector<std::size_t> key_of_;        ///< For each message of the part, its key.
   std::vector<Key> keys_;
   std::vector<Staged> staged_;
   std::optional<Culprit> culprit_;
@@ -106,7 +108,7 @@ class BatchRun {
   bool by_steps_ = false;
 };
 
-/// Whether, with `OnFailure::stop`, what is behind a message of this result must wait for its redelivery.
+/// Whether, with `OnFailure::stop`, later messages must wait until the message with this result is delivered again.
 inline bool holds_up(const Result& result) noexcept {
   return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
          result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);

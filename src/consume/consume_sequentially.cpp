@@ -24,7 +24,7 @@ std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const
       results.push_back(SingleDelivery(context, message, handler, results.size()).consume());
     } catch (...) {
       const std::exception_ptr error = std::current_exception();
-      // As in a batch: thrown while nothing was sent, and not for one message.
+      // As in a batch: an error that concerns every message is thrown, as long as no message has a result.
       if (results.empty() && action_for(error) == Action::stop) throw;
       results.push_back({.outcome = Outcome::failed, .error = error});
     }

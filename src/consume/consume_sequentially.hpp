@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// `consume_batch` where each message needs a transaction of its own.
+/// Consumes a batch with a transaction for each message. `count_starts` needs this.
 std::vector<Result> consume_one_by_one(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
 
 }  // namespace detail

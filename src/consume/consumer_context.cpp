@@ -143,7 +143,7 @@ EventType event_for(Outcome outcome) noexcept {
 
 Result result_for(backend::ClaimedRow& row, std::string_view content_hash) {
   const Claim claim = claim_for(row, content_hash);
-  // What another content's handler stored is not this delivery's.
+  // A stored result belongs to its own content, so a conflict does not get it.
   if (claim == Claim::conflict) return {.outcome = Outcome::conflict};
   Result result{.outcome = outcome_for(claim)};
   if (claim == Claim::already_consumed) {

@@ -30,35 +30,38 @@ struct ConsumerContext {
   RecentKeyCache recent;
   DuplicateCounter duplicates;
 
-  /// Errors: `Error` as `TxConsumer`'s constructors.
+  /// Errors: as `TxConsumer`'s constructors.
   ConsumerContext(SessionProvider source, std::string consumer, TxConsumerOptions options);
 
-  /// The pool's lost connections, as the memory of recent keys counts them; 0 where there is none.
+  /// The number of lost connections of the pool, for the cache of recent keys. 0 if there is no cache.
   std::uint64_t losses() { return recent.enabled() ? source.lost_connections() : 0; }
 
+  /// Throws if the stop token is set.
+  ///
   /// Errors: `Error` stopped.
   void refuse_when_stopped() const;
 
-  /// Whether the same source can be used for another run after this error.
+  /// Whether the source can give a usable session for another run after this error.
   bool can_go_on_after(const std::exception_ptr& error) const noexcept;
 
-  /// Whether the error of a handler is one that the options declare transient.
+  /// Whether the options declare this error of a handler transient.
   bool is_declared_transient(const std::exception_ptr& error) const noexcept;
 
-  /// Whether this error of a delivery counts against its message.
+  /// Whether this error counts as a failure of its message.
   bool counts(const std::exception_ptr& error) const noexcept;
 
-  /// Counts a failed delivery, and parks its message when it has failed too often or was rejected. False: it
-  /// was not counted. An error on the way does not count: the handler's does.
+  /// Counts a failed delivery. Parks its message if it was rejected or has failed too often.
+  ///
+  /// Returns false if the failure was not counted. Its own errors are ignored: the caller reports the handler's error.
   bool record_failure(const Message&, const std::exception_ptr& error, bool& parked) noexcept;
 
-  /// Whether a message that has failed this often is to be parked.
+  /// Whether a message with this many failures must be parked.
   bool exceeds_max_attempts(int attempts) const noexcept;
 
-  /// Parks a message that has failed this often, if that is too often. False: it is not, or its key is held.
+  /// Parks a message if it has failed too often. Returns false if it has not, or if its key has a row or is held.
   bool park_if_exhausted(backend::Session&, const Message&, int attempts) const;
 
-  /// Hands the event to the observer, and drops what it throws.
+  /// Passes the event to the observer, and ignores what the observer throws.
   void notify(Event) const noexcept;
 };
 
@@ -68,17 +71,17 @@ void refuse_empty(const AnyHandler& handler) {
   if (!handler) throw Error(ErrorCode::invalid_argument, "the handler is empty; give one that can be called");
 }
 
-/// The result of a delivery whose handler asked for a later one; none for another error.
+/// Returns the result if the handler has asked for a later delivery; none for another error.
 std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept;
 
-/// The result of a message that failed with this error.
+/// Returns the result of a message whose delivery ended with this error.
 Result failed_with(std::exception_ptr error) noexcept;
 
-/// What a claim's answer, or a result, is called elsewhere.
+/// Convert a claim to its outcome, and an outcome to its event.
 Outcome outcome_for(Claim) noexcept;
 EventType event_for(Outcome) noexcept;
 
-/// The result of a delivery that found this row of an earlier one.
+/// Returns the result of a delivery that found this existing row.
 Result result_for(backend::ClaimedRow&, std::string_view content_hash);
 
 }  // namespace detail

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 constexpr std::chrono::seconds write_every{10};
 
-/// Whether an original of this age is news that cannot wait: retention may be near it.
+/// Whether an original is so old that its age must be written at once: it may be close to the retention.
 bool is_much_older(milliseconds age, milliseconds known) {
   return age - known > std::chrono::minutes(1) && age - known > known / 10;
 }
@@ -25,7 +25,7 @@ DuplicateCounter::DuplicateCounter(SessionProvider& source, const std::string& c
     : source_(source), consumer_(consumer), next_(Clock::now() + write_every) {}
 
 DuplicateCounter::~DuplicateCounter() {
-  // A session of the caller's may be inside a transaction by now.
+  // A caller's session may be inside a transaction at this time.
   if (source_.reconnects() && pending_.duplicates > 0) write(pending_);
 }
 
@@ -41,7 +41,7 @@ void DuplicateCounter::count(std::span<const Result> results) noexcept {
     const std::lock_guard lock(mutex_);
     pending_.duplicates += entry.duplicates;
     pending_.age = std::max(pending_.age, entry.age);
-    // Where a memory answered, the database need not be there: no time is spent on it.
+    // If the cache of recent keys answered, do not use the database now: it may be unavailable.
     if (!entry.age || !is_due()) return;
     entry = std::exchange(pending_, {});
     told_age_ = std::max(told_age_, entry.age);
@@ -71,7 +71,7 @@ void DuplicateCounter::write(const Entry& entry) noexcept {
     }
     put_back(entry);
     const std::lock_guard lock(mutex_);
-    next_ = Clock::now();  // the next duplicate may find one
+    next_ = Clock::now();  // the next duplicate may find an idle session
   } catch (...) {
     put_back(entry);
   }

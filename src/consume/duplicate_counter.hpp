@@ -15,31 +15,33 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The duplicates that one consumer object has caught, and the greatest age of an original among them:
-/// counted in memory, and written to `txinbox_consumer` now and then, for `status` and `doctor`. What a
-/// crash takes away is missing there, and nothing else.
+/// Counts the duplicates of one consumer object, and keeps the greatest age of an original among them.
+///
+/// It counts in memory, and writes to `txinbox_consumer` from time to time, for `status` and `doctor`. A crash loses
+/// only the counts that are not yet written.
 class DuplicateCounter {
  public:
-  /// Both must outlive it.
+  /// Both arguments must outlive the counter.
   DuplicateCounter(SessionProvider& source, const std::string& consumer);
 
-  /// Writes what is left, if a pool's connection is idle.
+  /// Writes the remaining counts, if a connection of the pool is idle.
   ~DuplicateCounter();
   DuplicateCounter(const DuplicateCounter&) = delete;
   DuplicateCounter& operator=(const DuplicateCounter&) = delete;
 
-  /// Counts the duplicates among the results of a delivery that has ended and given its session back. When
-  /// it is time, it writes, by one short statement in a transaction of its own; an error does not count.
+  /// Counts the duplicates among the results of a delivery that has ended and given its session back.
+  ///
+  /// From time to time it writes the counts, with one short statement in a transaction of its own. It ignores errors.
   void count(std::span<const Result> results) noexcept;
 
  private:
   using Clock = std::chrono::steady_clock;
   using Age = std::optional<std::chrono::milliseconds>;
 
-  /// What is not yet in the table.
+  /// Counts that are not yet in the table.
   struct Entry {
     std::int64_t duplicates = 0;
-    Age age = {};  ///< The greatest; none where no age was known.
+    Age age = {};  ///< The greatest age; none if no age was known.
   };
 
   bool is_due() const;
@@ -50,10 +52,10 @@ class DuplicateCounter {
   SessionProvider& source_;
   const std::string& consumer_;
 
-  std::mutex mutex_;  ///< Not held while it writes.
+  std::mutex mutex_;  ///< Not held during a write.
   Entry pending_;
-  Age told_age_;            ///< The greatest that it wrote, or tried to.
-  Clock::time_point next_;  ///< When it writes again, unless something much older comes.
+  Age told_age_;            ///< The greatest age that it wrote, or tried to write.
+  Clock::time_point next_;  ///< The time of the next write, unless a much older original comes first.
 };
 
 }  // namespace detail

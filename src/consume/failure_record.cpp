@@ -15,14 +15,14 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// As hexadecimal digits it is to fit into the packets that servers take.
+/// The limit of a payload. Its hexadecimal digits must fit into the largest packet that servers accept.
 constexpr std::size_t most_payload = 4UL * 1024 * 1024;
 
-/// Of an error's class and of its text.
+/// The limits of an error's class and of its text.
 constexpr std::size_t most_class = 255;
 constexpr std::size_t most_text = 4096;
 
-/// Cut to what is kept, in characters that every database takes.
+/// Cuts the text to its limit, and replaces characters that a database may refuse.
 std::string storable(std::string text, std::size_t most) {
   text.resize(std::min(text.size(), most));
   const bool ascii = find_invalid_utf8(text) != std::string_view::npos;

@@ -13,29 +13,30 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether this error says that the handler cannot do with the message, rather than that something around
-/// it is out of order: neither a transient error, nor one of the environment, nor a stop, nor a set-up that must
-/// be mended.
+/// Whether this error means that the handler cannot process the message.
+///
+/// It is false if the message is not the cause: for a transient error, an error of the environment, a stop, a request
+/// for a later delivery, and a set-up that must be fixed.
 bool is_failure(const std::exception_ptr& error) noexcept;
 
-/// Whether the handler has asked for its message to be parked at once.
+/// Whether the handler has asked to park its message at once.
 bool is_rejected(const std::exception_ptr& error) noexcept;
 
-/// Whether the worker was taken over, for which the message is not to blame.
+/// Whether the worker has lost its lease. The message did not cause this.
 bool is_lease_lost(const std::exception_ptr& error) noexcept;
 
-/// Counts and parks the messages of one consumer that fail. Each call is a transaction of its own.
+/// Counts the failures of one consumer's messages, and parks messages. Each statement is a transaction of its own.
 class FailureRecord {
  public:
   FailureRecord(backend::Session& session, std::string_view consumer) : session_(session), consumer_(consumer) {}
 
-  /// Counts a delivery that failed. Returns how many have, since the last `retry`.
+  /// Counts a failed delivery. Returns the number of failures since the last `retry_failed`.
   int count(const Message&, const std::exception_ptr& error, bool keep_error_text) const;
 
-  /// Counts one whose process died in it.
+  /// Counts a delivery during which its process crashed. Returns the same number.
   int count_death(const Message&) const;
 
-  /// Parks the message, whose key nobody holds. False: somebody does, or has consumed it.
+  /// Parks the message. Returns false if its key has a row, or if somebody holds the key.
   bool park(const Message&) const;
 
  private:

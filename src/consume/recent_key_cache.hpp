@@ -16,8 +16,8 @@ namespace detail {
 
 /// The keys that a consumer saw committed. Thread-safe.
 ///
-/// `losses` counts the pool's lost connections: what was seen before the last of them is forgotten,
-/// and what a transaction committed that began before it is not remembered.
+/// `losses` is the number of lost connections of the pool. After a loss, the cache forgets all keys, because a failover
+/// may have lost their commits. A key is not added if its transaction began before the latest loss.
 class RecentKeyCache {
  public:
   /// Errors: `Error` invalid_argument.
@@ -25,14 +25,14 @@ class RecentKeyCache {
 
   bool enabled() const noexcept { return options_.capacity != 0; }
 
-  /// Whether this key is known as committed with this very content.
+  /// Whether this key is known as committed with exactly this content.
   bool knows(std::string_view business_key, std::string_view content_hash, std::uint64_t losses);
 
-  /// `losses_before` is as it was before the transaction, `losses` as it is now.
+  /// Adds a committed key. `losses_before` is the number before the transaction, `losses` the number now.
   void remember(std::string_view business_key, std::string_view content_hash, std::uint64_t losses_before,
                 std::uint64_t losses);
 
-  /// For a key whose row has turned out not to be consumed.
+  /// Removes a key whose row turned out not to be consumed.
   void forget(std::string_view business_key);
 
  private:
@@ -51,7 +51,7 @@ class RecentKeyCache {
   const RecentKeys options_;
   std::mutex mutex_;
   std::uint64_t losses_ = 0;
-  Entries entries_;  ///< The oldest first.
+  Entries entries_;  ///< The oldest entry is first.
   std::unordered_map<std::string_view, Entries::iterator> by_key_;
 };
 

@@ -51,7 +51,7 @@ Result SingleDelivery::consume_with_retries() {
     const auto backoff = schedule_.next_backoff();
     const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
     if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
-      if (attempt_.begun()) attempt_.strike_out();  // the run's own session was of no more use
+      if (attempt_.begun()) attempt_.strike_out();  // the run could not remove the marker on its own session
       notify({.type = EventType::retry, .error = error, .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
@@ -66,8 +66,7 @@ Result SingleDelivery::consume_with_retries() {
   }
 }
 
-/// One run of the whole transaction. What it throws has been rolled back, and its session has been
-/// given back.
+/// Runs the whole transaction once. If it throws, it has rolled back and given its session back.
 Result SingleDelivery::run() {
   handler_ran_ = false;
   if (context_.options.count_starts && !attempt_.begun()) {
@@ -120,15 +119,15 @@ Result SingleDelivery::run() {
   }
 }
 
-/// Writes down that the handler is about to begin, unless it is not to: a message that has killed its process
-/// too often is parked. One of which that is not certain runs alone.
+/// Writes the marker before the handler runs. A suspect runs exclusively. If the message has crashed its process too
+/// often, it is parked, and the function returns that result.
 std::optional<Result> SingleDelivery::start_attempt() {
   const ReentrancyCheck not_nested(context_.source.identity());
   {
     SessionHandle session = context_.source.borrow(context_.options.stop);
     const auto row = LeaseTable(session.backend(), context_.consumer, message_).find();
     session.mark_clean();
-    if (row && row->state != RowState::consuming) return std::nullopt;  // the claim says what it is
+    if (row && row->state != RowState::consuming) return std::nullopt;  // the claim reports what the row means
     if (attempt_.has_foreign_marker(session.backend())) {
       if (is_held(session)) return std::nullopt;
       if (attempt_.counts_crash(session.backend(), AttemptMarker::Order::key_first) &&
@@ -142,18 +141,18 @@ std::optional<Result> SingleDelivery::start_attempt() {
   return std::nullopt;
 }
 
-/// Once the key is free, and on the session at hand: a wait for another one would leave the mark of an attempt
-/// that has ended.
+/// Removes the marker after the rollback, on the session at hand. Waiting for another session would leave the marker of
+/// an attempt that has ended.
 void SingleDelivery::strike_out(SessionHandle& session) noexcept {
   if (!attempt_.begun()) return;
   try {
     attempt_.strike_out(session.backend());
-  } catch (...) {  // tried again on another session
+  } catch (...) {  // the marker is removed later, on another session
     session.discard();
   }
 }
 
-/// Whether the key is consumed, or another delivery of it runs: waits for one that does.
+/// Whether the key has a row. If another delivery of the key is running, waits until it ends.
 bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {
@@ -169,7 +168,7 @@ bool SingleDelivery::is_held(SessionHandle& session) {
 }
 
 Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) {
-  // The handler's own COMMIT was still on its way when the claim was looked for.
+  // The handler's own COMMIT may have taken effect only after the claim was searched for.
   if (recovery_.is_unconfirmed(message_.business_key, row)) {
     recovery_.resolve(session.backend());
     note_torn();
@@ -177,7 +176,7 @@ Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) 
   }
   const bool ours = recovery_.is_ours(row);
   Result result = result_for(row, hash_.bytes());
-  // A commit of this very call whose reply was lost.
+  // An earlier run of this call committed the claim, and the reply was lost.
   if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
   return result;
 }
@@ -188,7 +187,7 @@ void SingleDelivery::note_torn() {
   context_.recent.forget(message_.business_key);
 }
 
-/// Once the session was given back: the observer may want one.
+/// Notifies the observer. Call it after the session was given back: the observer may need a session.
 void SingleDelivery::tell_if_torn() noexcept {
   if (!torn_ || torn_told_) return;
   torn_told_ = true;

@@ -46,11 +46,11 @@ class SingleDelivery {
   RetrySchedule schedule_;
   ClaimRecovery recovery_;
   AttemptMarker attempt_;
-  std::optional<std::string> stored_;  ///< What the last run's handler stored.
-  bool torn_ = false;                  ///< The handler has committed a claim of this call; it was marked.
+  std::optional<std::string> stored_;  ///< What the handler stored in the last run.
+  bool torn_ = false;  ///< The handler has committed a claim of this call, and the claim was marked torn.
   bool torn_told_ = false;
-  bool handler_ran_ = false;  ///< In the last run: what it ended with may be the handler's doing.
-  bool parked_ = false;       ///< Now, by this delivery's failure.
+  bool handler_ran_ = false;  ///< In the last run; so its error may come from the handler.
+  bool parked_ = false;       ///< This delivery's failure parked the message.
   bool taken_over_ = false;
 };
 

@@ -51,7 +51,7 @@ void ActiveLease::start_heartbeat(std::chrono::milliseconds interval) {
 }
 
 void ActiveLease::beat(const std::stop_token& ended, std::chrono::milliseconds interval) {
-  std::stop_source stop;  // when the handler has ended, or the lease's time is over
+  std::stop_source stop;  // set when the handler has ended, or the lease has expired
   const auto request_stop = [&stop] { stop.request_stop(); };
   const std::stop_callback with_handler(ended, request_stop);
   const std::stop_callback with_time(time_.over.get_token(), request_stop);
@@ -61,7 +61,7 @@ void ActiveLease::beat(const std::stop_token& ended, std::chrono::milliseconds i
     try {
       renew(token);
       pause = interval;
-    } catch (...) {  // a database that is away: again, as long as there is time
+    } catch (...) {  // the database may be unavailable: try again until the lease expires
       if (is_lease_lost(std::current_exception())) return;
       pause = std::max(interval / 4, std::chrono::milliseconds(1));
     }

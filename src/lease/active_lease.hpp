@@ -19,10 +19,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// `Error` lease_lost.
+/// Returns `Error` lease_lost.
 Error lease_lost();
 
-/// A lease that was granted, as long as its handler runs.
+/// A granted lease, while its handler runs.
 class ActiveLease {
  public:
   using Clock = LeaseTime::Clock;
@@ -37,16 +37,16 @@ class ActiveLease {
   /// As `Lease::renew`.
   void renew();
 
-  /// What the handler is given.
+  /// The lease that the handler gets.
   Lease& lease() noexcept { return lease_; }
 
-  /// From now on the handler is told when the time is over.
+  /// Starts to watch the time: when the lease expires, the handler's stop token is set.
   void start_timer(LeaseTimer& timer) { watch_.emplace(timer, time_); }
 
-  /// Renews by itself, on a thread of its own, until `stop_heartbeat` or the end of the lease.
+  /// Renews the lease on a thread of its own, until `stop_heartbeat` or the end of the lease.
   void start_heartbeat(std::chrono::milliseconds interval);
 
-  /// Returns when the thread has ended: nothing renews any more.
+  /// Ends the heartbeat and waits for its thread. After that, only the caller renews the lease.
   void stop_heartbeat() noexcept { heartbeat_ = {}; }
 
  private:

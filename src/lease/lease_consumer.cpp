@@ -48,7 +48,7 @@ TxConsumerOptions common_options(const LeaseOptions& options) {
           .keep_error_text = options.keep_error_text};
 }
 
-/// For operators: who holds a lease.
+/// Returns the name that shows operators who holds a lease.
 std::string host_and_process() {
   constexpr std::size_t most = 48;
   std::array<char, 256> host{};

@@ -77,7 +77,7 @@ auto LeaseDelivery::with_retries(const std::stop_token& stop, const Step& step) 
   }
 }
 
-/// Looks again until the other worker has ended, as long as the options say.
+/// Claims the key. While another worker holds the lease, tries again for up to `LeaseOptions::wait`.
 LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
   constexpr milliseconds longest_pause{500};
   milliseconds pause{10};
@@ -94,7 +94,7 @@ LeaseDelivery::Answer LeaseDelivery::claim_or_wait() {
 }
 
 LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
-  // Each step may find that another was faster; who changes the row all the time is not waited for.
+  // Another worker can change the row between two statements. Then try again, but not forever.
   constexpr int tries = 20;
   constexpr int tries_to_be_in_time = 3;
   int late = 0;
@@ -109,7 +109,7 @@ LeaseDelivery::Answer LeaseDelivery::claim(backend::Session& session) {
               "the row of this key changes again and again while it is claimed; look for who removes it");
 }
 
-/// None when the row has to be looked at anew. The answer to a statement that claims may be lost: the row tells then.
+/// Returns none if the row must be read again. If the reply to a claim was lost, the row shows whether it is ours.
 std::optional<LeaseDelivery::Answer> LeaseDelivery::try_claim(backend::Session& session) {
   const LeaseTable table(session, context_.consumer, message_);
   const auto sent = ActiveLease::Clock::now();
@@ -162,7 +162,7 @@ Result LeaseDelivery::run(const Grant& granted) {
   return {.outcome = Outcome::consumed, .stored = stored};
 }
 
-/// What came before may have taken longer than the lease.
+/// Starts the timer and the heartbeat. If the lease has expired by now, renews it first.
 void LeaseDelivery::begin_handler(ActiveLease& held) {
   if (held.is_over()) held.renew();
   if (held.is_over()) throw lease_is_too_short(options_.lease);
@@ -170,8 +170,8 @@ void LeaseDelivery::begin_handler(ActiveLease& held) {
   if (options_.heartbeat > milliseconds::zero()) held.start_heartbeat(options_.heartbeat);
 }
 
-/// Who holds the lease knows that an attempt whose mark is still there has died, or outlived its lease. False:
-/// that was once too often, and the message is parked.
+/// Writes the marker of the attempt. We hold the lease, so a marker that remains is of an attempt that crashed or
+/// outlived its lease. Returns false if the message has crashed its process too often, and was parked.
 bool LeaseDelivery::start_attempt(ActiveLease& held) {
   const bool died = with_retries(context_.options.stop, [&](backend::Session& session) {
     return attempt_.has_foreign_marker(session) && attempt_.counts_crash(session, AttemptMarker::Order::mark_first);
@@ -200,7 +200,8 @@ void LeaseDelivery::enter(ActiveLease& held) {
   if (waited) held.renew();
 }
 
-/// The answer to an earlier try may have been lost: what is consumed with our token was completed by us.
+/// Completes the lease. The reply to an earlier try may be lost: if the row is consumed with our token, we completed
+/// it.
 void LeaseDelivery::complete(const ActiveLease& held, const std::optional<std::string>& result) {
   const bool completed = with_retries({}, [&](backend::Session& session) {
     const LeaseTable table(session, context_.consumer, message_);
@@ -213,8 +214,8 @@ void LeaseDelivery::complete(const ActiveLease& held, const std::optional<std::s
   if (!completed) throw lease_lost();
 }
 
-/// Counts what failed and removes the mark of the attempt, then lets the redelivery run at once, or parks the message.
-/// If that does not succeed, the lease runs out.
+/// Counts the failure and removes the marker. Then parks the message, or releases the lease so that it can be delivered
+/// again at once. If this fails, the lease expires by itself.
 void LeaseDelivery::give_back(const ActiveLease& held, const std::exception_ptr& error) noexcept {
   const bool counts = context_.counts(error);
   try {

@@ -71,8 +71,8 @@ class LeaseDelivery {
   const ContentHash hash_;
   const LeaseOwner owner_;
   AttemptMarker attempt_;
-  RetrySchedule whole_;       ///< Of the call: for the time that it has taken.
-  bool looks_first_ = false;  ///< The row was inserted, or is another's.
+  RetrySchedule whole_;       ///< Measures how long the call takes.
+  bool looks_first_ = false;  ///< An insert was tried, so the row probably exists: read it first.
   bool handler_ran_ = false;
   bool taken_over_ = false;
   bool parked_ = false;

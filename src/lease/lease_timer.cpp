@@ -42,7 +42,7 @@ void LeaseTimer::run(const std::stop_token& stop) {
       entries_.emplace(extended, time);
       continue;
     }
-    std::stop_source over = time->over;  // the lease may end meanwhile
+    std::stop_source over = time->over;  // a copy: the lease can be destroyed while the lock is released
     lock.unlock();
     over.request_stop();
     lock.lock();

@@ -18,7 +18,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The time of one lease: it may be extended until it is over, and is told once when it is.
+/// The end of one lease. A renewal can move it. When it is reached, the timer sets `over`, once.
 struct LeaseTime {
   using Clock = std::chrono::steady_clock;
   explicit LeaseTime(Clock::time_point end) : ends(end) {}
@@ -27,21 +27,21 @@ struct LeaseTime {
   std::stop_source over;
 };
 
-/// Sets `LeaseTime::over` when the time is over. One thread for all leases of a consumer, which waits for the clock
-/// and for nothing else: a renewal that hangs in the database cannot delay it.
+/// Sets `LeaseTime::over` when a lease expires.
 ///
-/// What is registered with the stop token runs on this thread.
+/// One thread serves all leases of a consumer. It waits only for the clock, so a renewal that hangs in the database
+/// cannot delay it. Callbacks on the stop token run on this thread.
 class LeaseTimer {
  public:
-  /// A child of fork() has a copy without the thread, which is neither used nor ended there: it is leaked.
+  /// Makes a timer. A child of fork() has a copy without the thread; the copy is leaked, neither used nor destroyed.
   static std::shared_ptr<LeaseTimer> make();
   LeaseTimer(const LeaseTimer&) = delete;
   LeaseTimer& operator=(const LeaseTimer&) = delete;
 
-  /// Watches a time as long as this lives.
+  /// Watches a lease's time while this object lives.
   class Watch {
    public:
-    /// Errors: `std::system_error` when there can be no thread.
+    /// Errors: `std::system_error` if the thread cannot be started.
     Watch(LeaseTimer&, LeaseTime&);
     ~Watch();
     Watch(const Watch&) = delete;
@@ -63,8 +63,8 @@ class LeaseTimer {
   const OwnProcess owner_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::set<Entry> entries_;  ///< By the end that each had when it was last looked at, or later.
-  std::jthread thread_;      ///< Starts with the first watch. The last member: it uses the others.
+  std::set<Entry> entries_;  ///< Sorted by the end at the last check; a renewal may have moved it since.
+  std::jthread thread_;      ///< Starts with the first watch. Must be the last member: it uses the others.
 };
 
 }  // namespace detail
