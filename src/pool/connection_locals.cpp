@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Holds it until the process ends.
+/// Keeps the object alive until the process ends.
 void keep_forever(std::shared_ptr<void> object) {
   static std::mutex mutex;
   static auto& kept = *new std::vector<std::shared_ptr<void>>;

@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What handlers keep with one connection, by its type.
+/// The objects that handlers keep with one connection, by type.
 class ConnectionLocals {
  public:
   ConnectionLocals() = default;
@@ -20,8 +20,8 @@ class ConnectionLocals {
 
   std::shared_ptr<void>& of(const std::type_info& type) { return objects_[type]; }
 
-  /// Destroys all of them, unless a handler has reconnected the session: a SOCI statement reaches for
-  /// its session's backend when it is destroyed, so those that have outlived theirs never are.
+  /// Destroys all objects, unless a handler has reconnected the session. The destructor of a SOCI statement uses its
+  /// session's backend, so objects of a replaced backend are never destroyed.
   void clear(soci::session& session) noexcept;
 
  private:
@@ -29,7 +29,7 @@ class ConnectionLocals {
   std::map<std::type_index, std::shared_ptr<void>> objects_;
 };
 
-/// Lets the consumers set what a handler must not.
+/// Lets the consumers set what handlers must not set.
 struct DeliveryAccess {
   static void set_locals(Delivery& delivery, ConnectionLocals& locals) noexcept { delivery.locals_ = &locals; }
 };

@@ -9,7 +9,7 @@ namespace detail {
 
 InboxSession::InboxSession(soci::session& sql)
     : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)) {
-  session_->unsafe_settings();  // it learns there whether autocommit is on
+  session_->unsafe_settings();  // this call reads the autocommit setting
   const OutsideTransaction outside(sql);
   session_->use_schema(verify_for_consuming(sql));
 }

@@ -10,10 +10,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// A session of the caller's, for statements about the inbox's own tables.
+/// A caller's session, for statements on the inbox's own tables.
 class InboxSession {
  public:
-  /// Errors: `Error` transaction_open; a schema code where the tables are not those of this library.
+  /// Errors: `Error` transaction_open; a schema code if the tables are not those of this library.
   explicit InboxSession(soci::session& sql);
 
   backend::Session& operator*() const noexcept { return *session_; }

@@ -13,7 +13,7 @@ Connection::Connection(std::shared_ptr<detail::PoolState> pool, std::unique_ptr<
 Connection::Connection(Connection&&) noexcept = default;
 
 Connection& Connection::operator=(Connection&& other) noexcept {
-  std::swap(pool_, other.pool_);  // what was held goes back when `other` dies
+  std::swap(pool_, other.pool_);  // `other` gives back the old connection when it is destroyed
   std::swap(slot_, other.slot_);
   return *this;
 }
@@ -31,7 +31,7 @@ Pool::~Pool() = default;
 
 Connection Pool::acquire(std::stop_token stop) {
   auto slot = state_->acquire(stop);
-  slot->clean = false;  // what its user does is not ours to know
+  slot->clean = false;  // its user may do anything on it
   slot->factory.allow_connecting(true);
   backend::Session& session = *slot->backend;
   Connection lent = detail::PoolAccess::lend(state_, std::move(slot));

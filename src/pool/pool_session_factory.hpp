@@ -8,8 +8,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Opens the connections of one session of a pool. While a consumer has the session it opens none: a handler's
-/// `session.reconnect()` throws `Error` transaction_lost, and nothing of the handler's can run without the claim.
+/// Opens the connections of one session of a pool.
+///
+/// While a consumer uses the session, the factory opens none: `session.reconnect()` in a handler throws `Error`
+/// transaction_lost. So no SQL of the handler can run without the claim.
 class PoolSessionFactory final : public soci::backend_factory {
  public:
   explicit PoolSessionFactory(const soci::backend_factory& database) noexcept : database_(database) {}

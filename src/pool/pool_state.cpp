@@ -86,7 +86,7 @@ std::shared_ptr<PoolState> PoolState::open(const std::string& url, PoolOptions o
           }};
 }
 
-/// Before the lock is taken: another thread of the parent may have held it, and is not here to release it.
+/// Call it before taking the lock. If another thread of the parent held the lock at fork(), nobody releases it here.
 void PoolState::refuse_forked() const {
   if (owner_.is_this_one()) return;
   throw Error(
@@ -127,7 +127,7 @@ void PoolState::forget_one() noexcept {
 
 std::uint64_t PoolState::lost_connections() {
   refuse_forked();
-  std::unique_ptr<Slot> dead;  // closed after the lock is released: that can take a while
+  std::unique_ptr<Slot> dead;  // closed after the lock is released, because closing can be slow
   const std::lock_guard lock(mutex_);
   if (!idle_.empty() && !idle_.back()->backend->intact()) {
     dead = std::move(idle_.back());
@@ -140,7 +140,7 @@ std::uint64_t PoolState::lost_connections() {
 
 std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
   refuse_forked();
-  std::vector<std::unique_ptr<Slot>> dead;  // closed after the lock is released: that can take a while
+  std::vector<std::unique_ptr<Slot>> dead;  // closed after the lock is released, because closing can be slow
   std::unique_lock lock(mutex_);
   const auto available = [this] { return !idle_.empty() || open_ < options_.connections; };
   if (!freed_.wait_for(lock, stop, options_.acquire_timeout, available)) {
@@ -156,7 +156,7 @@ std::unique_ptr<Slot> PoolState::acquire(const std::stop_token& stop) {
     if (slot->backend->intact()) return slot;
     --open_;
     ++lost_;
-    dead.push_back(std::move(slot));  // the server closed it meanwhile
+    dead.push_back(std::move(slot));  // the server closed it while it was idle
   }
   ++open_;
   lock.unlock();
@@ -191,7 +191,7 @@ void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
   slot->clean = true;
   {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(slot));  // reserved for all: does not throw
+    idle_.push_back(std::move(slot));  // does not throw: the capacity is reserved
   }
   freed_.notify_one();
 }

@@ -19,26 +19,26 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// One connection with everything that is cached for it. A reconnect is a new slot, so nothing cached
-/// can outlive the connection that it belongs to.
+/// One connection with everything that is cached for it. A reconnect makes a new slot, so nothing cached outlives its
+/// connection.
 struct Slot {
   explicit Slot(const backend::Database&);
 
   PoolSessionFactory factory;
   std::unique_ptr<soci::session> session;
-  std::unique_ptr<backend::Session> backend;  ///< Ends before the session, on which it has statements.
-  ConnectionLocals locals;                    ///< The handlers'; end before the session as well.
+  std::unique_ptr<backend::Session> backend;  ///< Destroyed before the session: it holds statements on it.
+  ConnectionLocals locals;                    ///< Of the handlers. Destroyed before the session as well.
   bool verified = false;                      ///< The tables and the settings were checked.
   bool clean = true;                          ///< Nothing was done on it that `reset()` must undo.
-  bool usable = true;                         ///< Not told to be closed.
+  bool usable = true;                         ///< False: the pool must close it.
 
   ~Slot();
 };
 
 /// The connections of a pool. The pool, its lent connections and its consumers share it.
 ///
-/// In a child of fork() the connections are the parent's: they are neither used nor closed there, since the
-/// farewell of a close goes over the parent's socket and ends its session. What the child has of them is leaked.
+/// In a child of fork(), the connections belong to the parent. The child neither uses nor closes them: a close sends a
+/// message over the parent's socket, and the server would end the parent's session. The child leaks its copies.
 class PoolState {
  public:
   static std::shared_ptr<PoolState> open(const std::string& url, PoolOptions options);
@@ -46,8 +46,9 @@ class PoolState {
 
   const PoolOptions& options() const noexcept { return options_; }
 
-  /// How many connections were found dead or had to be closed. Looks at an idle one first, without
-  /// I/O, so that a server's end is seen although nobody uses its connections.
+  /// Returns how many connections were found dead or had to be closed.
+  ///
+  /// It first checks one idle connection, without I/O. So it notices a lost server even if nobody uses a connection.
   ///
   /// Errors: `Error` forked.
   std::uint64_t lost_connections();
@@ -55,11 +56,12 @@ class PoolState {
   /// As `Pool::acquire`.
   std::unique_ptr<Slot> acquire(const std::stop_token& stop);
 
-  /// The connection that was used last, if it is idle, whole and has been verified; null otherwise. Neither
-  /// connects nor waits. Null in a child of fork() as well.
+  /// Returns the connection that was used last, if it is idle, intact and verified; otherwise null.
+  ///
+  /// It neither connects nor waits. In a child of fork() it returns null.
   std::unique_ptr<Slot> take_idle();
 
-  /// Cleans the connection where that is needed, and closes it where it cannot be cleaned.
+  /// Resets the connection if needed. Closes it if that fails.
   void give_back(std::unique_ptr<Slot>) noexcept;
 
  private:
@@ -72,12 +74,12 @@ class PoolState {
   const OwnProcess owner_;
   const PoolOptions options_;
   const backend::Database* database_;
-  std::string connection_string_;  ///< May hold a password: never part of a text.
-  UrlParameters url_parameters_;   ///< The same.
+  std::string connection_string_;  ///< May hold a password: never write it into a text.
+  UrlParameters url_parameters_;   ///< May hold a password, too.
 
   std::mutex mutex_;
   std::condition_variable_any freed_;
-  std::vector<std::unique_ptr<Slot>> idle_;  ///< The last one used is taken first: it is warm.
+  std::vector<std::unique_ptr<Slot>> idle_;  ///< The connection that was used last is lent first.
   std::size_t open_ = 0;
   std::uint64_t lost_ = 0;
 };

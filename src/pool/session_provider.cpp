@@ -72,7 +72,7 @@ SessionHandle SessionProvider::borrow(const std::stop_token& stop) {
   throw_on_errors(session_->unsafe_settings());
   refuse_open_transaction(*session_);
   if (!verified_) {
-    const OutsideTransaction outside(*sql_);  // with autocommit off, MySQL opens one for the check
+    const OutsideTransaction outside(*sql_);  // with autocommit off, MySQL opens a transaction for the check
     session_->use_schema(verify_for_consuming(*sql_));
   }
   verified_ = true;

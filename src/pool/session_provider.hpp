@@ -20,28 +20,28 @@ namespace detail {
 class PoolState;
 struct Slot;
 
-/// A session that is ready to consume on: checked, and with the tables found.
+/// A session that is ready for consuming: it was checked, and its tables were found.
 class SessionHandle {
  public:
   SessionHandle(soci::session& sql, backend::Session& backend);
   SessionHandle(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
   SessionHandle(SessionHandle&&) noexcept;
   SessionHandle& operator=(SessionHandle&&) = delete;
-  ~SessionHandle();  ///< Gives a pool's session back; ends what handlers kept with a caller's.
+  ~SessionHandle();  ///< Gives a pool's session back; destroys the handlers' objects of a caller's session.
 
   soci::session& sql() const noexcept { return *sql_; }
   backend::Session& backend() const noexcept { return *backend_; }
 
-  /// What handlers keep with the connection.
+  /// The objects that handlers keep with the connection.
   ConnectionLocals& locals() noexcept;
 
-  /// Ends what handlers kept: after an error it is of no more use.
+  /// Destroys the objects that handlers kept, because they may be unusable after an error.
   void drop_locals() noexcept;
 
-  /// Says that what was done on it has been undone or committed, so that the pool need not clean it.
+  /// Declares that all work on the session was committed or rolled back, so that the pool need not reset it.
   void mark_clean() noexcept;
 
-  /// Says that it is of no more use: the pool closes it instead of cleaning it.
+  /// Declares that the session is unusable: the pool closes it instead of resetting it.
   void discard() noexcept;
 
  private:
@@ -52,10 +52,10 @@ class SessionHandle {
   backend::Session* backend_;
   std::shared_ptr<PoolState> pool_;
   std::unique_ptr<Slot> slot_;
-  ConnectionLocals locals_;  ///< Of a caller's session.
+  ConnectionLocals locals_;  ///< For a caller's session.
 };
 
-/// Where a consumer's sessions come from: a pool, or the one session of the caller's.
+/// Gives a consumer its sessions: from a pool, or the one session of the caller.
 class SessionProvider {
  public:
   explicit SessionProvider(std::shared_ptr<PoolState> pool);
@@ -63,24 +63,27 @@ class SessionProvider {
   SessionProvider(SessionProvider&&) noexcept;
   ~SessionProvider();
 
-  /// Errors: those of `Pool::acquire`; of `verify`, at the first use of a session; `transaction_open`
-  ///         on a caller's session.
+  /// Borrows a session, and checks it.
+  ///
+  /// Errors: those of `Pool::acquire`; those of `verify`, at the first use of a session; on a caller's session,
+  ///          `transaction_open` and `unsafe_connection` at every use.
   SessionHandle borrow(const std::stop_token& stop);
 
-  /// A session that was used before and is free now, without connecting or waiting for one: none where
-  /// there is none. For what can as well be done later.
+  /// Returns a verified session that is idle; none if there is none. It neither connects nor waits.
+  ///
+  /// Use it for work that can be done later.
   std::optional<SessionHandle> borrow_idle();
 
   /// Null for a caller's session.
   const std::shared_ptr<PoolState>& pool() const noexcept { return pool_; }
 
-  /// Whether a lost session is replaced by the next `borrow`.
+  /// Whether the next `borrow` replaces a lost session.
   bool reconnects() const noexcept { return pool_ != nullptr; }
 
   /// As `PoolState::lost_connections`; 0 for a caller's session.
   std::uint64_t lost_connections();
 
-  /// What tells this source from others, for the check against nesting.
+  /// Identifies this source, for the check against nested calls.
   const void* identity() const noexcept;
 
  private:

@@ -13,8 +13,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Runs `step(backend::Session&)`, whose statements are transactions of their own, on a borrowed session,
-/// which goes back clean; after an error that makes it useless, it is closed. `stop` ends the wait for it.
+/// Runs `step(backend::Session&)` on a borrowed session, and returns its result.
+///
+/// Each statement of the step is a transaction of its own, so the session need not be reset afterwards. After an error
+/// that makes the session useless, the pool closes it. `stop` ends the wait for a connection.
 template <class Step>
 auto with_session(SessionProvider& source, const std::stop_token& stop, const Step& step) {
   SessionHandle session = source.borrow(stop);

@@ -11,8 +11,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Writes down that a delivery of this key came with another content than the row's: one row for each
-/// content, which counts. A transaction of its own. Nothing is written when the key's row is gone.
+/// Records that a delivery of this key has other content than the key's row. Each content has one row, which counts its
+/// deliveries. Each statement is a transaction of its own. If the key's row is gone, a new content is not recorded.
 void record_conflict(backend::Session&, std::string_view consumer, const Message&, std::string_view content_hash);
 
 }  // namespace detail

@@ -11,19 +11,19 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Statements on the consumed-message table, each in a transaction of its own. LeaseTable has those of the lease
-/// protocol; a claim is inserted by `backend::Session`.
+/// Statements on the consumed-message table, each in a transaction of its own. LeaseTable has the statements of the
+/// lease protocol, and `backend::Session` inserts the claims.
 class ConsumedMessageTable {
  public:
   explicit ConsumedMessageTable(backend::Session& session) : session_(session) {}
 
-  /// Removes the claim that was inserted with this token. False: it is not there.
+  /// Deletes the claim that was inserted with this token. Returns false if it is not there.
   bool delete_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
 
-  /// Marks that claim torn. False: it is not there.
+  /// Marks that claim torn. Returns false if it is not there.
   bool mark_torn(std::string_view consumer, std::string_view business_key, const Token&) const;
 
-  /// Inserts a parked row. False: the key has a row, or somebody holds it.
+  /// Inserts a parked row. Returns false if the key has a row, or if somebody holds the key.
   bool park(std::string_view consumer, const Message&) const;
 
   bool has_rows_of(std::string_view consumer) const;

@@ -14,8 +14,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Statements on the table of consumers, each in a transaction of its own. A consumer gets its row with the first that
-/// has something to write.
+/// Statements on the table of consumers, each in a transaction of its own. The first statement that has something to
+/// write inserts the consumer's row.
 class ConsumerTable {
  public:
   ConsumerTable(backend::Session& session, std::string_view consumer) : session_(session), consumer_(consumer) {}
@@ -23,7 +23,7 @@ class ConsumerTable {
   /// Adds duplicates that were caught. `age`: the greatest age of an original when its duplicate came.
   void add_duplicates(std::int64_t count, std::optional<std::chrono::milliseconds> age) const;
 
-  /// Notes a purge, what it kept and how many rows it removed. `may_insert`: the consumer may get a row.
+  /// Records a purge: its retention, and how many rows it removed. `may_insert`: whether the consumer may get a row.
   void record_purge(std::chrono::seconds retention, std::size_t removed, bool may_insert) const;
 
  private:

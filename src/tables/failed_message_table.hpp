@@ -16,42 +16,42 @@ namespace detail {
 /// A failure, as its row keeps it.
 struct FailureEntry {
   std::string error_class;
-  std::string text;  ///< Empty: none is kept.
+  std::string text;  ///< Empty if no text is kept.
   std::string_view payload;
-  int deaths = 0;  ///< How many processes it has cost.
+  int deaths = 0;  ///< How many processes crashed: 0 or 1.
 };
 
-/// A process that runs, or ran, an attempt at the message.
+/// The marker of a process that runs, or ran, an attempt at the message.
 struct ProcessMarker {
   std::string process;  ///< 16 bytes.
-  bool exclusive;       ///< It ran no other attempt.
+  bool exclusive;       ///< The process ran no other attempt at the same time.
 };
 
-/// The row of a message that has failed, or is attempted.
+/// The row of a message that has failed or is being attempted.
 struct FailedMessageRow {
   int attempts = 0;
   bool has_deaths = false;
   std::optional<ProcessMarker> marker = {};
 };
 
-/// Statements on the table of failed messages about one message. Each is a transaction of its own.
+/// Statements on the table of failed messages, about one message. Each is a transaction of its own.
 class FailedMessageTable {
  public:
   FailedMessageTable(backend::Session& session, std::string_view consumer, const Message& message)
       : session_(session), consumer_(consumer), message_(message) {}
 
-  /// Counts a failure, and removes the marker. Returns how many are counted.
+  /// Counts a failure, and removes the marker. Returns the number of counted failures.
   int add(const FailureEntry&) const;
 
-  /// Without a row: no attempt, no marker.
+  /// Returns the row. If there is none, the result has no attempts and no marker.
   FailedMessageRow find() const;
 
   void write_marker(const Token& process, bool exclusive) const;
 
-  /// The statement that removes this process's marker. A row that counts failures stays.
+  /// Returns the statement that removes this process's marker. The row stays, with its failures.
   std::string clear_marker_sql(const Token& process) const;
 
-  /// The statement that removes the row if it bears this process's marker and counts nothing.
+  /// Returns the statement that deletes the row, if it has this process's marker and no failures.
   std::string delete_marker_sql(const Token& process) const;
 
  private:

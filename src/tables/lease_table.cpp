@@ -14,8 +14,8 @@ std::string LeaseTable::table() const { return session_.dialect().table(backend:
 
 std::string LeaseTable::is_key() const { return session_.dialect().is_key(consumer_, message_.business_key); }
 
-// SQLite writes NULL for a time when the system's clock cannot be read. A lease without an end or a fence has
-// run out: it would keep its key for ever. A row without an owner is none that was made here.
+// SQLite writes NULL for a time if it cannot read the system's clock. A lease without an end or a fence would keep its
+// key forever, so it counts as expired. This library inserts no lease without an owner, so such a row does not count.
 constexpr std::string_view has_no_end =
     "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
 
@@ -41,7 +41,7 @@ std::optional<backend::ClaimedRow> LeaseTable::find() const {
   return found;
 }
 
-// A lease without an end has run out: nobody has it.
+// A lease without an end counts as expired. Then the statement returns no fence, because nobody holds the lease.
 constexpr std::string_view fence_of_a_lease = "CASE WHEN lease_expires_at IS NOT NULL THEN lease_fence END";
 
 std::optional<std::int64_t> LeaseTable::insert(const LeaseOwner& owner, std::string_view content_hash,
@@ -62,7 +62,7 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::
                                                   std::chrono::milliseconds lease,
                                                   const backend::ClaimedRow& seen) const {
   const backend::Dialect& sql = session_.dialect();
-  // A message without content leaves the hash of the one that came first.
+  // A message without content keeps the hash of the first message.
   return session_.change_returning(fmt::format(
       "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
       "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "

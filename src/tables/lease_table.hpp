@@ -15,15 +15,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Who holds, or asks for, a lease: fresh for each `consume`, so that nothing that comes late from one call
-/// can be taken for another's.
+/// The worker that holds a lease, or asks for it. The token is new for each `consume`, so a late statement of one call
+/// cannot act for another call.
 struct LeaseOwner {
   Token token = Token::random();
   std::string_view name;  ///< For operators: the host and the process.
 };
 
-/// The lease protocol's statements about one message. Each is a transaction of its own, and conditional: it
-/// says whether it found what it was to change.
+/// The statements of the lease protocol about one message. Each is a transaction of its own. Each changes the row only
+/// under a condition, and returns whether it did.
 class LeaseTable {
  public:
   LeaseTable(backend::Session& session, std::string_view consumer, const Message& message)
@@ -31,21 +31,21 @@ class LeaseTable {
 
   std::optional<backend::ClaimedRow> find() const;
 
-  /// Makes the row. Returns the lease's fence; none: there is a row.
+  /// Inserts the row. Returns the fence of the lease; none if the key has a row.
   std::optional<std::int64_t> insert(const LeaseOwner&, std::string_view content_hash,
                                      std::chrono::milliseconds lease) const;
 
-  /// Takes over a lease that has run out, with a greater fence, which it returns. `seen` is compared: it may be
-  /// another's by now.
+  /// Takes over an expired lease with a greater fence, and returns that fence. Returns none if the row differs from
+  /// `seen`: another worker may have changed it.
   std::optional<std::int64_t> take_over(const LeaseOwner&, std::string_view content_hash,
                                         std::chrono::milliseconds lease, const backend::ClaimedRow& seen) const;
 
-  // --- Of one's own lease
+  // --- Statements on our own lease
 
   bool renew(const LeaseOwner&, std::int64_t fence, std::chrono::milliseconds lease) const;
   bool complete(const LeaseOwner&, std::int64_t fence, const std::optional<std::string>& result) const;
 
-  /// Lets it run out at once. The row stays, and with it its fence.
+  /// Ends the lease at once. The row and its fence stay.
   bool release(const LeaseOwner&, std::int64_t fence) const;
 
   bool park(const LeaseOwner&, std::int64_t fence) const;
