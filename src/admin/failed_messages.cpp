@@ -34,7 +34,7 @@ FailedState state_of(const std::optional<std::string>& row_state) {
   return found == states.end() ? FailedState::failing : found->second;
 }
 
-/// On the key's row of the consumed-message table, `c`, which there may be none of.
+/// Returns the condition on `c`, the key's row in the consumed-message table. That row may be missing.
 std::string state_condition(const std::optional<FailedState>& state) {
   if (!state) return "(c.state IS NULL OR c.state IN ('consuming', 'parked', 'torn'))";
   if (*state == FailedState::failing) return "c.state IS NULL";
@@ -43,7 +43,7 @@ std::string state_condition(const std::optional<FailedState>& state) {
 }
 
 std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
-  // A retry that was interrupted leaves a parked row whose count is zero.
+  // An interrupted retry leaves a parked row whose count is zero.
   std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state);
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
@@ -83,8 +83,8 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
   return found;
 }
 
-/// A row that is parked, torn or discarded although no failure was counted: of before there were counts, or
-/// whose counting failed. Only by its key: nothing else finds it without reading the whole table.
+/// Finds a row that is parked, torn or discarded without a counted failure: a version without counts wrote it, or the
+/// counting failed. It needs the key, because any other search would read the whole table.
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
   std::string condition = state_condition(filter.state);
@@ -113,12 +113,13 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
   if (!filter.business_key.empty()) detail::check_business_key(filter.business_key);
   std::vector<FailedMessage> found = read_counted(session, filter);
-  // One whose failure was not counted has no class.
+  // A message without a counted failure has no error class.
   const bool one = !filter.consumer.empty() && !filter.business_key.empty() && filter.error_class.empty();
   return found.empty() && one ? read_uncounted(session, filter) : found;
 }
 
-/// The count first: what is interrupted between the two is still parked, and can be retried again.
+/// Resets the count first. If the retry is interrupted after that, the message is still parked and can be retried
+/// again.
 bool retry(backend::Session& session, const FailedMessage& message) {
   if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
   const backend::Dialect& sql = session.dialect();

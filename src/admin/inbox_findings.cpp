@@ -15,10 +15,10 @@ namespace {
 using namespace std::chrono_literals;
 using backend::Row;
 
-/// A lease that ran out is taken over by the next delivery: which comes sooner, if it comes.
+/// How long an expired lease may wait for the next delivery, which takes it over.
 constexpr std::chrono::minutes time_to_take_over = 5min;
 
-/// Rows that are older than this say that nobody purges.
+/// Rows that are older show that nobody purges.
 constexpr std::chrono::days old_enough_to_purge{30};
 
 std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }

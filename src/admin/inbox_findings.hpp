@@ -1,6 +1,6 @@
 #pragma once
 
-// What the inbox's own rows tell: for doctor and status.
+// What the rows of the inbox show, for `doctor` and `status`.
 
 #include <chrono>
 #include <cstdint>
@@ -31,18 +31,19 @@ struct ConsumerNotes {
   std::string purged_at = {};
 };
 
-/// By consumer; the empty name is for all of them.
+/// The rows by consumer. The row with the empty name is about purges of all consumers.
 using Notes = std::map<std::string, ConsumerNotes>;
 Notes read_notes(soci::session&, const backend::Dialect&);
 
-/// Those of one consumer; nothing is known where there are none.
+/// Returns the row of one consumer; an empty one if there is none.
 ConsumerNotes notes_of(const std::string& consumer, const Notes&);
 
-/// A row is purged by the shorter of its consumer's retention and that of all.
+/// Returns the shorter retention. A row is purged by the retention of its consumer or of all, whichever is shorter.
 std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>, std::optional<std::chrono::seconds>);
 
-/// Leases that ran out, parked messages, retention that is too short or not there. The tables must be as
-/// this library's migrations make them. Reads the consumed-message table as a whole, once.
+/// Finds expired leases, parked and torn messages, and a retention that is missing or too short.
+///
+/// The tables must match this library's migrations. It reads the whole consumed-message table once.
 std::vector<Finding> inbox_findings(soci::session&, const backend::Dialect&);
 
 }  // namespace detail

@@ -49,7 +49,7 @@ std::optional<ConsumedMessage> find_message(soci::session& sql, std::string_view
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
-  // Of the key's rows in one of the tables; none in a table that an older schema does not have.
+  // Reads the key's rows in one table. Returns none if an older schema does not have the table.
   const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
     if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
     return backend::query(sql,
@@ -71,7 +71,7 @@ std::optional<ConsumedMessage> find_message(soci::session& sql, std::string_view
                         .consumed_at = row[2].value_or(""),
                         .stored = {}};
   if (row[3]) found.stored = detail::from_hex(*row[3]);
-  found.content_hash = detail::to_hex(detail::from_hex(row[4].value_or("")));  // in lower case
+  found.content_hash = detail::to_hex(detail::from_hex(row[4].value_or("")));  // converts it to lower case
   found.lease_owner = row[5].value_or("");
   if (row[6]) found.lease_fence = backend::number_in(*row[6]);
   found.lease_expires_at = row[7].value_or("");
@@ -94,8 +94,8 @@ std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter
   const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
   const std::string of_consumer = filter.consumer.empty() ? "" : " AND consumer = " + dialect->text(filter.consumer);
   const std::string held = dialect->milliseconds_since("consumed_at");
-  // Sorted by the age and not by the time: the index on the time would be read from its beginning, row by row, in
-  // search of a lease.
+  // Sort by the age, not by the time. To sort by the time, the database would read its index row by row from the
+  // beginning, to find leases.
   const auto rows = backend::query(
       sql,
       fmt::format(

@@ -28,7 +28,8 @@ class StatusReader {
   StatusReader(soci::session& sql, const backend::Dialect& dialect, std::string_view consumer)
       : sql_(sql), dialect_(dialect), consumer_(consumer) {}
 
-  /// The one query that reads the whole table. Grouped by what the primary key begins with: nothing is sorted.
+  /// Runs the only query that reads the whole table. It groups by the first column of the primary key, so nothing is
+  /// sorted.
   std::int64_t read_rows(const detail::Notes& notes) {
     const std::string held = "state = 'consuming' AND lease_owner IS NOT NULL";
     const std::string run_out = fmt::format("{} AND {} > 0", held, dialect_.milliseconds_since("lease_expires_at"));
@@ -115,13 +116,13 @@ class StatusReader {
  private:
   std::vector<Row> query(const std::string& text, std::size_t columns) { return backend::query(sql_, text, columns); }
 
-  /// Of the rows of the consumer that was asked for.
+  /// Returns the condition for the rows of the requested consumer.
   std::string is_meant(std::string_view column) const {
     return consumer_.empty() ? "1 = 1" : fmt::format("{} = {}", column, dialect_.text(consumer_));
   }
 
-  /// Whether a row is consumed and older than its consumer's retention. Not by the index on `consumed_at`: it
-  /// lacks the state, and a large backlog would look each row up.
+  /// Returns the condition for consumed rows that are older than their consumer's retention. It does not use the index
+  /// on `consumed_at`: that index lacks the state, so the database would look up each row of a large backlog.
   std::string to_be_purged(const detail::Notes& notes) const {
     const auto for_all = detail::notes_of("", notes).retention;
     std::string cases;
@@ -181,7 +182,7 @@ bool has_consumer(soci::session& sql, std::string_view consumer) {
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
-  // Each by its primary key, which begins with the consumer.
+  // The primary key of each table begins with the consumer, so each query reads little.
   return std::ranges::any_of(std::array{backend::consumed_message_table, backend::consumer_table,
                                         backend::failed_message_table, backend::conflicting_message_table},
                              [&](std::string_view table) {

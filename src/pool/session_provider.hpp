@@ -66,7 +66,7 @@ class SessionProvider {
   /// Borrows a session, and checks it.
   ///
   /// Errors: those of `Pool::acquire`; those of `verify`, at the first use of a session; on a caller's session,
-  ///          `transaction_open` and `unsafe_connection` at every use.
+  ///         `transaction_open` and `unsafe_connection` at every use.
   SessionHandle borrow(const std::stop_token& stop);
 
   /// Returns a verified session that is idle; none if there is none. It neither connects nor waits.

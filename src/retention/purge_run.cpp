@@ -68,7 +68,7 @@ std::size_t PurgeRun::run(Purge purge) {
     if (purge == Purge::consumed && removed_ > 0) {
       try {
         record();
-      } catch (...) {  // NOLINT(bugprone-empty-catch): the first error is what the caller gets
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the caller gets the first error
       }
     }
     std::rethrow_exception(error);
@@ -78,7 +78,7 @@ std::size_t PurgeRun::run(Purge purge) {
 }
 
 void PurgeRun::purge_all(Purge purge) {
-  source_.borrow(options_.stop);  // verified, also where a limit leaves nothing to do
+  source_.borrow(options_.stop);  // verifies the tables, even if a limit leaves nothing to do
   const std::size_t targets = purge == Purge::failed ? 2 : 1;
   for (std::size_t target = 0; target < targets; ++target) {
     reached_.clear();
@@ -87,7 +87,7 @@ void PurgeRun::purge_all(Purge purge) {
   }
 }
 
-/// False: there was nothing left.
+/// Removes one batch. Returns false if this target is finished, or if a stop ended the wait for a connection.
 bool PurgeRun::purge_batch(Purge purge, std::size_t target) {
   const std::size_t left = options_.max_rows == 0 ? largest_batch : options_.max_rows - removed_;
   const std::size_t limit = std::min(throttle_.rows(), left);
@@ -130,7 +130,7 @@ void PurgeRun::rest(std::chrono::nanoseconds time) const {
   sleep_for(time, options_.stop);
 }
 
-/// Waits before the batch runs again. False: it must not.
+/// Whether the batch may run again after this error. If so, waits before it.
 bool PurgeRun::may_run_again(const std::exception_ptr& error) {
   const auto backoff = retry_.next_backoff();
   const bool usable = source_.reconnects() || !is_fatal_to_session(error);
@@ -141,7 +141,7 @@ bool PurgeRun::may_run_again(const std::exception_ptr& error) {
   return true;
 }
 
-/// What an operator, `status` and `doctor` want to know of the last purge.
+/// Records the purge for operators, `status` and `doctor`.
 void PurgeRun::record() {
   with_session(source_, {}, [&](backend::Session& session) {
     const ConsumerTable table(session, options_.consumer);
@@ -149,7 +149,7 @@ void PurgeRun::record() {
   });
 }
 
-/// Whether the consumer's name may get a row that stays: one that was mistyped must not.
+/// Whether the consumer's name may get a row. A mistyped name must not.
 bool PurgeRun::is_known(backend::Session& session) const {
   if (options_.consumer.empty() || removed_ > 0) return true;
   return ConsumedMessageTable(session).has_rows_of(options_.consumer);

@@ -16,14 +16,16 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Errors: as `purge`, before anything is done. `name` is what the text calls `older_than`.
+/// Check the arguments of a purge. `name` is what the error text calls `older_than`.
+///
+/// Errors: as `purge`.
 void check_age(std::string_view name, std::chrono::seconds older_than);
 void check(const PurgeOptions&);
 
-/// One purge. A session is borrowed for each batch and given back while it rests.
+/// One purge. It borrows a session for each batch, and gives it back during the pause.
 class PurgeRun {
  public:
-  /// The options must have been checked, and outlive it.
+  /// The options must have been checked. They must outlive the run.
   PurgeRun(SessionProvider&, std::chrono::seconds older_than, const PurgeOptions&);
 
   /// Returns how many rows were removed.
@@ -47,7 +49,7 @@ class PurgeRun {
   PurgeThrottle throttle_;
   RetrySchedule retry_;
   const Clock::time_point start_ = Clock::now();
-  std::string reached_;  ///< Of the target in hand.
+  std::string reached_;  ///< Where the last batch of the current target ended.
   std::size_t removed_ = 0;
 };
 

@@ -26,7 +26,7 @@ std::vector<PurgeTarget> targets(Purge purge, const backend::Dialect& dialect) {
                fmt::format("NOT EXISTS (SELECT 1 FROM {0} c WHERE c.consumer = {1}.consumer "
                            "AND c.business_key = {1}.business_key AND c.state IN ('parked', 'torn'))",
                            dialect.table(backend::consumed_message_table), backend::failed_message_table)},
-              // What an attempt leaves behind that began and has neither failed nor ended.
+              // Rows that hold only a marker: their attempt began, and neither failed nor ended.
               {backend::failed_message_table, "running_since", key, "last_failed_at IS NULL", "1 = 1"}};
     case Purge::conflicts:
       return {{backend::conflicting_message_table, "last_at", key_and_hash, "", "1 = 1"}};

@@ -14,8 +14,8 @@ namespace detail {
 
 enum class Purge { consumed, failed, conflicts };
 
-/// The tables that a purge goes through, and which of their old rows go. Of all consumers where the name is
-/// empty.
+/// Returns the tables of a purge, each with the condition for the old rows to remove. An empty `consumer` means all
+/// consumers.
 std::vector<backend::PurgeTarget> purge_targets(Purge, const backend::Dialect&, std::string_view consumer);
 
 }  // namespace detail

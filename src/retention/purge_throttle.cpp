@@ -8,8 +8,8 @@ namespace detail {
 namespace {
 
 constexpr std::size_t first_rows = 100;
-constexpr std::size_t slow_rows = 50;   // no fewer because a batch on_batch long: that may be the commit
-constexpr std::size_t max_spread = 16;  // where few of the old rows may go
+constexpr std::size_t slow_rows = 50;   // the least after a slow batch: the slow part may be the commit
+constexpr std::size_t max_spread = 16;  // reached if few of the old rows match
 
 }  // namespace
 

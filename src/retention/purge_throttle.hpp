@@ -10,8 +10,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// How much a purge takes at a time, and how long it rests: less when it was slow or in the way, more when
-/// it was neither.
+/// Decides how many rows a purge removes at a time, and how long it pauses. After a slow batch or contention it does
+/// less; otherwise it does more.
 class PurgeThrottle {
  public:
   explicit PurgeThrottle(const PurgeOptions&);
@@ -19,16 +19,16 @@ class PurgeThrottle {
   /// The most rows that the next batch may remove.
   std::size_t rows() const noexcept { return rows_; }
 
-  /// How many rows it looks at for that.
+  /// How many rows the next batch reads to find them.
   std::size_t scan_window() const noexcept;
 
-  /// A batch of that many rows, at most, found `chosen` that may go.
+  /// Records a finished batch: its duration, its limit of rows, and how many rows matched.
   void on_batch(std::chrono::nanoseconds, std::size_t limit, std::size_t chosen) noexcept;
 
-  /// A batch met locks, or another transient error.
+  /// Records that a batch met locks, or another transient error.
   void on_contention() noexcept;
 
-  /// For how long it rests after work of that length.
+  /// How long to pause after a batch of this duration.
   std::chrono::nanoseconds pause_after(std::chrono::nanoseconds) const noexcept;
 
  private:
@@ -36,7 +36,7 @@ class PurgeThrottle {
   const std::chrono::nanoseconds long_;
   const double duty_;
   std::size_t rows_;
-  std::size_t spread_ = 1;  ///< How many times as many rows it looks at.
+  std::size_t spread_ = 1;  ///< The factor of `scan_window`.
 };
 
 }  // namespace detail

@@ -60,7 +60,7 @@ class Purger::Impl {
 
   void request_stop() noexcept { stop_.request_stop(); }
 
-  /// A child of fork() has a copy of this, without the thread.
+  /// False in a child of fork(): it has a copy of this object, without the thread.
   bool has_thread() const noexcept { return owner_.is_this_one(); }
 
  private:
@@ -95,7 +95,7 @@ class Purger::Impl {
   std::stop_source stop_;
   PurgerOptions options_;
   std::stop_callback<std::function<void()>> stops_with_;
-  std::jthread thread_;  ///< The last member: it uses the others.
+  std::jthread thread_;  ///< Must be the last member: it uses the others.
 };
 
 Purger::Purger(Pool& pool, std::chrono::seconds older_than, PurgerOptions options)

@@ -45,7 +45,7 @@ std::size_t count(detail::Purge purge, soci::session& sql, std::chrono::seconds 
 bool forget(soci::session& sql, std::string_view consumer, std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
-  const detail::OutsideTransaction outside(sql);  // rolls back what fails
+  const detail::OutsideTransaction outside(sql);  // rolls back after an error
   const auto& database = backend::database_of(sql);
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
 
