@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Two lower-case hexadecimal digits for each byte.
+/// Writes each byte as two lower-case hexadecimal digits.
 inline std::string to_hex(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string hex;
@@ -23,7 +23,7 @@ inline std::string to_hex(std::string_view bytes) {
   return hex;
 }
 
-/// The bytes that pairs of hexadecimal digits, as a database wrote them, stand for.
+/// Decodes pairs of hexadecimal digits that a database wrote.
 inline std::string from_hex(std::string_view hex) {
   const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
   std::string bytes;

@@ -9,7 +9,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// False if the token was set before or meanwhile; it ends the sleep.
+/// Sleeps until the time is over or a stop is requested. Returns false if a stop was requested.
 bool sleep_for(std::chrono::nanoseconds time, const std::stop_token& stop);
 
 }  // namespace detail

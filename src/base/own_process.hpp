@@ -9,8 +9,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The process in which an object was made. A child of fork() has a copy of the object, but neither the
-/// parent's threads nor connections of its own.
+/// The process that made an object. A child of fork() has a copy of the object. But the child has neither the parent's
+/// threads nor connections of its own.
 class OwnProcess {
  public:
   OwnProcess() noexcept : id_(::getpid()) {}

@@ -28,7 +28,7 @@ void check(const RetryPolicy& policy) {
 std::chrono::milliseconds RetrySchedule::next_backoff() {
   thread_local std::minstd_rand random{std::random_device{}()};
   std::uniform_int_distribution<std::chrono::milliseconds::rep> up_to_bound(0, bound_.count());
-  // Doubling by subtraction, so that a bound near the type's limit does not overflow.
+  // Compare without doubling, so that a bound near the type's limit does not overflow.
   bound_ = bound_ > policy_.max_backoff - bound_ ? policy_.max_backoff : bound_ * 2;
   return std::chrono::milliseconds(up_to_bound(random));
 }

@@ -10,20 +10,22 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+/// Checks a policy.
+///
 /// Errors: `Error` invalid_argument, which names the field.
 void check(const RetryPolicy&);
 
-/// The runs of one `consume` call: counts them, and waits between them.
+/// Counts the runs of one `consume` call, and waits between them.
 class RetrySchedule {
  public:
   explicit RetrySchedule(const RetryPolicy& policy) : policy_(policy), bound_(policy.initial_backoff) {}
 
-  /// Which run this is, from 1.
+  /// The number of the current run, from 1.
   int attempt() const noexcept { return attempt_; }
 
   std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
 
-  /// Counts from 1 again, with the first bound: there was progress. The time goes on.
+  /// Counts from 1 again, with the initial backoff, because there was progress. The elapsed time goes on.
   void start_over() noexcept {
     attempt_ = 1;
     bound_ = policy_.initial_backoff;
@@ -36,15 +38,15 @@ class RetrySchedule {
     return attempt_ < policy_.max_attempts && has_time(backoff);
   }
 
-  /// Whether the policy's time lasts for a wait of `backoff`.
+  /// Whether the policy's `max_elapsed` leaves time for a wait of `backoff`.
   bool has_time(std::chrono::milliseconds backoff = {}) const noexcept {
     return elapsed() < policy_.max_elapsed - backoff;
   }
 
-  /// The next wait: random between zero and the bound, which then doubles.
+  /// Returns the next wait: random between zero and the bound. The bound then doubles, up to `max_backoff`.
   std::chrono::milliseconds next_backoff();
 
-  /// Waits, then counts the next run. False, without counting, if the token was set meanwhile.
+  /// Waits, then counts the next run. If a stop is requested, returns false and does not count.
   bool wait(std::chrono::milliseconds backoff, const std::stop_token& stop);
 
  private:

@@ -12,7 +12,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 Token Token::random() {
-  // The operating system's source; a generator of our own would have to be reseeded after a fork.
+  // Use the operating system's source. A generator of our own would need a new seed after each fork().
   Token token;
   if (::getentropy(token.bytes_.data(), token.bytes_.size()) != 0) {
     throw std::system_error(errno, std::generic_category(), "getentropy");

@@ -10,13 +10,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// 128 random bits that nobody else has: they mark the claims of one run of a transaction, and name the
-/// guard's savepoint of a session.
+/// 128 random bits that nobody else has. A token identifies, for example, the claims of one transaction, a session's
+/// guard savepoint, or a process.
 class Token {
  public:
   static Token random();
 
-  /// The one of these 16 bytes.
+  /// Makes a token of these 16 bytes.
   static Token of(std::string_view bytes) noexcept;
 
   /// 32 lower-case hexadecimal digits.

@@ -43,8 +43,8 @@ std::string decode(std::string_view text) {
   return out;
 }
 
-/// Cuts `text` at the first `mark`: returns what stands before it, and leaves what stands after it.
-/// None, and `text` untouched, when there is no mark.
+/// Splits `text` at the first `mark`: returns the part before it, and leaves the part after it. If there is no mark,
+/// returns none and leaves `text` as it is.
 std::optional<std::string_view> cut(std::string_view& text, char mark) {
   const std::size_t at = text.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -70,16 +70,16 @@ void parse_parameters(std::string_view query, Url& url) {
     const auto name = cut(one, '=');
     if (!name) refuse("has a parameter without a value after '?'");
     std::string decoded = decode(*name);
-    // It becomes part of a connection string, where a blank would begin another parameter.
+    // The name becomes part of a connection string, where a space would begin another parameter.
     if (!is_word(decoded)) refuse("has a parameter whose name is not of letters, digits and underscores");
     url.parameters.emplace_back(std::move(decoded), decode(one));
   }
 }
 
-/// An '@' behind the authority: more likely than not the password before it holds a bare '/' or '?', and its
-/// rest would be taken for names, which errors tell.
+/// Refuses an '@' after the authority. Probably the password before it has a bare '/' or '?', which ended the
+/// authority. Then the rest of the password would be read as a name, and error texts show names.
 void refuse_stray_at(std::string_view text, std::string_view scheme) {
-  if (scheme == "sqlite" || scheme == "sqlite3") return;  // part of a file's name
+  if (scheme == "sqlite" || scheme == "sqlite3") return;  // an '@' may be part of a file's name
   const std::size_t end = text.starts_with("//") ? text.find_first_of("/?", 2) : 0;
   if (end == std::string_view::npos || text.find('@', end) == std::string_view::npos) return;
   refuse(
@@ -88,7 +88,7 @@ void refuse_stray_at(std::string_view text, std::string_view scheme) {
 }
 
 void parse_authority(std::string_view authority, Url& url) {
-  // The last '@': a password that holds a bare one is still taken whole.
+  // Use the last '@', so that a password with a bare '@' is read as a whole.
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
     std::string_view userinfo = authority.substr(0, at);
     authority.remove_prefix(at + 1);
@@ -127,7 +127,7 @@ Url parse_url(std::string_view text) {
   Url url;
   std::transform(scheme->begin(), scheme->end(), std::back_inserter(url.scheme),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (url.scheme == "soci") {  // SOCI's own syntax: nothing of it is ours to decode
+  if (url.scheme == "soci") {  // SOCI's own syntax: do not decode it
     url.path = std::string(text);
     return url;
   }

@@ -13,7 +13,7 @@ namespace detail {
 
 using UrlParameters = std::vector<std::pair<std::string, std::string>>;  ///< Name and value.
 
-/// A database URL, taken apart and percent-decoded (RFC 3986). The scheme decides what the parts mean.
+/// A database URL, split and percent-decoded (RFC 3986). The scheme decides what the parts mean.
 struct Url {
   std::string scheme;  ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
   std::string user;
@@ -25,6 +25,8 @@ struct Url {
   UrlParameters parameters;
 };
 
+/// Parses a database URL.
+///
 /// Errors: `Error` invalid_argument, whose text holds no part that may be a password.
 Url parse_url(std::string_view text);
 

@@ -11,10 +11,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The length of the valid character at the front of a text that is not empty, 0 when there is none.
+/// Returns the length of the first character of a text that is not empty; 0 if that character is not valid.
 std::size_t character_length(std::string_view text) noexcept;
 
-/// The offset of the first byte that is not valid, or npos.
+/// Returns the offset of the first byte that begins no valid character, or npos.
 std::size_t find_invalid_utf8(std::string_view text) noexcept;
 
 }  // namespace detail

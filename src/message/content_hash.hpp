@@ -9,7 +9,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The SHA-256 of a message's content; nothing for none.
+/// The SHA-256 of a message's content; empty if there is no content.
 class ContentHash {
  public:
   explicit ContentHash(std::string_view content);
@@ -22,7 +22,7 @@ class ContentHash {
   std::size_t size_ = 0;
 };
 
-/// Whether two hashes speak of two contents. A row or a message without one is in no conflict.
+/// Whether two hashes are of different contents. An empty hash conflicts with nothing.
 inline bool is_conflict(std::string_view one, std::string_view other) noexcept {
   return !one.empty() && !other.empty() && one != other;
 }

@@ -5,8 +5,8 @@
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
 
-// The limits of what is kept of a message. Each check throws `Error` invalid_key, with a text that names
-// the limit and not the value: such a message fails at each delivery, and is dead-lettered.
+// Each check throws `Error` invalid_key if a value cannot be stored. The text names the limit and not the value. Such a
+// message fails at each delivery, so it is dead-lettered.
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -17,7 +17,7 @@ struct EmbeddedMigration {
   std::string_view sql;
 };
 
-/// Those of every database that was built in; for one database in the order of their versions.
+/// Returns the migrations of every database in this build. Those of one database are in the order of their versions.
 std::span<const EmbeddedMigration> embedded_migrations() noexcept;
 
 }  // namespace detail

@@ -21,7 +21,7 @@ namespace {
 using backend::Problem;
 using detail::SchemaReport;
 
-/// Between others' `migrate` calls; undoes what it can unless it was finished.
+/// Keeps other `migrate` calls out. Without `finish`, the destructor undoes the migrations if the database can.
 class MigrationScope {
  public:
   explicit MigrationScope(backend::Catalog& catalog) : catalog_(catalog) {
@@ -48,7 +48,7 @@ class MigrationScope {
   bool finished_ = false;
 };
 
-/// Tables of our names that no migration made would only break one in the middle.
+/// Throws if tables with our names exist that no migration made. They would make a migration fail halfway.
 void refuse_foreign_tables(const SchemaReport& before) {
   std::vector<Problem> foreign;
   std::ranges::copy_if(before.problems, std::back_inserter(foreign), [&](const Problem& p) {
@@ -77,7 +77,7 @@ std::vector<Migration> migrate(soci::session& sql) {
   MigrationScope scope(*catalog);
   const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);
-  // Each can run again, and makes what is missing.
+  // Each migration can run again, and makes only what is missing.
   const bool incomplete = std::ranges::any_of(
       before.problems, [](const Problem& problem) { return problem.code == ErrorCode::schema_missing; });
   const int from = incomplete ? 0 : before.version;
@@ -87,7 +87,7 @@ std::vector<Migration> migrate(soci::session& sql) {
     catalog->apply(migration.sql);
     applied.push_back(std::move(migration));
   }
-  // Before the commit, so that what is refused leaves nothing behind where DDL has transactions.
+  // Check before the commit: where DDL has transactions, a refused migration then leaves nothing behind.
   detail::throw_on_errors(detail::examine(*catalog, database.name()).problems);
   scope.finish();
   return applied;

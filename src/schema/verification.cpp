@@ -37,7 +37,7 @@ std::optional<std::array<int, 3>> parse_version(std::string_view text) {
   return parts;
 }
 
-/// Files that are still to be applied.
+/// Returns the migration files that are still to be applied.
 std::string files_after(std::string_view database, int version) {
   std::string files;
   for (const EmbeddedMigration& m : embedded_migrations()) {
@@ -76,8 +76,9 @@ bool same(const Problem& a, const Problem& b) {
   return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
 }
 
-/// It takes several statements, between which another session may migrate: half a table is no table of another
-/// shape. What is wrong counts once it is found twice.
+/// Examines the tables. If it finds errors, it examines again until two results agree, but not forever. An examination
+/// takes several statements, and another session may migrate between them. So a problem counts only if it is found
+/// twice.
 SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
   SchemaReport result = examine(catalog, database);
@@ -120,7 +121,7 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
       result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
   if (!readable || result.schema.empty()) return result;
   examine_version(catalog, database, result);
-  // Tables of a later version are not missing: the schema is outdated, which is said already.
+  // A table of a later version is not missing: the problem schema_outdated already covers it.
   std::erase_if(result.problems, [&](const Problem& p) {
     return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
   });
@@ -129,8 +130,8 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
 
 void throw_on_errors(const std::vector<Problem>& problems) {
   if (std::ranges::none_of(problems, is_error)) return;
-  // The codes are ordered by what must be mended first. But a table of another shape which no migration has made is not
-  // ours, and keeps migrations from being applied.
+  // The codes are in the order in which they must be fixed, so the first one is thrown. The exception is a table with
+  // our name that no migration made: while it exists, no migration can be applied.
   const auto has = [&](ErrorCode code, std::string_view table) {
     return std::ranges::any_of(problems,
                                [&](const Problem& p) { return p.code == code && backend::concerns(p, table); });

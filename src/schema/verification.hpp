@@ -11,37 +11,44 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the tables look like.
+/// The state of the tables.
 struct SchemaReport {
-  std::string schema;  ///< Where the consumed messages are; empty when they are nowhere.
-  int version = 0;     ///< The newest that is recorded; 0 when none is, or it cannot be read.
+  std::string schema;  ///< The schema of the consumed-message table; empty if it was not found.
+  int version = 0;     ///< The newest recorded version; 0 if there is none, or if it cannot be read.
   std::vector<backend::Problem> problems;
 };
 
-/// Compares the tables with the migrations of `database`. A handful of quick queries.
+/// Compares the tables with the migrations of `database`. It runs a few quick queries.
 SchemaReport examine(backend::Catalog& catalog, std::string_view database);
 
-/// Throws one `Error` that lists all problems, unless none is of severity error.
+/// Throws one `Error` that lists all problems, if at least one has severity error.
 void throw_on_errors(const std::vector<backend::Problem>& problems);
 
-/// Throws as `verify` does; returns the schema that the tables were found in. Once per connection,
-/// before its first claim.
+/// Verifies the tables and the settings, and returns the schema of the tables.
+///
+/// Call it before the first claim on a connection.
+///
+/// Errors: as `verify`.
 std::string verify_for_consuming(soci::session& sql);
 
-/// The schema of the tables; throws schema_missing where there are none.
+/// Returns the schema of the tables.
+///
+/// Errors: `Error` schema_missing.
 std::string schema_of_tables(backend::Catalog& catalog);
 
-/// The newest version that this library brings.
+/// Returns the newest schema version that this library contains.
 int newest_version(std::string_view database);
 
-/// Whether a schema that asks for `oldest_library` or newer can be used by this one.
+/// Whether this library can use a schema that needs the version `oldest_library` or a newer one.
 bool supports(std::string_view oldest_library);
 
+/// Throws if a transaction is open.
+///
 /// Errors: `Error` transaction_open.
 void refuse_open_transaction(backend::Session& session);
 
-/// Refuses a session that is inside a transaction, and leaves none open: with autocommit off, MySQL
-/// opens one for each query.
+/// Refuses a session that is inside a transaction, and leaves no transaction open at its end. With autocommit off,
+/// MySQL opens a transaction for each query.
 class OutsideTransaction {
  public:
   explicit OutsideTransaction(soci::session& sql);

@@ -14,14 +14,14 @@ namespace detail {
 
 using Bounds = std::vector<std::chrono::nanoseconds>;
 
-/// How many times lay between which bounds.
+/// Counts durations by the bounds between which they lie.
 struct Histogram {
-  std::vector<std::uint64_t> buckets = {};  ///< One for each bound and one above them; empty before the first.
-  double seconds = 0;                       ///< Their sum.
+  std::vector<std::uint64_t> buckets = {};  ///< One for each bound, and one above all; empty before the first `add`.
+  double seconds = 0;                       ///< The sum of the durations.
 
   void add(std::chrono::nanoseconds time, const Bounds& bounds) {
     if (buckets.empty()) buckets.resize(bounds.size() + 1);
-    // A bound belongs to its bucket.
+    // A time that equals a bound belongs to the bucket of that bound.
     const auto at = std::ranges::lower_bound(bounds, time) - bounds.begin();
     ++buckets[static_cast<std::size_t>(at)];
     seconds += std::chrono::duration<double>(time).count();

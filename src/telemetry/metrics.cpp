@@ -24,7 +24,7 @@ using detail::Labels;
 using detail::MetricsText;
 using namespace std::chrono_literals;
 
-/// Each delivery tells one of these at its end.
+/// The events that end a delivery. A delivery that parks its message emits `failed` and then `parked`.
 constexpr std::array outcomes = {EventType::consumed,    EventType::already_consumed, EventType::conflict,
                                  EventType::in_progress, EventType::parked,           EventType::failed,
                                  EventType::discarded,   EventType::postponed};
@@ -46,8 +46,8 @@ struct ConsumerMetrics {
 
 using Consumers = std::map<std::string, ConsumerMetrics, std::less<>>;
 
-/// The entry of `name`, or that of "other" when there are `most` names already. What is not UTF-8 would
-/// make the whole text unreadable.
+/// Returns the entry of `name`. If there are already `most` names, or if `name` is not valid UTF-8, returns the entry
+/// of "other": text that is not UTF-8 would make the whole page unreadable.
 template <typename Map>
 auto& entry_of(Map& map, std::string_view name, std::size_t most) {
   if (const auto found = map.find(name); found != map.end()) return found->second;
@@ -78,8 +78,8 @@ void write(MetricsText& text, const Histogram& histogram, const Bounds& bounds, 
 
 }  // namespace
 
-/// A delivery waits for the disk at least once, a batch's messages together: beside that one uncontended
-/// lock is nothing, so there is but one.
+/// Counts the events of all consumers. One mutex is enough: a delivery (or a batch, for all its messages) waits for the
+/// disk at least once, and that takes much longer than an uncontended lock.
 class Metrics::Impl {
  public:
   explicit Impl(MetricsOptions options) : options_(std::move(options)) {

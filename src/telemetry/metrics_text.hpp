@@ -17,10 +17,10 @@ using Labels = std::vector<std::pair<std::string_view, std::string_view>>;
 /// Writes samples in Prometheus' text exposition format 0.0.4.
 class MetricsText {
  public:
-  /// Opens a metric; its samples follow. `help` is plain text in one line.
+  /// Begins a metric; its samples follow. `help` is plain text in one line.
   void open(std::string_view name, std::string_view type, std::string_view help);
 
-  /// `suffix`: of a histogram's parts ("_bucket", "_sum", "_count").
+  /// Writes a sample. `suffix` names the part of a histogram ("_bucket", "_sum", "_count"); otherwise it is empty.
   void sample(std::string_view suffix, const Labels& labels, std::uint64_t value);
   void sample(std::string_view suffix, const Labels& labels, double value);
 

@@ -9,7 +9,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Hands the event to an observer, if there is one, with the class of its error; drops what that throws.
+/// Passes the event, with the class of its error, to the observer, if there is one. Ignores what the observer throws.
 void notify(const std::function<void(const Event&)>& observer, Event event) noexcept;
 
 }  // namespace detail

@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The names of the values of an enum, in their order. Does not compile unless each value up to `last` has one.
+/// The names of an enum's values, in order. It compiles only if each value up to `last` has a name.
 template <class Enum, Enum last>
 class EnumNames {
  public:

@@ -11,13 +11,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the column `state` of the consumed-message table holds.
+/// The values of the column `state` in the consumed-message table.
 enum class RowState {
-  consuming,  ///< A lease is held, or has run out.
+  consuming,  ///< A worker holds the lease, or the lease has expired.
   consumed,
-  parked,     ///< It failed too often.
-  torn,       ///< Not known whether its work is complete: a handler has committed its transaction by itself.
-  discarded,  ///< An operator has given it up.
+  parked,     ///< It failed too often, or its handler rejected it.
+  torn,       ///< A handler committed the transaction itself: its work may be incomplete.
+  discarded,  ///< An operator gave the message up.
 };
 
 inline constexpr EnumNames<RowState, RowState::discarded> row_state_names("consuming", "consumed", "parked", "torn",

@@ -11,7 +11,7 @@ std::string JsonFields::content(const JsonValue& root) const {
   texts.reserve(pointers_.size());
   for (const JsonPointer& pointer : pointers_) {
     const JsonValue* value = pointer.find(root);
-    // No JSON text is empty: a field that is, is missing.
+    // A missing field gives an empty text. No value does, because no JSON text is empty.
     texts.push_back(value == nullptr ? std::string() : to_json_text(*value));
   }
   const std::vector<std::string_view> fields(texts.begin(), texts.end());

@@ -21,7 +21,7 @@ class JsonFields {
 
   bool empty() const { return pointers_.empty(); }
 
-  /// Empty only where there are no fields.
+  /// Returns the content of these fields. It is empty only if there are no fields.
   std::string content(const JsonValue& root) const;
 
  private:

@@ -13,16 +13,16 @@ namespace detail {
 /// A JSON Pointer (RFC 6901).
 class JsonPointer {
  public:
-  /// Errors: `Error` invalid_argument when the text is not empty and does not begin with a slash, or has
-  ///         a tilde that neither 0 nor 1 follows.
+  /// Errors: `Error` invalid_argument if the text is not empty and does not begin with a slash, or if a tilde is not
+  ///         followed by 0 or 1.
   explicit JsonPointer(std::string_view text);
 
   const std::string& text() const { return text_; }
 
-  /// The empty pointer: the whole document.
+  /// Whether the pointer is empty. It then points to the whole document.
   bool is_whole() const { return tokens_.empty(); }
 
-  /// What it points to, or null.
+  /// Returns the value that it points to, or null.
   const JsonValue* find(const JsonValue& root) const;
 
  private:

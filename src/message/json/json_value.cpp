@@ -16,10 +16,10 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-// long double, so that a number beyond a double's range is not refused: its text is what counts.
+// Use long double, so that a number beyond a double's range is not refused. Only its text matters.
 using Json = nlohmann::basic_json<std::map, std::vector, std::string, bool, std::int64_t, std::uint64_t, long double>;
 
-// Builds the tree from nlohmann's events, which hand over the text of each number.
+// Builds the tree from nlohmann's events. The event of a floating-point number has the number's text.
 class TreeBuilder {
  public:
   JsonValue root;
@@ -34,7 +34,7 @@ class TreeBuilder {
     return add(std::move(v)) != nullptr;
   }
 
-  // Of integers with a minus sign, so that 0 is -0.
+  // nlohmann calls this for integers with a minus sign, so 0 was written as -0.
   bool number_integer(std::int64_t value) { return add_integer(value, value == 0 ? "-0" : std::to_string(value)); }
 
   bool number_unsigned(std::uint64_t value) {
@@ -52,7 +52,7 @@ class TreeBuilder {
     return add(std::move(v)) != nullptr;
   }
 
-  bool binary(Json::binary_t& /*value*/) { return false; }  // JSON text has none
+  bool binary(Json::binary_t& /*value*/) { return false; }  // JSON text has no binary values
 
   bool start_object(std::size_t /*size*/) { return open(JsonValue::Kind::object); }
   bool start_array(std::size_t /*size*/) { return open(JsonValue::Kind::array); }
@@ -68,7 +68,7 @@ class TreeBuilder {
     return true;
   }
 
-  // nlohmann's own text quotes what it read, which may be personal data.
+  // Do not use nlohmann's own text: it quotes the input, which may be personal data.
   template <class Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& /*exception*/) {
     error = fmt::format("malformed JSON at byte {}", position);
@@ -77,7 +77,7 @@ class TreeBuilder {
 
  private:
   bool is_new(const std::string& name) {
-    constexpr std::size_t few = 16;  // which are compared one by one: faster, and no memory
+    constexpr std::size_t few = 16;  // up to here, comparing one by one is faster and needs no memory
     const auto& names = open_.back()->names;
     if (names.size() < few) return std::find(names.begin(), names.end(), name) == names.end();
     auto& seen = seen_.back();
@@ -120,7 +120,7 @@ class TreeBuilder {
     }
     JsonValue v;
     v.kind = kind;
-    if (open_.empty()) {  // the text itself, as most have it
+    if (open_.empty()) {  // the root: few messages have more members
       v.names.reserve(8);
       v.items.reserve(8);
     }
@@ -138,8 +138,8 @@ class TreeBuilder {
   }
 
   std::size_t count_ = 0;                    // of values
-  std::vector<JsonValue*> open_;             // each is the last item of the one before: none moves
-  std::vector<std::set<std::string>> seen_;  // the names of each open object, where there are many
+  std::vector<JsonValue*> open_;             // each is the last item of the one before it, so none moves
+  std::vector<std::set<std::string>> seen_;  // for each open object, its names if there are many
 };
 
 void append(std::string& out, const JsonValue& value) {
@@ -189,7 +189,7 @@ JsonValue parse_json(std::string_view text) {
   if (const auto at = find_invalid_utf8(text); at != std::string_view::npos) {
     throw JsonError(fmt::format("invalid UTF-8 at byte {}", at + 1));
   }
-  // nlohmann takes NUL for the end of the text and would accept what stands before it.
+  // nlohmann treats NUL as the end of the text, and would accept the text before it.
   if (const auto at = text.find('\0'); at != std::string_view::npos) {
     throw JsonError(fmt::format("malformed JSON at byte {}", at + 1));
   }

@@ -11,20 +11,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The text of a string, number or boolean: a number as it stood in the JSON.
+/// Returns the text of a string, number or boolean. A number keeps its text from the JSON.
 ///
-/// Errors: `JsonError` naming `what` and the pointer when it is missing, null, an object or an array.
+/// Errors: `JsonError` that names `what` and the pointer, if the value is missing, null, an object or an array.
 std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::string_view what);
 
-/// How a business key is made of JSON: a JSON Pointer (`/order/no`), or text with pointers in braces
-/// (`coupon:{/coupon/id}:{/user}`), in which `{{` and `}}` stand for braces. A text that begins with a
-/// slash is a pointer.
+/// Makes a business key from JSON.
+///
+/// The template is a JSON Pointer (`/order/no`), or text with pointers in braces (`coupon:{/coupon/id}:{/user}`). In
+/// such a text, `{{` and `}}` stand for braces. A template that begins with a slash is a pointer.
 class KeyTemplate {
  public:
   /// `name`: what errors call the template.
   ///
-  /// Errors: `Error` invalid_argument for a pointer or a brace that is wrong, and for a text without a
-  ///         pointer, which would give every message the same key.
+  /// Errors: `Error` invalid_argument for a pointer or a brace that is wrong, and for a text without a pointer, which
+  ///         would give every message the same key.
   explicit KeyTemplate(std::string_view text, std::string_view name = "the key template");
 
   /// Errors: `JsonError`, as `scalar_text`.
