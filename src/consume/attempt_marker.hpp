@@ -14,7 +14,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The marker of one call's attempt in `txinbox_failed_message`; it counts an attempt from its start.
+/// The marker of one call's attempt in `txinbox_failed_message`. Only `count_starts` uses it.
 ///
 /// The marker is committed before the handler runs, and removed when the attempt ends. If the process crashes, the
 /// marker remains and the next delivery finds it.

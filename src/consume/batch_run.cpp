@@ -127,7 +127,7 @@ void BatchRun::run_step(BatchItem& item, Key& key) {
       culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
       std::rethrow_exception(culprit_->error);
     }
-    if (is_transient(error)) throw;  // the transaction is intact, so the server itself is read-only
+    if (is_transient(error)) throw;  // the transaction is intact: the server itself is read-only, for example
     session_.drop_locals();
     if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
     key = {};

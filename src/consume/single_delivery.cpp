@@ -152,7 +152,8 @@ void SingleDelivery::strike_out(SessionHandle& session) noexcept {
   }
 }
 
-/// Whether the key has a row. If another delivery of the key is running, waits until it ends.
+/// Whether the key has a row that is not an expired lease. If another delivery of the key is running, waits until it
+/// ends.
 bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {

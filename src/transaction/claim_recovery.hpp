@@ -19,7 +19,8 @@ namespace detail {
 /// A handler that commits the transaction itself also commits its claims, unless the database refuses that commit.
 class ClaimRecovery {
  public:
-  /// Collects the unconfirmed claims of a run that failed. Notes its token if its own commit may have taken effect.
+  /// Collects the unconfirmed claims of a run that failed. Keeps its token if finished claims of it may
+  /// be committed.
   void collect(GuardedTransaction&);
 
   /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session.

@@ -33,7 +33,7 @@ enum class HandlerProgress {
   completed,    ///< Its savepoint was released, so all its work was committed with it: the claim stays.
 };
 
-/// A claim that this process inserted. It owns its strings because it can outlive its transaction.
+/// A claim that this process inserted. It owns its names because it can outlive its transaction.
 struct OwnClaim {
   std::string consumer;
   std::string business_key;
