@@ -14,7 +14,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-using Work = HandlerProgress;
 
 void ClaimRecovery::collect(GuardedTransaction& transaction) {
   std::vector<OwnClaim> claims = transaction.take_unconfirmed_claims();
