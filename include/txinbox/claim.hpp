@@ -7,16 +7,17 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What a claim found.
+/// The answer to a claim: whether this transaction got the key, and if not, why not.
 enum class Claim {
-  claimed,           ///< The key is ours if this transaction commits: run the business SQL.
-  already_consumed,  ///< An earlier delivery committed it.
-  conflict,          ///< Same key, other content.
-  in_progress,       ///< Another worker holds a lease on the key.
-  parked,            ///< Given up: the row is parked or torn.
-  discarded,         ///< Given up for good by an operator.
+  claimed,           ///< The key is ours if this transaction commits. Run the business SQL.
+  already_consumed,  ///< An earlier delivery of this key was committed.
+  conflict,          ///< The row of this key has other content.
+  in_progress,       ///< Another worker has a lease on the key.
+  parked,            ///< The row is parked or torn.
+  discarded,         ///< An operator gave the message up for good.
 };
 
+/// The name of the enumerator, such as "claimed".
 std::string_view to_string(Claim) noexcept;
 
 TXINBOX_NAMESPACE_END

@@ -10,21 +10,22 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// `Message::content` of several fields, joined so that no two lists of fields have one content:
-/// ("a", "bc") differs from ("ab", "c"), and ("a") from ("a", "").
+/// Joins several fields into one `Message::content`. Two different lists of fields never give the same content:
+/// ("a", "bc") differs from ("ab", "c"), and ("a") differs from ("a", "").
 ///
-/// Each field is a netstring (D. J. Bernstein, 1997), one behind the other: its length in bytes as a
-/// decimal number, a colon, its bytes, a comma. ("a", "bc") is `1:a,2:bc,`. That stays so in every
-/// version, since hashes of it are stored.
+/// Each field becomes a netstring (D. J. Bernstein, 1997): its length in bytes as a decimal number, a colon, its bytes,
+/// a comma. ("a", "bc") becomes `1:a,2:bc,`. This format is the same in every version, because hashes of it are stored.
 ///
-/// The order counts. Give the fields of all messages of a consumer in one order, and leave none out
-/// where it is empty; a service that takes another list of fields has a conflict with each row that the
-/// old one wrote.
+/// The order of the fields matters. Give the same fields in the same order for all messages of a consumer. Do not leave
+/// out a field that is empty. If a new version of a service uses another list of fields, its deliveries are in conflict
+/// with every row that the old version wrote.
 ///
-/// Limits: any number of fields, any bytes. Empty only for no fields, and then not compared.
+/// Limits: any number of fields, any bytes. The result is empty only if there are no fields. Empty content is not
+///         compared.
 /// Threads: any.
 std::string content_of(std::span<const std::string_view> fields);
 
+/// The same for a list in braces: `content_of({amount, account})`.
 inline std::string content_of(std::initializer_list<std::string_view> fields) {
   return content_of(std::span(fields.begin(), fields.size()));
 }

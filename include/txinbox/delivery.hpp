@@ -22,12 +22,12 @@ class ConnectionLocals;
 struct DeliveryAccess;
 }  // namespace detail
 
-/// One arrival of a message, as its handler sees it. Lives for one run of the handler.
+/// One arrival of a message, as its handler sees it. The object exists for one run of the handler.
 ///
-/// Threads: for the handler's thread only.
+/// Threads: only the thread of the handler.
 class Delivery {
  public:
-  /// `consume` makes these; a test of a handler may too. `message` must outlive the delivery.
+  /// `consume` creates deliveries. The test of a handler may create one, too. `message` must outlive the delivery.
   explicit Delivery(const Message& message, int attempt = 1, std::stop_token stop = {}, std::size_t index = 0);
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
@@ -38,31 +38,32 @@ class Delivery {
   /// The position in the batch; 0 for a single message.
   std::size_t index() const noexcept { return index_; }
 
-  /// 1 for the first run of this `consume` call, 2 for the run after the first transient error, and
-  /// so on. It counts runs within the call, not deliveries by the broker.
+  /// 1 for the first run of this `consume` call, 2 for the run after the first transient error, and so on. It counts
+  /// runs within the call, not deliveries by the broker.
   int attempt() const noexcept { return attempt_; }
 
-  /// The consumer's stop token: a long handler may look at it and throw to give the message back.
+  /// The consumer's stop token. A long handler can check it, and throw to give the message back to the broker.
   std::stop_token stop_token() const noexcept { return stop_; }
 
-  /// Keeps `result` with the row: it commits with the transaction, and every later duplicate gets it
-  /// in `Result::stored`. The last call counts.
+  /// Stores `result` with the key's row. It commits with the transaction. Every later duplicate gets it in
+  /// `Result::stored`. If a handler calls this several times, the last call counts.
   ///
   /// Limits: at most 65,535 bytes, any bytes.
-  /// Errors: `Error` invalid_key if longer.
+  /// Errors: `Error` invalid_key if `result` is longer.
   void store(std::string result);
 
-  /// What `store` was given, if it was called.
+  /// What the handler passed to `store`; none if it did not call `store`.
   const std::optional<std::string>& stored() const noexcept { return stored_; }
 
-  /// The handler's own `T` for the connection that it runs on: prepared statements, say. It is made as
-  /// `T(session)` when a handler first asks for it on a connection, never moved, and destroyed before
-  /// the connection is closed, and after each run that failed: a SOCI statement that has failed, or
-  /// that outlives its connection, is not to be used again. A consumer on a session of the caller's
-  /// keeps it for one `consume` or `consume_batch` only.
+  /// The handler's own object of type `T` for the connection on which it runs, for example with prepared statements.
   ///
-  /// `session` is the one that the handler was given; a handler that reconnects it loses what it kept.
-  /// Errors: what `T`'s constructor throws.
+  /// txinbox creates it as `T(session)` when a handler asks for it on a connection for the first time, and never moves
+  /// it. txinbox destroys it before the connection is closed, and after each run that failed, because a SOCI statement
+  /// must not be used after it failed or after its connection was closed. A consumer on the caller's own session keeps
+  /// it only for one `consume` or `consume_batch`.
+  ///
+  /// `session` is the session that the handler was given. If a handler reconnects that session, its objects are lost.
+  /// Errors: what the constructor of `T` throws.
   template <class T>
   T& per_connection(soci::session& session) {
     std::shared_ptr<void>& local = connection_local(typeid(T));
@@ -80,7 +81,7 @@ class Delivery {
   std::stop_token stop_;
   std::optional<std::string> stored_;
   detail::ConnectionLocals* locals_ = nullptr;
-  std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Of a delivery that no consumer made.
+  std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Used if no consumer created this delivery.
 };
 
 TXINBOX_NAMESPACE_END

@@ -11,40 +11,45 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What happened to a delivery. New types may be added.
+/// What happened to a delivery. Later versions may add types.
 enum class EventType {
   consumed,          ///< The transaction committed.
-  already_consumed,  ///< A duplicate; `age` is that of its original.
-  conflict,          ///< The same key came with other content; the handler did not run.
-  in_progress,       ///< Another worker holds a lease.
-  parked,            ///< The message is parked, by this delivery's failure or by an earlier one, or torn.
-  retry,             ///< A transient error; the transaction runs again after `backoff`.
-  torn,              ///< The handler committed our transaction itself; its claim is torn, so that no
-                     ///< later delivery takes it for consumed.
-  failed,            ///< `consume` throws `error`; in a batch, it is the message's result.
-  discarded,         ///< An operator has discarded the message; the handler did not run.
+  already_consumed,  ///< The delivery is a duplicate. `age` is the age of the original.
+  conflict,          ///< The key came with other content. The handler did not run.
+  in_progress,       ///< Another worker has a lease on the key.
+  parked,            ///< The message is parked or torn, because of this delivery or an earlier one.
+  retry,             ///< A transient error occurred. The transaction runs again after `backoff`.
+  torn,              ///< The handler itself committed the transaction that txinbox opened. The claim is marked torn, so
+                     ///< that later deliveries do not count as duplicates.
+  failed,            ///< A delivery, a whole batch or a purge failed with `error`. If the failure parks the message, an
+                     ///< event `parked` follows.
+  discarded,         ///< An operator has discarded the message. The handler did not run.
   postponed,         ///< The handler asked for a later delivery.
-  lease_taken_over,  ///< The lease of another worker has run out, and the key was taken over from it.
-  purged,            ///< A batch of old rows was removed: `rows`.
+  lease_taken_over,  ///< The lease of another worker had expired, and this delivery took the key over.
+  purged,            ///< A batch of `rows` old rows was removed.
 };
 
+/// The name of the enumerator, such as "consumed".
 std::string_view to_string(EventType) noexcept;
 
-/// One thing that happened, told to the observer after the fact. Valid only during the call.
+/// One thing that happened. The observer is called after it happened. The event is valid only during the call.
 struct Event {
   EventType type;
-  std::string_view consumer = {};
-  std::string_view business_key = {};    ///< Can be personal data: take care what you log. Empty for the retry of a
-                                         ///< batch.
-  std::string_view message_id = {};      ///< The broker's, as it was given; empty where it was not.
+  std::string_view consumer = {};        ///< Empty for a purge of all consumers.
+  std::string_view business_key = {};    ///< It can be personal data: be careful what you log. Empty if the event
+                                         ///< concerns a whole batch or a purge.
+  std::string_view message_id = {};      ///< The broker's id; empty if none was given. Empty also for torn and
+                                         ///< lease_taken_over in a batch.
   int attempt = 1;                       ///< The run within this call.
-  std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called; for
-                                         ///< purged, that of the batch.
-  std::exception_ptr error = {};         ///< For retry and failed. SOCI's text holds bound values.
+  std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called. For purged: the time of the
+                                         ///< batch.
+  std::exception_ptr error = {};  ///< For retry and failed; for postponed only in a batch or under a lease. The text of
+                                  ///< a SOCI error holds bound values.
   std::chrono::milliseconds backoff{0};  ///< For retry.
-  std::string_view error_class = {};     ///< For retry and failed: what `txinbox::error_class` says of `error`.
-  std::optional<std::chrono::milliseconds> age = {};  ///< For already_consumed: since the original was consumed.
-                                                      ///< None where a memory of recent keys answered.
+  std::string_view error_class = {};  ///< The result of `txinbox::error_class` for `error`; empty if there is no error.
+  std::optional<std::chrono::milliseconds> age = {};  ///< For already_consumed: the time since the original was
+                                                      ///< consumed. None if the cache of recent keys answered, or if
+                                                      ///< the original is in the same batch.
   std::size_t rows = 0;                               ///< For purged.
 };
 

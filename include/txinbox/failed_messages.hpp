@@ -16,68 +16,78 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What has become of a message that failed.
+/// The present state of a message that failed.
 enum class FailedState {
   failing,    ///< The next delivery runs.
-  running,    ///< A lease is held, or has run out: a delivery runs, or its process died.
-  parked,     ///< Given up: later deliveries get `parked`, until `retry_failed`.
-  torn,       ///< Its handler committed the transaction itself: repair the data, then `forget`.
-  discarded,  ///< Given up for good: later deliveries get `discarded`.
+  running,    ///< A `LeaseConsumer` has begun the message and has not completed it. Its lease is held, was released, or
+              ///< has expired.
+  parked,     ///< It failed too often. Later deliveries get `parked`, until `retry_failed`.
+  torn,       ///< Its handler committed the transaction itself. Repair the data, then call `forget`.
+  discarded,  ///< An operator gave it up for good. Later deliveries get `discarded`.
 };
 
+/// The name of the enumerator, such as "failing".
 std::string_view to_string(FailedState) noexcept;
 
-/// A message that failed and is not consumed by now. Times are UTC, as "2026-01-31 23:59:59.123456".
+/// A message that failed and is still not consumed. Times are UTC, in the form "2026-01-31 23:59:59.123456".
 struct FailedMessage {
   std::string consumer;
   std::string business_key;
-  std::string message_id;  ///< The broker's id of the last delivery that failed; empty when none was given.
+  std::string message_id;  ///< The broker's id of the last delivery that failed; empty if none was given.
   FailedState state = FailedState::failing;
-  int attempts = 0;             ///< Deliveries that failed, since the last retry.
-  int deaths = 0;               ///< Of them, those whose process died.
-  std::string first_error;      ///< Its class, as `error_class` gives it.
-  std::string first_failed_at;  ///< Since the row is there: a retry does not change it.
-  std::string last_error;
+  int attempts = 0;             ///< How many deliveries failed since the last retry.
+  int deaths = 0;               ///< How many of these `attempts` ended because their process crashed.
+  std::string first_error;      ///< The class of the first error, see `error_class`.
+  std::string first_failed_at;  ///< The time of the first failure since the row exists. A retry does not change it.
+  std::string last_error;       ///< The class of the last error.
   std::string last_failed_at;
-  std::chrono::seconds age{0};         ///< Since the last failure.
+  std::chrono::seconds age{0};         ///< The time since the last failure.
   std::string error_text;              ///< Empty unless `keep_error_text` was set.
-  std::optional<std::string> payload;  ///< Only where it was asked for, and is there.
+  std::optional<std::string> payload;  ///< Filled if `FailedFilter::payloads` is set and a payload was stored.
 };
 
-/// Which failed messages are meant. What is empty or zero does not choose.
+/// Which failed messages to list or change. An empty or zero member selects all messages, except where it says
+/// otherwise.
 struct FailedFilter {
   std::string consumer = {};
   std::string business_key = {};
-  std::optional<FailedState> state = {};  ///< None: all but the discarded.
-  std::string error_class = {};           ///< Of the last failure, as `error_class` gives it.
-  std::chrono::seconds older_than{0};     ///< Since the last failure.
-  std::size_t limit = 1000;               ///< The most that are listed or changed in one call; 0: none is.
+  std::optional<FailedState> state = {};  ///< None: all but the discarded messages.
+  std::string error_class = {};           ///< The class of the last failure, see `error_class`.
+  std::chrono::seconds older_than{0};     ///< The least time since the last failure.
+  std::size_t limit = 1000;               ///< At most this many messages are listed or changed in one call; 0: none.
   bool payloads = false;                  ///< `list_failed` fills `FailedMessage::payload`.
 };
 
-/// The messages that failed and are not consumed by now, the latest failure first. With `consumer` and
-/// `business_key` also one that was parked or torn although no failure was counted (zero `attempts`): by hand,
-/// or by a txinbox that did not count yet.
+/// Lists the messages that failed and are still not consumed, the latest failure first.
+///
+/// If both `consumer` and `business_key` are given, it also finds a message that is parked, torn or discarded although
+/// no failure was counted (`attempts` is zero): somebody changed the row by hand, the count could not be written, or an
+/// older txinbox wrote the row.
 ///
 /// Transaction: none may be open.
-/// Limits:      reads `txinbox_failed_message`, of which purge_failed keeps the size.
-/// Errors:      `Error` transaction_open, a schema code; a database error as it was.
+/// Limits:      it reads `txinbox_failed_message`. `purge_failed` limits the size of that table.
+/// Errors:      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
 std::vector<FailedMessage> list_failed(soci::session& session, const FailedFilter& filter = {});
 
-/// Lets the next delivery of these messages run: those that are parked or failing, whose count begins
-/// anew. Not those that are torn, where a part of the effect is there.
+/// Lets the next delivery of these messages run, and begins their count again. It changes parked and failing messages.
+/// It does not change torn messages, because a part of their SQL is committed.
 ///
-/// Transaction: one for each message; none may be open. What was changed stays when a later one fails.
-/// Blocking:    waits for a delivery that holds a key.
-/// Errors:      as list_failed.
-/// @return how many it was.
+/// Transaction: one or two of its own for each message; none may be open. If a later message fails, the changes of the
+///              earlier ones stay.
+/// Blocking:    it waits for a delivery that holds a key.
+/// Errors:      as `list_failed`.
+/// @return how many messages it changed.
 std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
 
-/// Gives these messages up for good: those that are parked, torn or failing. Their state stays, so that
-/// later deliveries get `discarded` and are acknowledged; no purge removes it, `forget` does.
+/// Gives these messages up for good. It changes parked, torn and failing messages.
 ///
-/// Transaction, blocking, errors: as retry_failed.
-/// @return how many it was.
+/// Later deliveries get `discarded` and are acknowledged. No purge removes this state; `forget` does.
+///
+/// Transaction: one of its own for each message; none may be open. If a later message fails, the changes of the earlier
+///              ones stay.
+/// Blocking:    it waits for a delivery that holds a key.
+/// Errors:      as `list_failed`.
+/// @return how many messages it changed.
 std::size_t discard_failed(soci::session& session, const FailedFilter& filter);
 
 TXINBOX_NAMESPACE_END

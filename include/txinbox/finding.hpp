@@ -8,20 +8,21 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// How bad a finding is.
+/// How serious a finding is.
 enum class Severity {
-  note,     ///< Worth knowing; nothing to do.
-  warning,  ///< Consuming is correct, but something is slow, or not durable, or held for long.
-  error,    ///< txinbox refuses to consume, or could not.
+  note,     ///< Worth knowing. No action is necessary.
+  warning,  ///< Consuming is correct, but an operator should act: something is slow, not durable, or blocked for long.
+  error,    ///< txinbox refuses to consume, or could not consume.
 };
 
+/// The name of the enumerator, such as "warning".
 std::string_view to_string(Severity) noexcept;
 
-/// One thing that makes a database unsafe or slow for the inbox.
+/// One thing that makes a database unsafe or slow for the inbox, or that an operator should know.
 struct Finding {
   Severity severity;
-  std::string subject;  ///< What it is about: "sync_binlog", "txinbox_consumed_message.business_key".
-  std::string found;    ///< What is there.
+  std::string subject;  ///< What it concerns: "sync_binlog", "txinbox_consumed_message.business_key".
+  std::string found;    ///< What was found there.
   std::string remedy;   ///< What to do about it.
 };
 

@@ -25,11 +25,12 @@ inline constexpr bool is_std_function = false;
 template <class Signature>
 inline constexpr bool is_std_function<std::function<Signature>> = true;
 
-/// A `std::function` that takes only what returns nothing, and which may leave out all arguments but the first.
+/// A `std::function` that accepts only callables which return nothing. A callable may omit all parameters but the
+/// first.
 template <class First, class... More>
 class BasicHandler {
  public:
-  /// An empty one, which consumers refuse.
+  /// An empty handler. Consumers refuse it.
   BasicHandler() = default;
 
   template <class F>
@@ -80,22 +81,26 @@ class BasicHandler {
 
 }  // namespace detail
 
-/// The user's code of a `TxConsumer`: a copyable function (soci::session&, Delivery&) or (soci::session&), which
-/// returns nothing and runs SQL on the session that it is given. It may run several times within one `consume`; only
-/// one run's SQL stays. It must not begin, commit or roll back, nor run DDL on MariaDB and MySQL, nor SET CONSTRAINTS
-/// ALL IMMEDIATE on PostgreSQL; savepoints of its own are fine. A pool's session refuses `reconnect()`, with `Error`
-/// transaction_lost. What it does outside that session (an HTTP call, a file, another database) is not covered by the
-/// transaction.
+/// The user's code of a `TxConsumer`: a copyable function (soci::session&, Delivery&) or (soci::session&). It returns
+/// nothing, and runs SQL on the session that it is given. It may run several times within one `consume`. The SQL of
+/// only one run stays.
 ///
-/// It throws to say that the message failed: what it likes; `Error` rejected, so that the message is parked at once;
-/// `RetryLater`, so that it comes again later and no failure is counted.
+/// A handler must not begin, commit or roll back a transaction. It must not run DDL on MariaDB and MySQL, nor SET
+/// CONSTRAINTS ALL IMMEDIATE on PostgreSQL. It may use savepoints of its own. A pool's session refuses `reconnect()`
+/// with `Error` transaction_lost. The transaction does not cover what the handler does outside of the session: an HTTP
+/// call, a file, another database.
+///
+/// A handler throws if the message failed. It may throw any exception. Two exceptions have a meaning: `Error` rejected
+/// parks the message at once; `RetryLater` asks for a later delivery, and no failure is counted.
 using Handler = detail::BasicHandler<soci::session, Delivery>;
 
-/// The user's code of a `LeaseConsumer`: a copyable function (Lease&), which returns nothing, for work that cannot be
-/// in one transaction, such as a call of another service. It runs outside of any transaction and holds no connection.
-/// It may run again: after it threw, and after the process died or was too slow for its lease, while the first may
-/// still be at it. So let it be idempotent, or pass `Lease::fence` to a service that refuses smaller ones than it has
-/// seen.
+/// The user's code of a `LeaseConsumer`: a copyable function (Lease&) that returns nothing. It is for work that cannot
+/// be in one transaction, such as a call of another service. It runs outside of any transaction and holds no
+/// connection.
+///
+/// It may run again for the same key: after it threw, after its process crashed, or after its lease expired. In the
+/// last case the first run may still be at work. So make its work idempotent, or pass `Lease::fence` to a service that
+/// refuses smaller fences than the greatest that it has seen.
 ///
 /// It throws as `Handler` does.
 using LeaseHandler = detail::BasicHandler<Lease>;

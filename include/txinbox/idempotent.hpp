@@ -16,12 +16,12 @@ TXINBOX_NAMESPACE_BEGIN
 
 namespace detail {
 
-/// An integer that can number something: no truth value, no character.
+/// An integer type that can be a number in a key. `bool` and the character types are excluded.
 template <class T>
 concept Number = std::integral<T> && sizeof(T) > 1 && !std::same_as<T, wchar_t> && !std::same_as<T, char16_t> &&
                  !std::same_as<T, char32_t>;
 
-/// What `f` says of `message`, as text.
+/// The key that `f` returns for `message`, as text.
 template <class F, class M>
 std::string text_from(const F& f, const M& message) {
   decltype(auto) said = std::invoke(f, message);
@@ -35,6 +35,7 @@ std::string text_from(const F& f, const M& message) {
   }
 }
 
+/// The `Message` that `f` returns for `message`. If `f` returns only a key, a `Message` with that key.
 template <class F, class M>
 Message message_from(const F& f, const M& message) {
   static_assert(std::invocable<const F&, const M&>, "key_of is no function of this message");
@@ -52,7 +53,8 @@ void call(const Handler& handler, Arguments&... arguments) {
   std::invoke(handler, arguments...);
 }
 
-/// With what its consumer gives to a handler: a session and a delivery, or a lease.
+/// Calls `handler` with `message` and with what its consumer passes: a session and a delivery, or a lease. The handler
+/// may omit the delivery.
 template <class Handler, class M, class First, class... More>
 void call_handler(const Handler& handler, const M& message, First& first, More&... more) {
   if constexpr (std::invocable<const Handler&, First&, More&..., const M&>) {
@@ -67,18 +69,19 @@ void call_handler(const Handler& handler, const M& message, First& first, More&.
 
 }  // namespace detail
 
-/// What `idempotent` returns.
+/// The function object that `idempotent` returns.
 template <class Consumer, class KeyOf, class Handler>
 class Idempotent {
  public:
   Idempotent(Consumer& consumer, KeyOf key_of, Handler handler)
       : consumer_(&consumer), key_of_(std::move(key_of)), handler_(std::move(handler)) {}
 
-  /// Consumes one delivery of `message`, which must stay as it is until the call returns.
+  /// Consumes one delivery of `message`. `message` must not change until the call returns.
   ///
   /// Blocking, Threads: as the consumer's `consume`.
-  /// Errors: what `key_of` throws, before anything is sent; else as `consume`. `action_for` says for
-  ///         either what to do.
+  /// Errors: what `key_of` throws, before anything is sent; otherwise as `consume`. In both cases `action_for` says
+  /// what
+  ///         to do.
   template <class M>
   Result operator()(const M& message) const {
     return consumer_->consume(detail::message_from(key_of_, message), [&](auto& first, auto&... more) -> void {
@@ -92,29 +95,28 @@ class Idempotent {
   Handler handler_;
 };
 
-/// Makes a service's own handler idempotent: gives a function that takes the service's own message,
-/// consumes it, and returns the `Result`.
+/// Makes a service's own handler idempotent. It returns a function that takes the service's own message, consumes it,
+/// and returns the `Result`.
 ///
 ///     auto on_order = txinbox::idempotent(consumer, &Order::no, insert_order);
 ///     txinbox::Result result = on_order(order);
 ///
-/// `consumer`: a `TxConsumer`, or another with such a `consume`. It is referred to, and must outlive what
-///             is returned.
-/// `key_of`:   a member, a member function or any function of the message, which gives the business key
-///             (text or an integer) or, to add the broker's id and the content, the whole `Message`. See
-///             also `prefixed` and `JsonTemplate`. It must say the same of each delivery.
-/// `handler`:  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a
-///             `LeaseConsumer`, (Lease&, const M&). It returns nothing, and may run several times: see
-///             `Handler`.
+/// `consumer`: a `TxConsumer`, a `LeaseConsumer`, or another class with such a `consume`. The returned function keeps a
+///             reference to it, so it must outlive that function.
+/// `key_of`:   a member, a member function or any function of the message. It returns the business key (text or an
+///             integer), or the whole `Message`, with the broker's id and the content. It must return the same for each
+///             delivery of a message. See also `prefixed` and `JsonTemplate`.
+/// `handler`:  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a `LeaseConsumer`,
+///             (Lease&, const M&). It returns nothing, and may run several times: see `Handler`.
 ///
-/// Threads: any number may call what is returned, if the consumer, `key_of` and `handler` bear it.
+/// Threads: any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
 template <class Consumer, class KeyOf, class Handler>
 auto idempotent(Consumer& consumer, KeyOf key_of, Handler handler) {
   return Idempotent<Consumer, KeyOf, Handler>(consumer, std::move(key_of), std::move(handler));
 }
 
-/// A function that gives a key with a prefix, so that two kinds of message of one consumer cannot have one
-/// key: `prefixed("order:", &Order::no)`.
+/// A function that puts a prefix before a key: `prefixed("order:", &Order::no)`. With different prefixes, two kinds of
+/// messages of one consumer cannot have the same key.
 template <class KeyOf>
 auto prefixed(std::string prefix, KeyOf key_of) {
   return [prefix = std::move(prefix), key_of = std::move(key_of)](const auto& message) {
