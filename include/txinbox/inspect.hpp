@@ -18,118 +18,131 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// Everything that `verify` refuses, and what is not durable, can hold keys for long, or is slow.
-/// Empty when all is well.
+/// Examines the database, the session and the tables, and lists what an operator should know, errors first.
+///
+/// It finds everything that `verify` refuses. It also finds what is not durable, what can hold keys for long, what is
+/// slow, a connection without encryption, messages that need an operator (parked, torn, with an expired lease), and a
+/// retention that is too short. The list is empty if there is nothing to report.
 ///
 /// Transaction: none may be open.
-/// Errors:      a database error as it was; a missing table is a finding, not an error.
+/// Errors:      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
 std::vector<Finding> diagnose(soci::session& session);
 
-/// What is recorded of one consumer. Times are UTC, as "2026-01-31 23:59:59.123456"; empty for never.
+/// What the tables hold for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means never.
 struct ConsumerStatus {
   std::string consumer;
-  std::int64_t consumed = 0;
-  std::int64_t consuming = 0;  ///< Rows of a LeaseConsumer that are not consumed yet.
-  std::int64_t parked = 0;     ///< Parked or torn.
-  std::string oldest;          ///< `consumed_at` of the oldest row.
-  std::string newest;
-  std::int64_t discarded = 0;
-  std::int64_t failed = 0;       ///< Messages that have failed and are neither consumed, parked nor discarded by now.
-  std::int64_t conflicts = 0;    ///< Deliveries that were refused since their key had come with other content.
-  std::int64_t leases_held = 0;  ///< Of `consuming`.
-  std::int64_t leases_run_out = 0;  ///< Of `consuming`: the next delivery takes them over.
-  std::int64_t last_minute = 0;     ///< Of `consumed`: in the last 60 seconds.
+  std::int64_t consumed = 0;        ///< Rows in state consumed.
+  std::int64_t consuming = 0;       ///< Rows of a `LeaseConsumer` that are not consumed yet.
+  std::int64_t parked = 0;          ///< Rows in state parked or torn.
+  std::string oldest;               ///< The least `consumed_at` of its rows, in any state.
+  std::string newest;               ///< The greatest `consumed_at` of its rows, in any state.
+  std::int64_t discarded = 0;       ///< Rows in state discarded.
+  std::int64_t failed = 0;          ///< Messages that failed and are still not consumed, parked, torn or discarded.
+  std::int64_t conflicts = 0;       ///< Deliveries that were refused because their key had come with other content.
+  std::int64_t leases_held = 0;     ///< Part of `consuming`: leases that have not expired.
+  std::int64_t leases_run_out = 0;  ///< Part of `consuming`: leases that expired. The next delivery takes them over.
+  std::int64_t last_minute = 0;     ///< Part of `consumed`: rows of the last 60 seconds.
 
-  /// Caught so far. Consumers write it every ten seconds at most, and a crash takes away what was not yet.
+  /// How many duplicates came. A consumer counts them in memory and writes the count about every ten seconds. A crash
+  /// loses what was not written.
   std::int64_t duplicates = 0;
 
-  /// The greatest age of an original when its duplicate came, and when that was.
+  /// The greatest age of an original when its duplicate came.
   std::optional<std::chrono::milliseconds> oldest_duplicate = {};
-  std::string oldest_duplicate_at = {};
+  std::string oldest_duplicate_at = {};  ///< When that duplicate came.
 
-  /// What the last purge kept, and how many consumed rows are older than that by now.
+  /// For how long the last purge kept rows. If both a purge of this consumer and a purge of all consumers ran, it is
+  /// the shorter time.
   std::optional<std::chrono::seconds> retention = {};
-  std::int64_t purge_backlog = 0;
-  std::string purged_at = {};  ///< When that was.
-  std::int64_t purged = 0;     ///< Rows of this consumer that purges of it alone have removed.
+  std::int64_t purge_backlog = 0;  ///< Consumed rows that are now older than `retention`.
+  std::string purged_at = {};      ///< When the last purge ran, of this consumer or of all consumers.
+  std::int64_t purged = 0;         ///< Rows that purges of this consumer alone have removed.
 };
 
+/// What `inbox_status` found.
 struct Status {
   std::string database;        ///< "sqlite3", "mysql" or "postgresql".
-  std::string server_version;  ///< As the server gives it.
-  int schema_version = 0;
-  std::int64_t rows = 0;
-  std::int64_t bytes = 0;                 ///< Table and indexes, as the database estimates; 0 where it cannot tell.
-  std::vector<ConsumerStatus> consumers;  ///< By name.
-  std::int64_t purged = 0;                ///< Rows that purges of all consumers at once have removed.
-  std::string encryption = {};  ///< Of this connection: "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
+  std::string server_version;  ///< As the server reports it.
+  int schema_version = 0;      ///< The version of the last migration that was applied.
+  std::int64_t rows = 0;       ///< All rows of the consumed-message table, or those of the consumer that was asked for.
+  std::int64_t bytes = 0;  ///< The size of the whole consumed-message table with its indexes, as the database estimates
+                           ///< it; 0 if it cannot.
+  std::vector<ConsumerStatus> consumers;  ///< Sorted by name.
+  std::int64_t purged = 0;                ///< Rows that purges of all consumers have removed.
+
+  /// How this connection is encrypted, such as "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty if it is not.
+  std::string encryption = {};
 };
 
-/// Counts what is in the inbox's tables. Reads the consumed-message table as a whole, once, which takes
-/// seconds on millions of rows (docs/operations/watching.md has figures); it blocks nobody. What a schema before
-/// version 4 does not have is left at zero.
+/// Counts what is in the inbox's tables.
 ///
-/// `consumer`: only what is recorded of it, `rows` included, which reads only its rows; empty: of all.
+/// `consumer`: count only this consumer, and read only its rows. Empty: count all consumers.
 ///
-/// Errors: `Error` invalid_key, schema_missing; a database error as it was.
+/// A schema before version 4 lacks some tables. The members that need them stay zero.
+///
+/// Blocking: without `consumer` it reads the whole consumed-message table once. This takes seconds on millions of rows
+///           (docs/operations/watching.md has figures). Consumers do not wait for it.
+/// Errors:   `Error` invalid_key, schema_missing; a database error as it was.
 Status inbox_status(soci::session& session, std::string_view consumer = {});
 
-/// Whether anything is recorded of a consumer of that name, in any of the tables. Otherwise it is mistyped, or has
-/// consumed nothing yet.
+/// Whether any of the tables has a row of this consumer. If not, the name is wrong, or the consumer has consumed
+/// nothing yet.
 ///
-/// Errors: as `status`.
+/// Errors: as `inbox_status`.
 bool has_consumer(soci::session& session, std::string_view consumer);
 
-/// One row of the consumed-message table. Times are UTC.
+/// One row of the consumed-message table, with what the other tables hold for its key. Times are UTC.
 struct ConsumedMessage {
   std::string consumer;
   std::string business_key;
-  std::string message_id;  ///< Empty when none was given.
-  std::string state;       ///< "consumed", "consuming", "parked", "torn", "discarded".
-  std::string consumed_at;
+  std::string message_id;   ///< The broker's id; empty if none was given.
+  std::string state;        ///< "consumed", "consuming", "parked", "torn", "discarded".
+  std::string consumed_at;  ///< When the message was consumed. In other states: when the row was inserted, got its last
+                            ///< lease, or was parked.
   std::optional<std::string> stored;  ///< What the handler stored.
-  std::string content_hash = {};      ///< In hexadecimal; empty for a message without content.
-  std::string lease_owner = {};       ///< Of a LeaseConsumer's row; empty while nobody holds the lease.
-  std::optional<std::int64_t> lease_fence = {};
-  std::string lease_expires_at = {};
-  std::int64_t failures = 0;    ///< Deliveries that failed, since the last retry.
-  std::string last_error = {};  ///< The class of the last of them.
+  std::string content_hash = {};      ///< SHA-256 in hexadecimal; empty for a message without content.
+  std::string lease_owner = {};       ///< For a row of a `LeaseConsumer`; empty if the lease was released or completed.
+  std::optional<std::int64_t> lease_fence = {};  ///< The fence of the last lease; none if there was no lease.
+  std::string lease_expires_at = {};             ///< When the lease expires or expired; empty if the row has no lease.
+  std::int64_t failures = 0;                     ///< Deliveries that failed since the last retry.
+  std::string last_error = {};                   ///< The class of the last failure.
   std::string last_failed_at = {};
-  std::int64_t conflicts = 0;  ///< Deliveries that were refused since they had other content.
+  std::int64_t conflicts = 0;  ///< Deliveries that were refused because they had other content.
 };
 
-/// The row of one key, if there is one.
+/// The row of one key; none if the key has no row.
 ///
 /// Errors: `Error` invalid_key, schema_missing; a database error as it was.
 std::optional<ConsumedMessage> find_message(soci::session& session, std::string_view consumer,
                                             std::string_view business_key);
 
-/// A lease of a LeaseConsumer that nobody has ended. Times are UTC, as "2026-01-31 23:59:59.123456".
+/// A lease of a `LeaseConsumer` that was neither released nor completed. Times are UTC, in the form
+/// "2026-01-31 23:59:59.123456".
 struct LeaseInfo {
   std::string consumer;
   std::string business_key;
-  std::string message_id;  ///< Of the delivery that holds it; empty when none was given.
-  std::string owner;       ///< The worker's host and process: "host:4711".
-  std::int64_t fence = 0;
+  std::string message_id;             ///< The broker's id of the delivery that got the lease; empty if none was given.
+  std::string owner;                  ///< The worker's host and process: "host:4711".
+  std::int64_t fence = 0;             ///< See `Lease::fence`.
   int attempts = 0;                   ///< How many deliveries have held a lease of this key, this one included.
-  std::string since;                  ///< When the holder got it. A renewal does not change it.
-  std::string expires_at;             ///< Empty for a row without an end, which has run out.
-  std::chrono::milliseconds held{0};  ///< Since `since`.
+  std::string since;                  ///< When the owner got the lease. A renewal does not change it.
+  std::string expires_at;             ///< Empty if the row has no end. Such a lease has expired.
+  std::chrono::milliseconds held{0};  ///< The time since `since`.
   std::chrono::milliseconds remaining{
-      0};  ///< Until it runs out. Zero or below: it has, and the next delivery takes over.
+      0};  ///< The time until it expires. If it is zero or less, the next delivery takes over.
 };
 
-/// Which leases are meant.
+/// Which leases to list.
 struct LeaseFilter {
-  std::string consumer = {};  ///< Empty: of all.
-  std::size_t limit = 1000;   ///< The most that are listed; 0: none is.
+  std::string consumer = {};  ///< Empty: all consumers.
+  std::size_t limit = 1000;   ///< At most this many are listed; 0: none.
 };
 
-/// The leases that are held, and those that ran out and were not taken over, the one that is held longest first.
+/// Lists the leases that are held, and the leases that expired and were not taken over. The oldest lease is first.
 ///
-/// Limits: no index knows the leases. It reads the consumer's rows, or without a consumer the whole table, once, as
-///         `status` does. It blocks nobody.
-/// Errors: `Error` invalid_key, schema_missing; a database error as it was.
+/// Blocking: no index covers the leases. It reads all rows of the consumer once, or the whole table if no consumer is
+///           given. Consumers do not wait for it.
+/// Errors:   `Error` invalid_key, schema_missing; a database error as it was.
 std::vector<LeaseInfo> list_leases(soci::session& session, const LeaseFilter& filter = {});
 
 TXINBOX_NAMESPACE_END

@@ -17,31 +17,36 @@ namespace detail {
 class JsonFields;
 }
 
-/// Makes `Message::content` of what JSON Pointers (RFC 6901) find in a message: the values that must be
-/// equal in every delivery of its key. The same as `--content` of the command.
+/// Makes `Message::content` from the values that JSON Pointers (RFC 6901) find in a message. Choose the values that
+/// must be equal in every delivery of a key. The option `--content` of the command does the same.
 ///
-/// `JsonContent({"/amount", "/account"})` is `content_of` with one field for each pointer: the value as
-/// JSON text without spaces, and nothing where there is none. So a missing member differs from null and
-/// from "", and 1 from "1". Numbers stay as they were written (1.0 and 1.00 differ), strings are the same
-/// however they were escaped, and an object's members keep their order: take the members rather than an
-/// object whose order may change. That stays so in every version, since hashes of it are stored.
+/// `JsonContent({"/amount", "/account"})` is `content_of` with one field for each pointer. The field is the value as
+/// JSON text without spaces. If the value is missing, the field is empty.
+///
+/// - A missing member differs from null and from "". The number 1 differs from the string "1".
+/// - Numbers stay as they were written: 1.0 and 1.00 differ.
+/// - Strings are equal however they were escaped.
+/// - The members of an object keep their order. If that order may change, use pointers to the members instead of a
+///   pointer to the object.
+///
+/// This is the same in every version, because hashes of it are stored.
 ///
 /// Threads: any number may call one object.
 class JsonContent {
  public:
-  /// Limits: at least one pointer; the empty one is the whole text.
-  /// Errors: `Error` invalid_argument for none, or for one that is wrong.
+  /// Limits: at least one pointer. The empty pointer means the whole text.
+  /// Errors: `Error` invalid_argument if there is no pointer, or if one is not valid.
   explicit JsonContent(std::span<const std::string_view> pointers);
   JsonContent(std::initializer_list<std::string_view> pointers)
       : JsonContent(std::span(pointers.begin(), pointers.size())) {}
 
-  /// Never empty.
+  /// The content of this message. It is never empty.
   ///
   /// Limits: as `JsonTemplate`.
-  /// Errors: `Error` invalid_key for what is not valid JSON, or names a member twice.
+  /// Errors: `Error` invalid_key if `json` is not valid JSON, or if an object has a member twice.
   std::string operator()(std::string_view json) const;
 
-  /// A function of the service's own message, as that of `JsonTemplate`.
+  /// A function of the service's own message, as `JsonTemplate::of`.
   template <class Member>
   auto of(Member member) const {
     return [self = *this, member = std::move(member)](const auto& message) -> std::string {

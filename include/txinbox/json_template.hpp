@@ -15,30 +15,34 @@ namespace detail {
 class KeyTemplate;
 }
 
-/// Makes a text, a business key for instance, of a message's JSON: a JSON Pointer (RFC 6901)
-/// such as `/order/no`, or text with pointers in braces such as `coupon:{/coupon/id}:{/user}`. The same
-/// as `--key` of the command.
+/// Makes a text from a message's JSON, for example its business key. The template is a JSON Pointer (RFC 6901) such as
+/// `/order/no`, or text with pointers in braces such as `coupon:{/coupon/id}:{/user}`. The option `--key` of the
+/// command does the same.
 ///
-/// What begins with a slash is a pointer; `{{` and `}}` in a template stand for braces. Strings are taken
-/// as they are, numbers as they stand in the JSON (`1` and `1.0` are two keys), booleans as `true` and
-/// `false`. Put a separator that no value holds between two pointers: `{/a}-{/b}` is one key for `x-y`,
-/// `z` and for `x`, `y-z`.
+/// A template that begins with a slash is one pointer. In other templates, write `{{` and `}}` for braces themselves.
+///
+/// A string is used as it is, a number as it is written in the JSON (`1` and `1.0` are two keys), a boolean as `true`
+/// or `false`. Between two pointers, put a separator that no value contains: `{/a}-{/b}` makes the same key from `x-y`
+/// and `z` as from `x` and `y-z`.
 ///
 /// Threads: any number may call one object.
 class JsonTemplate {
  public:
-  /// Errors: `Error` invalid_argument for a pointer or a brace that is wrong, and for a text without a
-  ///         pointer, which would give every message the same key.
+  /// Errors: `Error` invalid_argument if a pointer or a brace is not valid, and if the text has no pointer: every
+  ///         message would get the same key.
   explicit JsonTemplate(std::string_view text);
 
-  /// Limits: 256 arrays and objects deep, a million values.
-  /// Errors: `Error` invalid_key, with a text that holds none of the values: what is not valid JSON
-  ///         (RFC 8259, in UTF-8), names a member twice, or has no such value, or null, an array or an
-  ///         object in its place. Such a message fails at each delivery: dead-letter it.
+  /// The text for this message.
+  ///
+  /// Limits: arrays and objects 256 deep, a million values.
+  /// Errors: `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
+  /// if
+  ///         a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
+  ///         message fails at each delivery: dead-letter it.
   std::string operator()(std::string_view json) const;
 
-  /// A function of the service's own message, whose JSON `member` is: a member, a member function, or any
-  /// function of it. `JsonTemplate("/order/no").of(&Incoming::body)`
+  /// A function of the service's own message: `JsonTemplate("/order/no").of(&Incoming::body)`. `member` gives the JSON
+  /// of that message: it is a member, a member function, or any function of the message.
   template <class Member>
   auto of(Member member) const {
     return [self = *this, member = std::move(member)](const auto& message) -> std::string {

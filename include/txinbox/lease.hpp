@@ -16,9 +16,9 @@ namespace detail {
 class ActiveLease;
 }
 
-/// The lease under which a handler runs. Lives for one run of the handler.
+/// The lease under which a handler runs. The object exists for one run of the handler.
 ///
-/// Threads: all but `delivery` may be called from any, as long as the handler runs.
+/// Threads: any thread may call the members while the handler runs, except `delivery`.
 class Lease {
  public:
   Lease(const Lease&) = delete;
@@ -26,41 +26,46 @@ class Lease {
 
   const Message& message() const noexcept { return delivery_.message(); }
 
-  /// The delivery; `delivery().store` keeps a result that later duplicates get.
+  /// The delivery. `delivery().store` stores a result that later duplicates get.
   Delivery& delivery() noexcept { return delivery_; }
 
-  /// A number that is greater than those of all earlier leases of this key, also of one that was forgotten
-  /// or purged meanwhile. Pass it to the services that you call: one that remembers the greatest and refuses
-  /// smaller ones cannot be changed by a worker that was taken over.
+  /// A number that is greater than the fences of all earlier leases of this key, also if the key's row was forgotten or
+  /// purged meanwhile. Pass it to the services that you call. If a service remembers the greatest fence and refuses
+  /// smaller ones, a worker that lost its lease cannot change anything there.
   ///
-  /// It is the greater of the last fence and one, and the database's clock in microseconds. So, only once
-  /// the row is gone, it can repeat or fall if that clock is set back, or (SQLite, whose clock counts
-  /// milliseconds) if the key is leased, forgotten and leased again within one.
+  /// It is the greater of two numbers: the last fence plus one, and the database's clock in microseconds.
+  ///
+  /// Known limitation, only after the row was removed: if the clock is set back, the new fence can be equal to an old
+  /// one or smaller. On SQLite, whose clock counts milliseconds, it can be equal to the old one if the key is leased,
+  /// forgotten and leased again within one millisecond.
   std::int64_t fence() const noexcept;
 
-  /// When the lease runs out at the earliest: counted on this process's steady clock, from before the
-  /// statement was sent that made or renewed it.
+  /// The earliest time at which the lease can expire. It is counted on this process's steady clock, from before the
+  /// statement was sent that got or renewed the lease.
   std::chrono::steady_clock::time_point expires_at() const noexcept;
 
-  /// The time until then; zero when it may have run out.
+  /// The time until `expires_at`; zero if the lease may have expired.
   std::chrono::milliseconds remaining() const noexcept;
 
   /// Extends the lease to its full length from now.
   ///
-  /// A lease that has run out is renewed as well, as long as nobody has taken over; `stop_token` stays set.
+  /// A lease that has expired is renewed too, if no other worker has taken the key over. `stop_token` then stays set.
   ///
-  /// Blocking: for a renewal of the heartbeat's that is at work, for a connection of the pool, and one round trip.
-  /// Errors:   `Error` lease_lost when another worker has taken over: stop, and throw it on; the pool's and
-  ///           the database's errors as they were, after which the lease may be renewed again.
+  /// Blocking: it waits for a renewal by the heartbeat that is still running, for a connection of the pool, and for one
+  ///           round trip.
+  /// Errors:   `Error` lease_lost if another worker has taken the key over, or an operator has removed the row: stop,
+  /// and
+  ///           let this error through. Errors of the pool and the database as they were: the lease can still be
+  ///           renewed.
   void renew();
 
-  /// Set when the lease's time is over, when `renew` or the heartbeat finds that it is lost, and when the
-  /// consumer's own token is set. A long handler looks at it, and throws to give the message back. Once set, it
+  /// The token is set when the lease's time is over, when `renew` or the heartbeat finds that the lease is lost, and
+  /// when the consumer's own token is set. A long handler checks it, and throws to give the message back. Once set, it
   /// stays set.
   ///
-  /// The time is counted by a timer that does no I/O: a renewal that hangs does not delay it. What you register with
-  /// the token (`std::stop_callback`) runs on that timer's thread, which all leases of the consumer share: let it be
-  /// short.
+  /// A timer sets it that does no I/O, so a renewal that hangs does not delay it. A `std::stop_callback` that you
+  /// register with the token can run on the timer's thread. All leases of the consumer share this thread, so keep the
+  /// callback short.
   std::stop_token stop_token() const noexcept;
 
  private:
