@@ -20,83 +20,88 @@ TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
+/// How a `LeaseConsumer` leases keys, waits and retries.
 struct LeaseOptions {
-  /// How long a worker has the key for itself, from 1 ms to 24 days: longer than the handler usually takes,
-  /// or with a heartbeat. A worker that dies keeps others from its message for so long.
+  /// For how long a worker has the key for itself, from 1 ms to 24 days. It should be longer than the handler usually
+  /// takes, unless a heartbeat renews it. If a worker crashes, its message waits for this time.
   std::chrono::milliseconds lease{60'000};
 
-  /// How long `consume` waits for another worker's result instead of answering `in_progress`. It holds no
-  /// connection meanwhile.
+  /// How long `consume` waits for the result of another worker, before it returns `in_progress`. It holds no connection
+  /// while it waits.
   std::chrono::milliseconds wait{0};
 
-  /// How often a background thread renews the lease while the handler runs, at most half of `lease`; it
-  /// borrows a connection of its own for that. A third of the lease is sensible. Zero: never.
+  /// The interval at which a background thread renews the lease while the handler runs. The thread uses a connection of
+  /// its own. The interval is at most half of `lease`; a third is sensible. Zero: no renewal.
   std::chrono::milliseconds heartbeat{0};
 
   /// As in `TxConsumerOptions`.
   int max_attempts = 0;
 
-  /// For the claim and for the completion, each by itself; the handler never runs again within one `consume`.
+  /// How the claim and the completion are tried again after a transient error. Each of them has all attempts and all of
+  /// `max_elapsed` for itself. The handler never runs again within one `consume`.
   RetryPolicy retry = {};
 
-  /// Ends waits and retries; a handler that runs is told by `Lease::stop_token`, and is completed when it
-  /// returns. A `consume` that begins after it was set throws `stopped`.
+  /// Once it is set, waits and retries end. A handler that is running can see it in `Lease::stop_token`; when it
+  /// returns, its message is completed. A `consume` that begins later throws `stopped`.
   std::stop_token stop = {};
 
-  /// As in `TxConsumerOptions`, but not from the heartbeat's thread.
+  /// As in `TxConsumerOptions`. The heartbeat's thread never calls it.
   std::function<void(const Event&)> observer = {};
 
-  /// As in `TxConsumerOptions`; the handler does not run again within one `consume`.
+  /// As in `TxConsumerOptions`. But the handler does not run again within one `consume`.
   std::function<bool(const std::exception_ptr&)> is_transient = {};
 
-  /// As in `TxConsumerOptions`: costs a read and two writes for each message. What waits for others holds its
-  /// lease meanwhile, and renews it before its handler runs.
+  /// As in `TxConsumerOptions`. It costs a read and two writes for each message. An attempt that waits for other
+  /// attempts keeps its lease, and renews it before its handler runs.
   bool count_starts = false;
 
   /// As in `TxConsumerOptions`.
   bool keep_error_text = false;
 };
 
-/// Runs a handler under a lease: one worker at a time for each pair of consumer name and business key, and
-/// none any more once one has completed.
+/// Runs a handler under a lease. For each pair of consumer name and business key, one worker at a time has the lease.
+/// Once a handler has completed, no later delivery runs it again.
 ///
-/// The key's row is claimed as `consuming`, with a lease by the database's clock; the handler runs; the row
-/// becomes `consumed`. Who finds it meanwhile gets `in_progress`; after the lease has run out, the next
-/// takes over. Each step is conditional on the lease's token and fence, so that a worker which was taken
-/// over can neither complete, release nor extend its successor's (C. Gray, D. Cheriton, "Leases", 1989;
-/// M. Kleppmann, "How to do distributed locking", 2016, on fencing). docs/internals/lease-model.md has a model of it.
+/// First the row of the key is inserted as `consuming`, with a lease by the database's clock. Then the handler runs.
+/// Then the row becomes `consumed`. A delivery that finds a held lease gets `in_progress`. After the lease has expired,
+/// the next delivery takes the key over.
 ///
-/// What it promises is less than `TxConsumer`'s: at least once for the handler, and at most one completion.
+/// Each step compares the lease's token and fence. So a worker that lost its lease cannot complete, release or extend
+/// the lease of its successor (C. Gray, D. Cheriton, "Leases", 1989; M. Kleppmann, "How to do distributed locking",
+/// 2016, on fencing). docs/internals/lease-model.md has a model of the protocol.
+///
+/// It promises less than `TxConsumer`: at least once for the handler, and at most one completion.
 class LeaseConsumer {
  public:
-  /// The consumer keeps the pool's connections alive; the `Pool` object may be moved or destroyed.
+  /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
   ///
-  /// Limits:  as `TxConsumer`'s. The same name in a `TxConsumer` means the same messages.
+  /// Limits:  as `TxConsumer`. A `TxConsumer` with the same name shares the keys of this consumer.
   /// Errors:  `Error` invalid_key, or invalid_argument for the options.
-  /// Threads: `consume` may be called from any number.
+  /// Threads: any number may call `consume`.
   LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
 
   LeaseConsumer(LeaseConsumer&&) noexcept;
   LeaseConsumer& operator=(LeaseConsumer&&) noexcept;
   ~LeaseConsumer();
 
-  /// Consumes one delivery: takes the lease, runs the handler, completes.
+  /// Consumes one delivery: gets the lease, runs the handler, completes the row.
   ///
-  /// When the handler throws, the lease is released, so that the redelivery runs at once. As with `TxConsumer`, a
-  /// delivery whose failure parks its message returns `parked`, and one whose handler throws `RetryLater` `postponed`.
+  /// If the handler throws, the lease is released, so that the next delivery runs at once. If the failure parks the
+  /// message, `consume` returns `parked`. If the handler throws `RetryLater`, `consume` returns `postponed`.
   ///
-  /// Transaction: one of its own for each step, none while the handler runs.
-  /// Blocking:    the claim and the completion at most `retry.max_elapsed` and one run more, each; `wait`;
-  ///              the handler's own time; after it, a renewal of the heartbeat's that is at work, at most the longer
-  ///              of `connect_timeout`, and of `statement_timeout` or `lock_timeout` and 5 s more.
-  /// Errors:      what the handler threw; `Error` lease_lost when another worker has taken over before the
-  ///              completion: the handler ran, and nothing is acknowledged; also when the lease is over before the
-  ///              handler could begin: it is shorter than the round trips to the database; other codes of error.hpp; a
-  ///              database error that outlived its retries, as it was: when it is the completion's, the
-  ///              handler runs again after the lease. Whatever is thrown: do not acknowledge; `action_for`
-  ///              says what to do instead.
-  /// Threads:     any number, also from inside another `LeaseHandler`; not from a handler of a `TxConsumer`
-  ///              on the same pool (`nested_consume`).
+  /// Transaction: one of its own for each step; none while the handler runs.
+  /// Blocking:    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion; `wait`;
+  ///              the handler's own time; a renewal by the heartbeat that is still running when the handler ends. That
+  ///              renewal takes at most the longest of `connect_timeout`, `statement_timeout` plus 5 s, and
+  ///              `lock_timeout` plus 5 s.
+  /// Errors:      what the handler threw.
+  ///              `Error` lease_lost if another worker has taken the key over before the completion: the handler ran,
+  ///              and nothing is acknowledged. Also if the lease ends before the handler can begin, because the lease
+  ///              is shorter than the round trips to the database. Other codes of error.hpp. A database error that
+  ///              outlived its retries, as it was. If it came from the completion, the handler runs again after the
+  ///              lease has expired. After any error, do not acknowledge: `action_for` says what to do.
+  /// Threads:     any number may call it, also from inside another `LeaseHandler`. A handler of a `TxConsumer` on the
+  ///              same pool must not (`nested_consume`).
   Result consume(const Message& message, const LeaseHandler& handler);
 
  private:

@@ -13,33 +13,38 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+/// The buckets and the size limits of `Metrics`.
 struct MetricsOptions {
-  /// The upper bounds of the buckets in which durations and ages are counted, ascending.
+  /// The upper bounds of the buckets in which durations are counted: positive and ascending.
   std::vector<std::chrono::nanoseconds> duration_buckets = default_duration_buckets();
+
+  /// The same for the ages of originals when their duplicates come.
   std::vector<std::chrono::nanoseconds> age_buckets = default_age_buckets();
 
-  /// How many consumers are told apart, and for each of them how many classes of errors. What comes after
-  /// them is counted under "other", so that no event can make the text grow without end.
+  /// How many consumers have counters of their own. Later consumers are counted under "other", so that no event can
+  /// make the text grow without limit.
   std::size_t max_consumers = 100;
+
+  /// The same for the classes of errors of each consumer.
   std::size_t max_error_classes = 30;
 
   static std::vector<std::chrono::nanoseconds> default_duration_buckets();  ///< 0.5 ms to 30 s.
   static std::vector<std::chrono::nanoseconds> default_age_buckets();       ///< 1 s to 90 days.
 };
 
-/// Counters and histograms of what consumers do, in Prometheus' text format. It is an observer:
+/// Counters and histograms of what consumers do, in the text format of Prometheus. It is an observer:
 ///
 ///     txinbox::Metrics metrics;
 ///     txinbox::TxConsumer consumer(pool, "order-service", {.observer = std::ref(metrics)});
 ///
-/// and must outlive the consumers that it observes; one for all of a process will do. docs/operations/watching.md
-/// lists what it counts. It keeps and shows no business key.
+/// It must outlive the consumers that it observes. One object is enough for all consumers of a process.
+/// docs/operations/watching.md lists what it counts. It never stores or shows a business key.
 ///
-/// Errors:  the constructor throws `Error` invalid_argument for buckets that do not ascend.
+/// Errors:  the constructor throws `Error` invalid_argument for buckets that are empty, not positive or not ascending.
 /// Threads: any number.
 class Metrics {
  public:
-  /// What the text is, for the Content-Type of an HTTP response.
+  /// The Content-Type of an HTTP response that holds `text`.
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
   explicit Metrics(MetricsOptions options = {});
@@ -47,10 +52,10 @@ class Metrics {
   Metrics& operator=(const Metrics&) = delete;
   ~Metrics();
 
-  /// Counts the event. Allocates only for the first event of a consumer, outcome or error class.
+  /// Counts the event. It allocates memory only for the first event of a consumer, an outcome or an error class.
   void operator()(const Event& event);
 
-  /// What was counted so far, in the text exposition format 0.0.4.
+  /// All counts so far, in the text exposition format 0.0.4.
   std::string text() const;
 
  private:

@@ -20,20 +20,21 @@ struct PoolAccess;
 struct Slot;
 }  // namespace detail
 
-/// A connection lent by a pool; the destructor gives it back.
+/// A connection that a pool has lent. The destructor gives it back.
 ///
-/// Threads: for one thread at a time. It may outlive the `Pool` object.
+/// Threads: one at a time. The object may outlive the `Pool` object.
 class Connection {
  public:
   Connection(Connection&&) noexcept;
   Connection& operator=(Connection&&) noexcept;
 
-  /// Returns the connection clean: rolled back, and with the settings that it had, as `PoolOptions::on_connect`
-  /// says. One that cannot be cleaned is closed, so that it holds no locks. Temporary tables and session-level
-  /// advisory locks are the user's to drop; a temporary table that has the name of the inbox's closes the
-  /// connection.
+  /// Gives the connection back to the pool: it rolls back, and restores the settings that are listed at
+  /// `PoolOptions::on_connect`. If that fails, it closes the connection, so that the connection holds no locks.
   ///
-  /// Blocking: up to five short round trips.
+  /// It does not drop temporary tables or session-level advisory locks: the user must. On MariaDB and MySQL with
+  /// session tracking, a temporary table with the name of the consumed-message table makes it close the connection.
+  ///
+  /// Blocking: at most five short round trips.
   ~Connection();
 
   soci::session& session() const noexcept;
@@ -49,33 +50,39 @@ class Connection {
   std::unique_ptr<detail::Slot> slot_;
 };
 
-/// Owned and configured connections to one database.
+/// A pool of configured connections to one database.
 ///
-/// Its sessions are safe for the inbox by construction: READ COMMITTED, strict mode, UTF-8, autocommit,
-/// the time-outs of `PoolOptions`, TCP keepalive; on MariaDB and MySQL the time zone is UTC; SQLite in WAL mode with
-/// foreign keys and full synchronization. What `on_connect` changes is checked again when a consumer first uses a
-/// session. On PostgreSQL a consumer's session is read-only outside its transactions, unless a pooler stands before the
-/// server; a session that `acquire` lends is writable.
+/// The pool makes the settings that the inbox needs: READ COMMITTED, strict mode, UTF-8, autocommit, the time-outs of
+/// `PoolOptions`, TCP keepalive. On MariaDB and MySQL the time zone is UTC. SQLite runs in WAL mode with foreign keys
+/// and full synchronization. The pool refuses unsafe settings after `on_connect` has run, and again when a consumer
+/// first uses the session.
 ///
-/// Threads:   `acquire` may be called from any number; moving must not race with it.
-/// Processes: a child of fork() may not use the parent's pool, nor consumers on it: `forked`. It opens its own.
-///            It may destroy them, which leaves the parent's connections alone and leaks the child's copies.
-///            A child that was forked inside a handler, or with a `Connection` at hand, must not use that
-///            session; let it end with exec or _exit.
+/// On PostgreSQL, a consumer's session is read-only outside of its transactions, unless a pooler stands before the
+/// server. A session that `acquire` lends is writable.
+///
+/// Threads:   any number may call `acquire`. No thread may move the pool while another one uses it.
+/// Processes: a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
+/// pool
+///            of its own. The child may destroy the parent's pool: this does not touch the parent's connections, and
+///            leaks the child's copies. A child that was forked inside a handler, or while it had a `Connection`, must
+///            not use that session. It must end with exec or _exit.
 class Pool {
  public:
   Pool(Pool&&) noexcept;
   Pool& operator=(Pool&&) noexcept;
-  ~Pool();  ///< Closes idle connections; those lent are closed when they come back.
+  ~Pool();  ///< The connections are closed when the last `Connection`, consumer and purger on the pool is destroyed.
 
-  /// A connection of one's own until the returned object dies.
+  /// Lends a connection until the returned object is destroyed.
   ///
-  /// Blocking: up to `acquire_timeout` for a free one, and `connect_timeout` where it must be opened; a short
-  ///           round trip on PostgreSQL.
-  /// Errors:   `Error` acquire_timeout; `stopped` when `stop` was set meanwhile; `forked`; what the
-  ///           database said when it could not be opened.
+  /// Blocking: at most `acquire_timeout` for a free connection, and `connect_timeout` if it must be opened; on
+  /// PostgreSQL
+  ///           a short round trip.
+  /// Errors:   `Error` acquire_timeout; `stopped` if `stop` was set during the wait; `forked`; if it opens a
+  /// connection,
+  ///           the errors of `open_pool`.
   Connection acquire(std::stop_token stop = {});
 
+  /// The options with which the pool was opened.
   const PoolOptions& options() const noexcept;
 
  private:
@@ -87,22 +94,33 @@ class Pool {
 
 /// Opens a pool and its first connection.
 ///
-/// `url` is `sqlite:orders.db`, `sqlite:///var/lib/orders.db`, `sqlite::memory:` (one connection
-/// only), `mysql://user@host:3306/db` or `mariadb://…`, `postgresql://user@host/db?sslmode=require`
-/// or `postgres://…`, or a connection string of SOCI's behind `soci:`, such as
-/// `soci:mysql://db=orders user=svc`. Special characters are percent-encoded. A password may stand in
-/// the URL (keep that out of command lines), in `~/.pgpass` or `PGPASSWORD`, or in the `[client]`
-/// group of `~/.my.cnf`. `unix_socket`, `sslmode`, `sslca`, `sslcert`, `sslkey` and `charset` may follow a MySQL
-/// URL, every libpq parameter a PostgreSQL one. `sslmode` means the same on both: `require` for encryption,
-/// `verify-ca` and `verify-full` for a checked certificate; a server that does not offer it is refused before the
-/// client logs in. What the `[client]` group says about TLS counts where the URL says nothing (SECURITY.md).
+/// `url` has one of these forms. Special characters are percent-encoded.
+/// - `sqlite:orders.db`, `sqlite:///var/lib/orders.db`, `sqlite::memory:` (with one connection only)
+/// - `mysql://user@host:3306/db` or `mariadb://…`
+/// - `postgresql://user@host/db?sslmode=require` or `postgres://…`
+/// - `soci:` and a connection string of SOCI, such as `soci:mysql://db=orders user=svc`
+///
+/// A MySQL URL may have the parameters `unix_socket`, `sslmode`, `sslca`, `sslcert`, `sslkey` and `charset`. A
+/// PostgreSQL URL may have every parameter of libpq.
+///
+/// The password may be in the URL, but do not pass such a URL on a command line. It may also be in `~/.pgpass`, in
+/// `PGPASSWORD`, or in the `[client]` group of `~/.my.cnf`.
+///
+/// `sslmode` means the same on both databases: `require` encrypts, `verify-ca` and `verify-full` also verify the
+/// server's certificate. If the server does not offer this, it is refused before the client logs in. The TLS settings
+/// of the
+/// `[client]` group count where the URL has none (SECURITY.md).
 ///
 /// Blocking: `connect_timeout`.
-/// Errors:   `Error` invalid_argument for a URL or an option, or for a file of its that cannot be read;
-///           unsupported_database for a database that is not compiled in; unsafe_connection for `reconnect=1`, for
-///           `sslca` in a connection string of SOCI's, or for an in-memory SQLite database with more than one
-///           connection; what the database said when it could not be reached. No text holds the password, or a
-///           value of the URL's parameters.
+/// Errors:   `Error` invalid_argument for a URL, an option, or a file named in the URL that cannot be read.
+///           unsupported_database for a database that is not compiled in.
+///           unsafe_connection for `reconnect=1`, for `sslca` in a connection string of SOCI, for an in-memory SQLite
+///           database with more than one connection, for a MySQL connection that should be encrypted and is not, or for
+///           an unsafe setting that `on_connect` made.
+///           transaction_open if `on_connect` left a transaction open.
+///           access_refused if the server refuses the user, password or database, or the file cannot be used.
+///           A database error as it was if the database cannot be reached. What `on_connect` throws.
+///           No text holds the password, or a value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 
 TXINBOX_NAMESPACE_END

@@ -13,41 +13,52 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// How a pool connects and what its sessions may wait for. Every time-out is at least 1 ms and at
-/// most 24 days: nothing of txinbox's waits forever, also on a network that has fallen silent: a connection on which
-/// the server says nothing for `statement_timeout` or `lock_timeout` and 5 s more is given up. On MariaDB and MySQL
-/// that holds for a handler's statements as well; on PostgreSQL docs/reference/blocking.md names the exception. Servers
-/// count some time-outs in whole seconds; those are rounded up.
+/// How a pool connects, and how long its sessions may wait.
+///
+/// Each time-out is from 1 ms to 24 days, so txinbox never waits forever. This holds also if the network is silent: if
+/// the server sends nothing for the longer of `statement_timeout` and `lock_timeout` plus 5 s, txinbox gives the
+/// connection up. On MariaDB and MySQL this covers the statements of a handler, too. For PostgreSQL,
+/// docs/reference/blocking.md names the exception.
+///
+/// Servers count some time-outs in whole seconds. Those are rounded up.
 struct PoolOptions {
-  /// The most connections that are open at once, at least 1. They are opened as they are needed.
+  /// At most this many connections are open at once; at least 1. The pool opens them when they are needed.
   std::size_t connections = 4;
 
-  /// How long `acquire` waits for a free connection.
+  /// How long `acquire` and the consumers wait for a free connection.
   std::chrono::milliseconds acquire_timeout{30'000};
 
   /// How long one attempt to connect may take.
   std::chrono::milliseconds connect_timeout{10'000};
 
-  /// How long a statement waits for a row lock, a table lock or (SQLite) the writer. It is also how
-  /// long a second delivery of a key waits for the first to end.
+  /// How long a statement waits for a row lock, a table lock or, on SQLite, the writer's lock. So it is also how long a
+  /// second delivery of a key waits until the first ends.
   std::chrono::milliseconds lock_timeout{10'000};
 
-  /// How long one statement may run. MySQL limits only SELECT; the connection's read time-out, which
-  /// is a little longer, ends the rest. SQLite has none.
+  /// How long one statement may run. MySQL itself limits only SELECT. The connection's read time-out, which is a little
+  /// longer, ends its other statements. SQLite has no such limit.
   std::chrono::milliseconds statement_timeout{30'000};
 
-  /// How long the server keeps a transaction open whose client is silent: a consumer whose host has
-  /// vanished frees its keys after this. A handler that computes longer than this between two
-  /// statements loses its transaction. MySQL (not MariaDB) closes idle connections after it as well.
+  /// How long the server keeps a transaction open if its client is silent. If a consumer's host disappears, its keys
+  /// are free after this time. If a handler computes longer than this between two statements, it loses its transaction.
+  /// MySQL, but not MariaDB, also closes idle connections after this time.
   std::chrono::milliseconds idle_transaction_timeout{300'000};
 
-  /// Called on each new session, also after a reconnect, after the settings above were made. After each use a
-  /// connection comes back to what it set. On MariaDB and MySQL these are all session variables and the role; the
-  /// server tells which were changed (session tracking; a proxy must pass it on, and SOCI must use MariaDB's
-  /// client library: otherwise only sql_mode, encoding, isolation, time zone, time-outs and the clock come back). On
-  /// PostgreSQL and SQLite they are the schema, role, encoding, isolation, time zone, time-outs and
-  /// session_replication_role; other settings stay as the last user left them. It must leave no transaction open,
+  /// The pool calls it on each new session, after it has made the settings above. It must leave no transaction open,
   /// and autocommit on.
+  ///
+  /// After each use of a connection, the pool restores what the settings were when `on_connect` returned:
+  /// - MariaDB and MySQL with session tracking: all session variables, the role and the default database. The server
+  ///   reports which variables changed. This needs MariaDB's client library in SOCI, and no proxy that drops the
+  ///   reports.
+  /// - MariaDB and MySQL without it: sql_mode, encoding, isolation, read-only mode, time zone, time-outs, the checks of
+  ///   foreign and unique keys, sql_select_limit, a stopped clock (`timestamp`), the role and the default database.
+  /// - PostgreSQL: search_path, session_authorization and role, client_encoding, default isolation and read-only mode,
+  ///   time-outs, synchronous_commit, standard_conforming_strings, row_security, session_replication_role, TimeZone and
+  ///   DateStyle.
+  /// - SQLite: the busy time-out, foreign_keys, synchronous and query_only.
+  ///
+  /// Other settings stay as the last user left them.
   std::function<void(soci::session&)> on_connect = {};
 };
 

@@ -11,45 +11,47 @@ TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
+/// When and how a `Purger` purges.
 struct PurgerOptions {
-  /// From the end of one purge to the start of the next, on average: each wait is between half and one
-  /// and a half times as long, so that the processes of a service do not purge in step. At least 1 ms.
-  /// The first purge comes within one such time of the start, and within a minute.
+  /// The average time from the end of one purge to the start of the next, from 1 ms to a year. Each wait is a random
+  /// time between 0.5 and 1.5 times the interval, so that the processes of a service do not all purge at the same time.
+  /// The first purge begins within the interval, and within a minute.
   std::chrono::milliseconds interval{std::chrono::minutes(10)};
 
-  /// If not zero, failed and conflicting messages older than this go, too, as `purge_failed` and
-  /// `purge_conflicts` do it.
+  /// If not zero, the purger also calls `purge_failed` with `failed_older_than`, and `purge_conflicts` with
+  /// `conflicts_older_than`.
   std::chrono::seconds failed_older_than{0};
   std::chrono::seconds conflicts_older_than{0};
 
-  /// How each purge goes about it. Its stop token ends the purger, too. Its observer is called on the
-  /// purger's thread, and is told of a purge that failed as well (`failed`, with `error`); it is tried
-  /// again after the interval.
+  /// The options of each purge. Its stop token also ends the purger. Its observer is called on the purger's thread. If
+  /// a purge fails, the observer gets an event `failed` with the error, and the purger tries again after the interval.
   PurgeOptions purge = {};
 };
 
-/// Purges in the background, on one thread, as `purge` does: for a service that would rather not have a
-/// job for it. Any number of processes may have one.
+/// Calls `purge` in the background, on a thread of its own. It is for services that have no separate job for it. Any
+/// number of processes may have one.
 ///
-/// It takes a connection of the pool for each batch, and gives it back while it rests.
+/// It borrows a connection of the pool for each batch, and gives it back while it rests.
 ///
-/// Threads:   construct and destroy it on any; it is on its own. The `Pool` object may be moved or end
-///            before it.
-/// Processes: it runs in the parent only. A child of fork() may destroy it, which does nothing.
+/// Threads:   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
+/// Processes: it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
 class Purger {
  public:
+  /// Starts the thread. `older_than` is as in `purge`.
+  ///
   /// Errors: `Error` invalid_argument, invalid_key, as `purge`.
   Purger(Pool&, std::chrono::seconds older_than, PurgerOptions = {});
   Purger(Purger&&) noexcept;
   Purger& operator=(Purger&&) noexcept;
 
-  /// Stops.
+  /// Stops the thread and waits for it.
   ///
-  /// Blocking: until the batch in hand ends, usually some milliseconds. On a network that has fallen silent at most
-  ///           `acquire_timeout` or `connect_timeout`, and `statement_timeout` or `lock_timeout` and 5 s more.
+  /// Blocking: until the present batch ends, usually some milliseconds. If the network is silent: at most the longer of
+  ///           `acquire_timeout` and `connect_timeout`, plus the longer of `statement_timeout` and `lock_timeout`, plus
+  ///           5 s.
   ~Purger();
 
-  /// Asks it to stop, and does not wait.
+  /// Asks the thread to stop, and does not wait for it.
   void request_stop() noexcept;
 
  private:

@@ -8,27 +8,30 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// A consumer's memory of the keys that it saw committed: it answers their duplicates with
-/// `already_consumed` without asking the database, which matters when a broker delivers much again.
+/// Options of a consumer's cache of recent keys. The cache holds keys that this consumer saw committed. It answers
+/// their duplicates with `already_consumed` without asking the database. This helps when a broker redelivers many
+/// messages.
 ///
-/// Each key is kept as it is, with the hash of its content, so that no other key can be taken for it.
-/// A delivery with another content is left to the database, and so is one whose row holds a stored
-/// result. The memory belongs to one consumer object of one process; a lost connection of its pool
-/// empties it, since a failover may have lost what was committed.
+/// The cache holds each key itself, with the hash of its content, so it never confuses two keys. It does not answer a
+/// delivery with other content, or one whose row has a stored result: the database does.
 ///
-/// It does not see what others do to the database. For up to `max_age` it goes on answering
-/// `already_consumed` for a key whose row is no longer there, or is no longer `consumed`:
-/// - after `forget`, a purge, or a row that another process marked as torn;
-/// - after a restore of a backup that is older than the key, if no connection of this process was lost by it;
-/// - after a failover that closes no connection of this process (a server whose host vanished), until a
-///   statement fails.
-/// So restart the consumers after a restore, and wait for `max_age` after `forget` before the message is sent again.
+/// The cache belongs to one consumer object of one process. When the pool loses a connection, the cache is cleared,
+/// because a failover may have lost what was committed.
+///
+/// The cache does not see what others change in the database. For at most `max_age` it still answers `already_consumed`
+/// for a key whose row was removed or is no longer `consumed`:
+/// - after `forget` or a purge, or after another process marked the row torn;
+/// - after a restore of a backup that is older than the key, if this process lost no connection by it;
+/// - after a failover that closes no connection of this process, for example because the server's host disappeared,
+///   until a statement fails.
+///
+/// So restart the consumers after a restore. After `forget`, wait for `max_age` before the message is sent again.
 struct RecentKeys {
-  /// How many keys are kept, the latest ones; 0 keeps none. Each takes at most 0.5 KiB.
+  /// How many of the latest keys the cache holds; 0 switches it off. Each key takes at most 0.5 KiB.
   std::size_t capacity = 0;
 
-  /// How long a key is kept, at least 1 ms. Short, since it bounds what is not seen (above); a broker's
-  /// redeliveries come within seconds.
+  /// How long a key stays in the cache, from 1 ms to 24 days. Keep it short, because it limits how long the cache can
+  /// be wrong (see above). A broker's redeliveries usually come within seconds.
   std::chrono::milliseconds max_age{60'000};
 };
 

@@ -11,65 +11,83 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// How one delivery ended. New outcomes may be added: let `action_for` decide, rather than a switch.
+/// How one delivery ended. Later versions may add outcomes, so call `action_for` instead of writing a switch.
 enum class Outcome {
   consumed,          ///< The handler ran and its transaction committed.
-  already_consumed,  ///< An earlier delivery did.
-  conflict,          ///< Same key, other content; the handler did not run.
-  in_progress,       ///< Another worker holds a lease on the key.
-  parked,            ///< Given up: failed too often, now or earlier, or torn by a handler that committed it itself.
-  failed,            ///< This delivery of a batch failed; `error` says why. `consume` throws instead.
-  not_run,           ///< A batch stopped before it.
-  discarded,         ///< Parked once, and then given up for good by an operator; the handler did not run.
-  postponed,         ///< The handler asked for a later delivery (`RetryLater`): nothing is left of it.
+  already_consumed,  ///< An earlier delivery of this key was committed. The handler did not run.
+  conflict,          ///< The key came with other content. The handler did not run.
+  in_progress,       ///< Another worker has a lease on the key. The handler did not run.
+  parked,            ///< The message failed too often or was rejected, now or earlier, or its claim is torn.
+  failed,            ///< Only in a batch: this delivery failed, and `error` says why. `consume` throws instead.
+  not_run,           ///< The batch stopped before this message.
+  discarded,         ///< An operator gave the message up for good. The handler did not run.
+  postponed,         ///< The handler threw `RetryLater` to ask for a later delivery. Its SQL was rolled back.
 };
 
+/// The name of the enumerator, such as "consumed".
 std::string_view to_string(Outcome) noexcept;
 
-/// The outcome of a delivery and what belongs to it.
+/// The outcome of a delivery, and the values that belong to it.
 struct [[nodiscard]] Result {
   Outcome outcome;
-  std::exception_ptr error = {};  ///< failed; parked: what this delivery failed with, null if an earlier one parked it;
-                                  ///< postponed: what the handler threw.
-  std::optional<std::string> stored = {};             ///< What the handler stored, in this delivery or an earlier one.
-  std::chrono::milliseconds retry_after{0};           ///< in_progress, postponed: when to deliver again.
-  std::optional<std::chrono::milliseconds> age = {};  ///< already_consumed: since the original was consumed. None
-                                                      ///< where a memory of recent keys answered.
+
+  /// For failed: the error. For parked: the error of this delivery, if that error parked the message; otherwise null.
+  /// For postponed: what the handler threw.
+  std::exception_ptr error = {};
+  std::optional<std::string> stored = {};    ///< What the handler stored, in this delivery or an earlier one.
+  std::chrono::milliseconds retry_after{0};  ///< For in_progress and postponed: how long to wait for the redelivery.
+
+  /// For already_consumed: the time since the original was consumed. None if the cache of recent keys answered, or if
+  /// the original is in the same batch.
+  std::optional<std::chrono::milliseconds> age = {};
 };
 
-/// What the broker loop does next.
+/// What the broker loop must do next.
 enum class Action {
-  acknowledge,  ///< The effect is in the database: tell the broker so.
-  redeliver,    ///< Do not acknowledge; the broker delivers again.
-  dead_letter,  ///< Publish it to the dead-letter queue, then acknowledge.
-  stop,         ///< Stop consuming: no message can be handled until someone mends the set-up.
+  acknowledge,  ///< Nothing more is to do for this message. Acknowledge it.
+  redeliver,    ///< Do not acknowledge. The broker delivers it again.
+  dead_letter,  ///< Publish it to the dead-letter queue, then acknowledge it.
+  stop,         ///< Stop consuming. No message can be handled until somebody fixes the set-up.
 };
 
+/// The name of the enumerator, such as "acknowledge".
 std::string_view to_string(Action) noexcept;
 
-/// What to do with a message whose `consume` returned: `acknowledge` for consumed, already_consumed and discarded,
-/// `dead_letter` for parked and conflict, `redeliver` for in_progress, postponed and not_run, and for failed what its
-/// error says. The delivery that parks its message gives `dead_letter`, too.
+/// What to do with a message whose `consume` returned.
+///
+/// - `acknowledge`: consumed, already_consumed, discarded
+/// - `dead_letter`: parked, conflict. The delivery that parks its message gets `dead_letter`, too.
+/// - `redeliver`: in_progress, postponed, not_run
+/// - failed: the action for `Result::error`
 Action action_for(const Result&) noexcept;
 
-/// What to do with a message whose `consume` threw: `dead_letter` for invalid_key and rejected,
-/// `stop` for what must be mended first (the schema codes, unsupported_database, unsafe_connection,
-/// access_refused, invalid_argument, transaction_open, nested_consume, forked), else `redeliver`: after a pause where
-/// the database is away or out of resources. A null pointer gives `redeliver`.
+/// What to do with a message whose `consume` threw.
+///
+/// - `dead_letter`: invalid_key, rejected
+/// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
+///   access_refused, invalid_argument, transaction_open, nested_consume, forked
+/// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available
+/// or
+///   has no resources left.
 Action action_for(const std::exception_ptr&) noexcept;
 
-/// Whether the same call can be expected to succeed later without anybody's help: a deadlock, a lock
-/// or statement time-out, a serialization failure, SQLITE_BUSY, a lost connection, a server that is
-/// read-only or shutting down, no free connection in the pool. Told by the database's code, never by
-/// its text. A full disk, no memory and the like are not transient: somebody has to mend them. An exception of
-/// another kind is not transient, nor is a null pointer.
+/// Whether the same call can succeed later without anybody's help.
+///
+/// Transient errors are: a deadlock, a lock or statement time-out, a serialization failure, SQLITE_BUSY, a lost
+/// connection, a server that is read-only or shuts down, no free connection in the pool. The database's code decides,
+/// never its text. A full disk, no memory and similar errors are not transient: somebody must fix them. Exceptions of
+/// other kinds and a null pointer are not transient.
 bool is_transient(const std::exception_ptr&) noexcept;
 
-/// A short name for an error that holds no value of the message: for metrics, logs and the table of failed
-/// messages. An `Error` gives its code (`transaction_lost`), a transient error of a database what it is
-/// (`deadlock`, `lock_timeout`, `serialization_failure`, `statement_timeout`, `connection_lost`,
-/// `read_only`), another one the database and its code (`postgresql 23505`), an exception of another kind
-/// its type (`std::invalid_argument`). Empty for a null pointer.
+/// A short name for an error. It holds no value of the message, so it is safe for metrics, logs and the table of failed
+/// messages.
+///
+/// - `Error`: its code (`transaction_lost`)
+/// - a transient error of a database: `deadlock`, `lock_timeout`, `serialization_failure`, `statement_timeout`,
+///   `connection_lost` or `read_only`
+/// - another error of a database: the database and its code (`postgresql 23505`)
+/// - another exception: its type (`std::invalid_argument`)
+/// - a null pointer: empty
 std::string error_class(const std::exception_ptr&);
 
 /// Describes an error in one line that holds no value of the message: for logs. SOCI's `what()` holds the values that a

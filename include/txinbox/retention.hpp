@@ -18,89 +18,97 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// Removes the row of one key, whatever its state: the next delivery runs the handler again. For the
-/// operator who knows that the effect is not there, or must be repeated.
+/// Removes the row of one key, in any state. The next delivery runs the handler again. It is for an operator who knows
+/// that the effect is missing, or that it must be repeated.
 ///
 /// Transaction: its own; none may be open.
-/// Blocking:    waits for a transaction that holds the key.
+/// Blocking:    it waits for a transaction that holds the key.
 /// Errors:      `Error` invalid_key, transaction_open, schema_missing; a database error as it was.
 /// @return whether there was a row.
 bool forget(soci::session& session, std::string_view consumer, std::string_view business_key);
 
-/// How a purge goes about it. With these defaults it takes a few hundred rows at a time, for some
-/// milliseconds, and rests three times as long.
+/// How much a purge removes, and how fast. With these defaults it removes a few hundred rows at a time, which takes
+/// some milliseconds. Then it rests three times as long.
 struct PurgeOptions {
-  /// Only the rows of this consumer; empty: of all.
+  /// Purge only the rows of this consumer. Empty: of all consumers.
   std::string consumer = {};
 
-  /// The most rows that one transaction removes, 1 to 10,000. It begins with fewer, and comes back to
-  /// fewer when a batch takes long or meets locks.
+  /// At most this many rows are removed in one transaction, from 1 to 10,000. A purge begins with fewer. It takes fewer
+  /// again if a batch takes long or meets locks.
   std::size_t batch_size = 1'000;
 
-  /// It stops when it has removed so many. Zero: no limit.
+  /// The purge ends when it has removed this many rows. Zero: no limit.
   std::size_t max_rows = 0;
 
-  /// It begins no batch when so much time has passed. Zero: no limit.
+  /// The purge begins no batch after this time. Zero: no limit.
   std::chrono::milliseconds max_time{0};
 
-  /// A batch that took longer is followed by one of half as many rows, though not below 50: a commit on
-  /// a slow disk takes long for few rows, too. At least 1 ms.
+  /// If a batch takes longer than this, the next batch has half as many rows, but not fewer than 50, because a commit
+  /// on a slow disk takes long for few rows, too. At least 1 ms.
   std::chrono::milliseconds max_batch_time{50};
 
-  /// The share of the time in which it works, above 0 and up to 1; it rests for the other, so that
-  /// consumers have the disk, and on SQLite the writer's lock, to themselves.
+  /// The share of the time in which the purge works, above 0 and at most 1. It rests for the other share, so that
+  /// consumers can use the disk and, on SQLite, the writer's lock.
   double duty = 0.25;
 
-  /// For transient errors (deadlock, lock time-out, lost connection): the runs of one batch, which is
-  /// halved each time. Progress starts it over.
+  /// How one batch is tried again after a transient error (deadlock, lock time-out, lost connection). Each try has half
+  /// as many rows. After a batch that succeeds, the count begins again.
   RetryPolicy retry = {.max_attempts = 10};
 
-  /// Ends waits and rests; the batch in hand finishes.
+  /// Once it is set, waits and rests end. The present batch finishes.
   std::stop_token stop = {};
 
-  /// Told of each batch that removed something (`purged`: `rows`, `duration` of the batch) and of each
-  /// `retry`, after the fact; what it throws is dropped. The consumer is the one above.
+  /// It is called after each batch that removed rows (`purged`, with `rows` and the `duration` of the batch) and at
+  /// each `retry`. What it throws is ignored. `Event::consumer` is `consumer`.
   std::function<void(const Event&)> observer = {};
 };
 
-/// Removes what was consumed longer ago than `older_than`, in batches that each commit. A message that
-/// is delivered again after that runs again: `older_than` must be longer than the longest time after
-/// which that can happen, by the broker or by hand. It has no default. See docs/operations/retention.md.
+/// Removes the rows of messages that were consumed longer ago than `older_than`, in batches. Each batch commits.
 ///
-/// Only rows in state consumed go; those that are consuming, parked, torn or discarded stay. A row that
-/// a consumer holds at that moment is left to the next purge. When it is done, it writes into
-/// `txinbox_consumer` what was kept, how many rows went and when, also where a limit or the stop token
-/// ended it; not for a consumer that nothing is recorded of, which has no row there. Several purges at once do no harm.
+/// A message whose row was removed runs again if it is delivered again. So `older_than` must be longer than the longest
+/// time after which a message can be delivered again, by the broker or by hand. It has no default. See
+/// docs/operations/retention.md.
+///
+/// It removes only rows in state consumed. Rows that are consuming, parked, torn or discarded stay. A row that a
+/// consumer holds at that moment stays for the next purge. Any number of purges may run at once.
+///
+/// At its end it writes to `txinbox_consumer`: `older_than`, how many rows it removed, and the time. It does so also if
+/// a limit or the stop token ended it. For a consumer of which no table has anything, it writes nothing.
 ///
 /// Transaction: its own, one for each batch; none may be open.
-/// Blocking:    until all is gone or a limit is met. It waits for no row; on SQLite for the writer, up to
-///              the session's busy time-out.
+/// Blocking:    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the
+///              writer's lock, at most the session's busy time-out.
 /// Limits:      `older_than` from 1 s to 100 years.
-/// Errors:      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open,
-///              and what `verify` throws; a database error as it was, after its retries. What was removed
-///              until then stays removed.
+/// Errors:      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open, and what
+///              `verify` throws; a database error as it was, after its retries. Rows that were removed before the error
+///              stay removed.
 /// @return how many rows were removed.
 std::size_t purge(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// The same for `txinbox_failed_message`: what is known of messages whose last failure is older. A
-/// message that is parked or torn keeps its row. Traces of attempts that began longer ago and never
-/// ended, of messages that did not fail otherwise, go as well.
+/// The same for `txinbox_failed_message`: it removes the rows of messages whose last failure is older. A message that
+/// is parked or torn keeps its row. It also removes markers of attempts (`count_starts`) that began longer ago and
+/// never ended, if the message has no failure. It writes nothing to `txinbox_consumer`.
 std::size_t purge_failed(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// The same for `txinbox_conflicting_message`: contents whose last delivery is older.
+/// The same for `txinbox_conflicting_message`: it removes the records of conflicting contents whose last delivery is
+/// older. It writes nothing to `txinbox_consumer`.
 std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// How many rows `purge`, `purge_failed` and `purge_conflicts` would remove now, of this consumer or, with an empty
-/// name, of all. Removes nothing and writes nothing.
+/// Counts the rows that `purge` would remove now, of this consumer or, if the name is empty, of all consumers. It
+/// removes nothing and writes nothing.
 ///
 /// Transaction: none may be open.
-/// Blocking:    for one statement, which looks at each row that is old enough, by the index on the time. It waits for
-/// no
-///              row.
-/// Errors:      as purge.
+/// Blocking:    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
+/// index
+///              on the time. It waits for no row.
+/// Errors:      as `purge`.
 std::size_t count_purgeable(soci::session& session, std::chrono::seconds older_than, const std::string& consumer = {});
+
+/// The same for `purge_failed`.
 std::size_t count_purgeable_failed(soci::session& session, std::chrono::seconds older_than,
                                    const std::string& consumer = {});
+
+/// The same for `purge_conflicts`.
 std::size_t count_purgeable_conflicts(soci::session& session, std::chrono::seconds older_than,
                                       const std::string& consumer = {});
 

@@ -7,22 +7,21 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// How `consume` runs a transaction again after a transient error: exponential backoff with full
-/// jitter (a random wait between zero and the bound, which doubles each time), after M. Brooker,
-/// "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015): competing consumers that wait in
-/// step collide in step.
+/// How `consume` runs a transaction again after a transient error: exponential backoff with full jitter. Each wait is a
+/// random time between zero and a bound, and the bound doubles each time. Random waits keep competing consumers from
+/// trying again at the same time, and colliding again (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+/// Blog, 2015).
 struct RetryPolicy {
-  /// Runs in all, at least 1; 1 never retries.
+  /// How many runs there are at most, including the first; at least 1. With 1 there is no retry.
   int max_attempts = 6;
 
   /// The bound of the first wait. Zero: no wait.
   std::chrono::milliseconds initial_backoff{20};
 
-  /// The bound that the doubling stops at.
+  /// The greatest bound. The bound does not double beyond it.
   std::chrono::milliseconds max_backoff{2'000};
 
-  /// No new run begins when this much time has passed since `consume` was called. A run in hand is
-  /// not cut short.
+  /// No new run begins when this time has passed since `consume` was called. A run that has begun is not interrupted.
   std::chrono::milliseconds max_elapsed{30'000};
 };
 

@@ -12,51 +12,58 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// One step of the schema, as in `migrations/<database>/V<version>__<name>.sql`.
+/// One migration of the schema: the file `migrations/<database>/V<version>__<name>.sql`.
 struct Migration {
   int version;
   std::string name;
   std::string sql;
 };
 
-/// The migrations for a database: "sqlite3", "mysql" (MariaDB and MySQL) or "postgresql", in order.
+/// The migrations for a database, in the order of their versions. `database` is "sqlite3", "mysql" (MariaDB and MySQL)
+/// or "postgresql".
 ///
-/// Errors: `Error` unsupported_database for another name or one that is not compiled in.
+/// Errors: `Error` unsupported_database for another name, and for a database that is not compiled in.
 std::vector<Migration> migrations(const std::string& database);
 
-/// Applies the migrations that are not applied yet, then verifies. Applied ones are left alone, so it
-/// may run at every start, from several processes at once.
+/// Applies the migrations that are not applied yet, then verifies the tables. It does not change what earlier
+/// migrations made, so a service may call it at every start, from several processes at once.
 ///
-/// Transaction: its own; none may be open. On SQLite and PostgreSQL each migration and its version
-///              commit together; MariaDB and MySQL commit each DDL statement, and an interrupted
-///              migration is completed by the next call.
-/// Blocking:    waits for another `migrate` on the same database, up to a minute.
-/// Errors:      `Error` transaction_open; schema_mismatch when tables of these names have another
-///              shape; a database error as it was.
-/// @return the migrations that this call has applied, in order: of several processes at once, one gets them. Those that
-///         ran again to complete an interrupted migration, or since a table was gone, are among them.
+/// If something is missing although its migration is recorded, all migrations run again, and create what is missing.
+///
+/// Transaction: its own; none may be open. On SQLite and PostgreSQL all migrations and their versions commit together.
+///              MariaDB and MySQL commit each DDL statement. There, the next call completes an interrupted migration.
+/// Blocking:    it waits for another `migrate` on the same database, at most a minute.
+/// Errors:      `Error` transaction_open; schema_mismatch if tables with these names have another structure; another
+///              schema code if the tables are still not right; a database error as it was.
+/// @return the migrations that this call has applied, in order, also those that it ran again. If several processes call
+///         it at once, only one of them gets the migrations.
 std::vector<Migration> migrate(soci::session& session);
 
-/// What has become of one migration.
+/// Whether one migration is applied, and since when.
 struct MigrationState {
   int version = 0;
   std::string name;
-  bool known = true;       ///< This library brings it. Otherwise a newer one has applied it.
-  bool applied = false;    ///< By `migrate` or in another way: its version is recorded.
-  std::string applied_at;  ///< UTC, as "2026-01-31 23:59:59.123456"; empty unless it is applied.
+  bool known = true;       ///< This library contains it. If not, a newer library has applied it.
+  bool applied = false;    ///< Its version is recorded in the database, by `migrate` or by another tool.
+  std::string applied_at;  ///< UTC, in the form "2026-01-31 23:59:59.123456"; empty if it is not applied.
 };
 
-/// Each migration that this library brings or that is recorded in the database, in order. Changes nothing. It reads the
-/// records and not the tables: `diagnose` compares those.
-///
-/// Errors: a database error as it was. Where no table records migrations, none is applied.
-std::vector<MigrationState> migration_states(soci::session& session);
-
-/// Checks that the tables are those of the migrations and that the session is safe to consume on.
+/// Lists each migration that this library contains or that is recorded in the database, in the order of their versions.
+/// It changes nothing. It reads only the records; `diagnose` compares the tables. If the table with the records does
+/// not exist, no migration is listed as applied.
 ///
 /// Transaction: none may be open.
-/// Errors:      `Error` listing every finding with its remedy. The code is the first that applies of
-///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection.
+/// Errors:      `Error` transaction_open; a database error as it was.
+std::vector<MigrationState> migration_states(soci::session& session);
+
+/// Verifies that the tables are those of the migrations, and that the session is safe for consuming.
+///
+/// Transaction: none may be open.
+/// Errors:      `Error` with a text that lists every finding and its remedy. The code is the first of these that
+/// applies:
+///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection. If the tables
+///              exist with another structure and no migration is recorded, it is schema_mismatch. transaction_open; a
+///              database error as it was.
 void verify(soci::session& session);
 
 TXINBOX_NAMESPACE_END

@@ -14,54 +14,57 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// The guarded transaction, for those who own theirs. `TxConsumer` is built on the same parts.
+/// A guarded transaction on the caller's own session, for callers that claim, run their SQL and commit themselves.
+/// `TxConsumer` uses the same parts.
 ///
-/// A guarded transaction can tell whether it is still the one that was opened: a savepoint with an
-/// unguessable name is set when it begins, and released just before COMMIT. A handler that committed,
-/// rolled back, began again, swallowed a deadlock or ran DDL that commits has destroyed that
-/// savepoint, and the commit is refused. On PostgreSQL the server refuses every other commit of the claim as well.
-/// On the others a claim is `torn` until `commit` confirms it.
+/// A guarded transaction can verify that it is still the one that was opened. At its begin it sets a savepoint with a
+/// name that nobody can guess. Just before COMMIT it releases this savepoint. If the SQL between them committed, rolled
+/// back, began another transaction, ignored a deadlock or ran DDL that commits, the savepoint no longer exists, and
+/// `commit` is refused. On PostgreSQL the server also refuses every other commit of the claim. On the other databases a
+/// claim is `torn` until `commit` confirms it.
 ///
-/// It is used once: after `commit` or `rollback` only the destructor is of use.
+/// Use it once: after `commit` or `rollback`, only destroy it.
 ///
-/// Threads: for the session's thread only.
+/// Threads: only the session's thread.
 class Transaction {
  public:
-  /// Begins a transaction on the caller's session, after a check of the session and of the tables.
+  /// Verifies the session and the tables, then begins a transaction on the session.
   ///
-  /// Blocking: four or five short round trips for the check, and the begin. On SQLite it waits for
-  ///           the writer, as long as the session's `timeout` allows.
-  /// Errors:   `Error` transaction_open when the session is inside a transaction; unsafe_connection,
-  ///           unsupported_database or a schema code from the check; a database error as it was. No
-  ///           transaction is left open, and no setting is left changed.
+  /// Blocking: four or five short round trips for the check, and the begin. On SQLite it waits for the writer's lock,
+  /// as
+  ///           long as the session's `timeout` allows.
+  /// Errors:   `Error` transaction_open if the session is inside a transaction; unsafe_connection, unsupported_database
+  ///           or a schema code from the check; a database error as it was. After an error no transaction is open, and
+  ///           no setting is changed.
   explicit Transaction(soci::session& session);
 
-  /// Rolls back unless committed.
+  /// Rolls back, unless `commit` has succeeded.
   ~Transaction();
 
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  /// Inserts the claim for (consumer, key). What the caller runs on the session afterwards commits
-  /// with it or not at all. Several claims in one transaction are allowed, in a fixed order of keys,
-  /// or two such transactions can deadlock.
+  /// Inserts the claim for (consumer, key). The SQL that the caller runs on the session afterwards commits together
+  /// with the claim, or not at all. One transaction may make several claims. Make them in a fixed order of keys:
+  /// otherwise two such transactions can deadlock.
   ///
-  /// Blocking: waits for another transaction that holds the same key, up to the session's lock
-  ///           time-out.
-  /// Errors:   `Error` invalid_key before a statement is sent; unknown_state; transaction_lost when this
-  ///           transaction has ended; a database error as it was. After any of them `commit` refuses: what
-  ///           would be committed has no claim.
+  /// Blocking: it waits for another transaction that holds the same key, at most the session's lock time-out.
+  /// Errors:   `Error` invalid_key before any statement is sent; unknown_state; transaction_lost if this transaction
+  /// has
+  ///           ended; a database error as it was. After any of these errors `commit` refuses, because the SQL would be
+  ///           committed without its claim.
   Claim claim(std::string_view consumer, const Message& message);
 
-  /// Proves that the transaction is still ours, then commits it.
+  /// Verifies that the transaction is still the one that was opened, then commits it.
   ///
-  /// Errors: `Error` transaction_lost when it is not, or when a claim threw: what could be undone was
-  ///         rolled back, and a claim that was committed meanwhile is torn: later deliveries get `parked`.
-  ///         A database error as it was; after a lost connection the commit may have taken effect, and
-  ///         running the whole transaction again tells.
+  /// Errors: `Error` transaction_lost if it is not, or if a claim threw. What could be undone was rolled back. A claim
+  /// that
+  ///         was already committed is marked torn: later deliveries get `parked`.
+  ///         A database error as it was. After a lost connection the commit may have taken effect. Run the whole
+  ///         transaction again to find out: its claim then returns `already_consumed`.
   void commit();
 
-  /// Rolls back. Does nothing when ended already.
+  /// Rolls back. It does nothing if the transaction has already ended.
   void rollback() noexcept;
 
  private:
