@@ -80,8 +80,7 @@ class Idempotent {
   ///
   /// Blocking, Threads: as the consumer's `consume`.
   /// Errors: what `key_of` throws, before anything is sent; otherwise as `consume`. In both cases `action_for` says
-  /// what
-  ///         to do.
+  ///         what to do.
   template <class M>
   Result operator()(const M& message) const {
     return consumer_->consume(detail::message_from(key_of_, message), [&](auto& first, auto&... more) -> void {

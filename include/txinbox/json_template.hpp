@@ -36,8 +36,7 @@ class JsonTemplate {
   ///
   /// Limits: arrays and objects 256 deep, a million values.
   /// Errors: `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
-  /// if
-  ///         a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
+  ///         if a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
   ///         message fails at each delivery: dead-letter it.
   std::string operator()(std::string_view json) const;
 

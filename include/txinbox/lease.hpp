@@ -54,8 +54,7 @@ class Lease {
   /// Blocking: it waits for a renewal by the heartbeat that is still running, for a connection of the pool, and for one
   ///           round trip.
   /// Errors:   `Error` lease_lost if another worker has taken the key over, or an operator has removed the row: stop,
-  /// and
-  ///           let this error through. Errors of the pool and the database as they were: the lease can still be
+  ///           and let this error through. Errors of the pool and the database as they were: the lease can still be
   ///           renewed.
   void renew();
 

@@ -97,9 +97,10 @@ class LeaseConsumer {
   /// Errors:      what the handler threw.
   ///              `Error` lease_lost if another worker has taken the key over before the completion: the handler ran,
   ///              and nothing is acknowledged. Also if the lease ends before the handler can begin, because the lease
-  ///              is shorter than the round trips to the database. Other codes of error.hpp. A database error that
-  ///              outlived its retries, as it was. If it came from the completion, the handler runs again after the
-  ///              lease has expired. After any error, do not acknowledge: `action_for` says what to do.
+  ///              is shorter than the round trips to the database. Other codes of error.hpp.
+  ///              A database error that outlived its retries, as it was. If it came from the completion, the handler
+  ///              runs again after the lease has expired.
+  ///              After any error, do not acknowledge: `action_for` says what to do.
   /// Threads:     any number may call it, also from inside another `LeaseHandler`. A handler of a `TxConsumer` on the
   ///              same pool must not (`nested_consume`).
   Result consume(const Message& message, const LeaseHandler& handler);

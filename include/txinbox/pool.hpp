@@ -62,10 +62,9 @@ class Connection {
 ///
 /// Threads:   any number may call `acquire`. No thread may move the pool while another one uses it.
 /// Processes: a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
-/// pool
-///            of its own. The child may destroy the parent's pool: this does not touch the parent's connections, and
-///            leaks the child's copies. A child that was forked inside a handler, or while it had a `Connection`, must
-///            not use that session. It must end with exec or _exit.
+///            pool of its own. The child may destroy the parent's pool: this does not touch the parent's connections,
+///            and leaks the child's copies. A child that was forked inside a handler, or while it had a `Connection`,
+///            must not use that session. It must end with exec or _exit.
 class Pool {
  public:
   Pool(Pool&&) noexcept;
@@ -75,11 +74,9 @@ class Pool {
   /// Lends a connection until the returned object is destroyed.
   ///
   /// Blocking: at most `acquire_timeout` for a free connection, and `connect_timeout` if it must be opened; on
-  /// PostgreSQL
-  ///           a short round trip.
+  ///           PostgreSQL a short round trip.
   /// Errors:   `Error` acquire_timeout; `stopped` if `stop` was set during the wait; `forked`; if it opens a
-  /// connection,
-  ///           the errors of `open_pool`.
+  ///           connection, the errors of `open_pool`.
   Connection acquire(std::stop_token stop = {});
 
   /// The options with which the pool was opened.
@@ -108,8 +105,7 @@ class Pool {
 ///
 /// `sslmode` means the same on both databases: `require` encrypts, `verify-ca` and `verify-full` also verify the
 /// server's certificate. If the server does not offer this, it is refused before the client logs in. The TLS settings
-/// of the
-/// `[client]` group count where the URL has none (SECURITY.md).
+/// of the `[client]` group count where the URL has none (SECURITY.md).
 ///
 /// Blocking: `connect_timeout`.
 /// Errors:   `Error` invalid_argument for a URL, an option, or a file named in the URL that cannot be read.

@@ -28,8 +28,8 @@ struct PurgerOptions {
   PurgeOptions purge = {};
 };
 
-/// Calls `purge` in the background, on a thread of its own. It is for services that have no separate job for it. Any
-/// number of processes may have one.
+/// Calls `purge` in the background, on a thread of its own. It is for services that do not want a separate job for
+/// this. Any number of processes may have one.
 ///
 /// It borrows a connection of the pool for each batch, and gives it back while it rests.
 ///

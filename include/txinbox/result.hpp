@@ -67,8 +67,7 @@ Action action_for(const Result&) noexcept;
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
 ///   access_refused, invalid_argument, transaction_open, nested_consume, forked
 /// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available
-/// or
-///   has no resources left.
+///   or has no resources left.
 Action action_for(const std::exception_ptr&) noexcept;
 
 /// Whether the same call can succeed later without anybody's help.

@@ -73,7 +73,8 @@ struct PurgeOptions {
 /// consumer holds at that moment stays for the next purge. Any number of purges may run at once.
 ///
 /// At its end it writes to `txinbox_consumer`: `older_than`, how many rows it removed, and the time. It does so also if
-/// a limit or the stop token ended it. For a consumer of which no table has anything, it writes nothing.
+/// a limit or the stop token ended it, or an error after it had removed rows. It adds no row for a consumer that has no
+/// rows, because the name can be a typing error.
 ///
 /// Transaction: its own, one for each batch; none may be open.
 /// Blocking:    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the
@@ -99,8 +100,7 @@ std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_t
 ///
 /// Transaction: none may be open.
 /// Blocking:    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
-/// index
-///              on the time. It waits for no row.
+///              index on the time. It waits for no row.
 /// Errors:      as `purge`.
 std::size_t count_purgeable(soci::session& session, std::chrono::seconds older_than, const std::string& consumer = {});
 

@@ -59,11 +59,11 @@ std::vector<MigrationState> migration_states(soci::session& session);
 /// Verifies that the tables are those of the migrations, and that the session is safe for consuming.
 ///
 /// Transaction: none may be open.
-/// Errors:      `Error` with a text that lists every finding and its remedy. The code is the first of these that
-/// applies:
-///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection. If the tables
-///              exist with another structure and no migration is recorded, it is schema_mismatch. transaction_open; a
-///              database error as it was.
+/// Errors:      `Error` with a text that lists every finding and its remedy. Its code is the first that applies of
+///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection. If the
+///              consumed-message table has another structure and there is no table of migrations, it is
+///              schema_mismatch.
+///              `Error` transaction_open; a database error as it was.
 void verify(soci::session& session);
 
 TXINBOX_NAMESPACE_END

@@ -31,8 +31,7 @@ class Transaction {
   /// Verifies the session and the tables, then begins a transaction on the session.
   ///
   /// Blocking: four or five short round trips for the check, and the begin. On SQLite it waits for the writer's lock,
-  /// as
-  ///           long as the session's `timeout` allows.
+  ///           as long as the session's `timeout` allows.
   /// Errors:   `Error` transaction_open if the session is inside a transaction; unsafe_connection, unsupported_database
   ///           or a schema code from the check; a database error as it was. After an error no transaction is open, and
   ///           no setting is changed.
@@ -50,18 +49,16 @@ class Transaction {
   ///
   /// Blocking: it waits for another transaction that holds the same key, at most the session's lock time-out.
   /// Errors:   `Error` invalid_key before any statement is sent; unknown_state; transaction_lost if this transaction
-  /// has
-  ///           ended; a database error as it was. After any of these errors `commit` refuses, because the SQL would be
-  ///           committed without its claim.
+  ///           has ended; a database error as it was. After any of these errors `commit` refuses, because the SQL would
+  ///           be committed without its claim.
   Claim claim(std::string_view consumer, const Message& message);
 
   /// Verifies that the transaction is still the one that was opened, then commits it.
   ///
   /// Errors: `Error` transaction_lost if it is not, or if a claim threw. What could be undone was rolled back. A claim
-  /// that
-  ///         was already committed is marked torn: later deliveries get `parked`.
+  ///         that was already committed is marked torn: later deliveries get `parked`.
   ///         A database error as it was. After a lost connection the commit may have taken effect. Run the whole
-  ///         transaction again to find out: its claim then returns `already_consumed`.
+  ///         transaction again to find out: if it has taken effect, its claim returns `already_consumed`.
   void commit();
 
   /// Rolls back. It does nothing if the transaction has already ended.

@@ -26,76 +26,89 @@ TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
+/// How a `TxConsumer` retries, counts failures and parks messages.
 struct TxConsumerOptions {
   /// When and how often a transaction runs again after a transient error.
   RetryPolicy retry = {};
 
-  /// Ends waits and retries; the transaction in hand finishes. A `consume` that begins after it was
-  /// set throws `stopped`.
+  /// Once it is set, waits and retries end. A running transaction finishes. A `consume` that begins later throws
+  /// `stopped`.
   std::stop_token stop = {};
 
-  /// Told of each event after the fact, on the consuming thread, with no transaction open and no
-  /// connection held. What it throws is dropped.
+  /// It is called for each event, after the event has happened, on the thread that consumes. At that time txinbox has
+  /// no transaction open and holds no connection of the pool. What it throws is ignored.
   std::function<void(const Event&)> observer = {};
 
-  /// A memory of this process of what it saw committed, which answers duplicates without the
-  /// database. Off by default. Only with a pool.
+  /// A cache of keys that this consumer saw committed. It answers duplicates without the database. Off by default. Only
+  /// with a pool.
   RecentKeys recent_keys = {};
 
-  /// After how many failed deliveries a message is parked: later ones get `parked`, and its handler does
-  /// not run again until an operator says so (`retry_failed`). Each delivery whose handler throws is counted
-  /// in `txinbox_failed_message`, except for transient errors, errors of the environment (a full disk, no
-  /// memory, a table that is gone: docs/guides/failed-messages.md) and while `stop` is set; `transaction_lost`
-  /// counts, and so does what the handler's SQL makes the commit fail with. A handler that throws `Error`
-  /// `rejected` parks its message at once. 0: never park, since a bad deployment would discard all messages.
+  /// After this many failed deliveries, a message is parked: later deliveries get `parked`, and its handler does not
+  /// run again until an operator calls `retry_failed`. A handler that throws `Error` `rejected` parks its message at
+  /// once.
+  ///
+  /// 0, the default: the count never parks a message, because a bad deployment would park all messages.
+  ///
+  /// Each delivery whose handler ran and that failed is counted in `txinbox_failed_message`. This includes
+  /// `transaction_lost`, and errors of the commit that the handler's SQL caused. These are not counted: transient
+  /// errors, `RetryLater`, errors of the environment (a full disk, no memory, a missing table:
+  /// docs/guides/failed-messages.md), errors for which `action_for` says `stop`, and every error while `stop` is set.
   int max_attempts = 0;
 
-  /// Says which errors of handlers are transient besides those of the database, such as a time-out of a service that
-  /// the handler calls, or a deadlock on a connection of its own. Such a delivery runs again as after a transient error
-  /// (a message of a batch and one under a lease end with it, to be delivered again), and is not counted as a failure.
-  /// It is called on the consuming thread; what it throws means no.
+  /// Declares more errors of handlers as transient, besides those of the database. Examples are a time-out of a service
+  /// that the handler calls, or a deadlock on a connection of its own.
+  ///
+  /// After such an error `consume` runs the transaction again. In a batch and under a lease, the delivery ends with the
+  /// error instead, and must be delivered again. The error is never counted as a failure.
+  ///
+  /// It is called on the thread that consumes. If it throws, the error is not transient.
   std::function<bool(const std::exception_ptr&)> is_transient = {};
 
-  /// Counts the start of an attempt too, so that a message which kills the process is parked in the end.
-  /// Costs a read and a second commit for each message, and makes a batch run message by message. A process's
-  /// death makes each message that was in flight a suspect, which runs alone in its process from then on: others
-  /// with `count_starts` wait, at most their pool's `acquire_timeout`. A death while it runs alone counts. So a
-  /// message that kills each time is parked after `max_attempts` + 1 deaths. Only with a pool.
+  /// Counts crashes of the process, too, so that a message that crashes it each time is parked. Each attempt writes a
+  /// marker before its handler runs.
+  ///
+  /// If a process crashes, every message with a running attempt becomes a suspect. From then on, a suspect runs alone
+  /// in its process: other attempts with `count_starts` wait, at most `acquire_timeout` of their pool. A crash while a
+  /// suspect runs alone is counted. So a message that always crashes its process is parked after `max_attempts` + 1
+  /// crashes.
+  ///
+  /// It costs a read and a second commit for each message, and a batch runs message by message. Only with a pool.
   bool count_starts = false;
 
-  /// Keeps the last error's text in `txinbox_failed_message`, up to 4096 bytes. A database's text, and often
-  /// a handler's, holds values of the message: personal data, perhaps.
+  /// Stores the text of the last error in `txinbox_failed_message`, at most 4096 bytes. The text of a database error,
+  /// and often that of a handler, holds values of the message. These can be personal data.
   bool keep_error_text = false;
 };
 
-/// What a batch does after a message that failed, that another worker holds (`in_progress`), or whose handler asked for
-/// a later delivery (`postponed`).
+/// What a batch does after a message that failed, on which another worker has a lease (`in_progress`), or whose handler
+/// asked for a later delivery (`postponed`).
 enum class OnFailure {
-  stop,  ///< What follows is `not_run`: the committed prefix is exact, and no message overtakes another.
-  skip,  ///< The others go on.
+  stop,  ///< The messages behind it are `not_run`. So no message overtakes another.
+  skip,  ///< The other messages run.
 };
 
-/// Runs a handler's SQL exactly once in effect for each pair of consumer name and business key.
+/// Consumes messages: for each pair of consumer name and business key, the handler's SQL takes effect exactly once.
 ///
-/// The claim (an insert into `txinbox_consumed_message`) and the handler's SQL commit in one
-/// transaction or not at all: the idempotent consumer, or transactional inbox (G. Hohpe, B. Woolf,
-/// "Enterprise Integration Patterns", Idempotent Receiver).
+/// The claim (an insert into `txinbox_consumed_message`) and the handler's SQL commit in one transaction, or not at
+/// all. The pattern is called idempotent consumer or transactional inbox (G. Hohpe, B. Woolf, "Enterprise Integration
+/// Patterns", Idempotent Receiver).
 class TxConsumer {
  public:
-  /// On a pool's connections. The consumer keeps the pool's connections alive; the `Pool` object may
-  /// be moved or destroyed.
+  /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
   ///
-  /// Limits:  `consumer` is 1 to 64 bytes of valid UTF-8 without NUL. One name for each consumer
-  ///          group: two services with one name would take each other's messages for consumed.
+  /// Limits:  `consumer` is 1 to 64 bytes of valid UTF-8 without NUL. Use one name for each consumer group. If two
+  ///          services have the same name, each treats the messages of the other as its own duplicates.
   /// Errors:  `Error` invalid_key, or invalid_argument for the options.
-  /// Threads: `consume` may be called from any number.
+  /// Threads: any number may call `consume`.
   TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
 
-  /// On a session of the caller's, which must outlive the consumer. It never reconnects, and leaves
-  /// the session's settings as it found them. The session and the tables are checked at the first
-  /// `consume`, the session's settings at each.
+  /// Creates a consumer on the caller's own session, which must outlive the consumer. The consumer never reconnects the
+  /// session, and leaves its settings as it found them. It verifies the tables at the first `consume`, and the
+  /// session's settings at each.
   ///
-  /// Threads: the session's only.
+  /// Limits:  as above.
+  /// Errors:  as above; `Error` unsupported_database if the session is not connected.
+  /// Threads: only the session's thread.
   TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options = {});
 
   TxConsumer(TxConsumer&&) noexcept;
@@ -104,51 +117,52 @@ class TxConsumer {
 
   /// Consumes one delivery: claims the key, runs the handler, commits.
   ///
-  /// Transaction: its own. No transaction may be open on a session of the caller's.
-  /// Blocking:    at most `retry.max_elapsed` and one run more; one run is `acquire_timeout` +
-  ///              `connect_timeout` + `lock_timeout` (the claim) + the handler's own time, in which
-  ///              each statement takes at most `statement_timeout`, + `statement_timeout` (the
-  ///              commit). docs/reference/blocking.md has the sum in full.
-  /// A delivery whose failure parks its message (`max_attempts`, `rejected`) returns `parked`, with what the handler
-  /// threw in `Result::error`. One whose handler throws `RetryLater` returns `postponed`.
+  /// If the failure of this delivery parks the message (`max_attempts`, `rejected`), `consume` returns `parked`, with
+  /// the error in `Result::error`. If the handler throws `RetryLater`, `consume` returns `postponed`.
   ///
-  /// Errors:      what the handler threw, after the rollback and after it was counted in a short transaction
-  ///              of its own (if that fails, nothing is said of it); `Error` transaction_lost when the handler
-  ///              ended the transaction; invalid_argument for an empty handler; other codes of error.hpp; a database
-  ///              error that outlived its retries, as the `soci::soci_error` that it was. Whatever is thrown: do not
-  ///              acknowledge; `action_for` says what to do instead.
-  /// Threads:     with a pool any number, but not from inside a handler on the same pool
-  ///              (`nested_consume`).
+  /// Transaction: its own. On the caller's own session, no transaction may be open.
+  /// Blocking:    at most `retry.max_elapsed` and one more run. One run takes at most the sum of: `acquire_timeout`;
+  ///              `connect_timeout`; `lock_timeout` for the claim; the handler's own time, in which each statement
+  ///              takes at most `statement_timeout`; `statement_timeout` for the commit. docs/reference/blocking.md has
+  ///              the whole sum.
+  /// Errors:      what the handler threw, after the rollback, and after the failure was counted in a short transaction
+  ///              of its own. If it cannot be counted, the handler's error is thrown all the same.
+  ///              `Error` transaction_lost if the handler ended the transaction; invalid_argument for an empty handler;
+  ///              other codes of error.hpp.
+  ///              A database error that outlived its retries, as the `soci::soci_error` that it was.
+  ///              After any error, do not acknowledge: `action_for` says what to do.
+  /// Threads:     with a pool any number. A handler on the same pool must not call it (`nested_consume`).
   Result consume(const Message& message, const Handler& handler);
 
-  /// Consumes several deliveries in one transaction: one claim of all keys, the handlers of the new
-  /// ones in the given order, one commit. The same as `consume` for each in turn, many times faster.
+  /// Consumes several deliveries in one transaction: one claim of all keys, the handlers of the new keys in the given
+  /// order, one commit. The results are the same as those of `consume` for each message in turn, and it is many times
+  /// faster.
   ///
-  /// Where a handler fails, the transaction is rolled back and runs again with a savepoint for each
-  /// message, so that only the one to blame fails. A message whose key came earlier in the batch is a
-  /// duplicate of that one if that one was consumed, and else, with `skip`, runs in its stead. A
-  /// transient error runs the batch again, in ever smaller parts if it persists; a part that has
-  /// committed stays so. An error of the environment ends the batch at its message, also with `skip`: those
-  /// behind it are `not_run`.
+  /// - If a handler fails, the transaction is rolled back and runs again with a savepoint for each message. So only the
+  ///   message whose handler failed fails.
+  /// - If a key comes twice, the second message is a duplicate of the first, if the first was consumed. With `skip`,
+  ///   the second message runs if the first was not consumed.
+  /// - After a transient error the batch runs again. If the error persists, the batch is split into smaller parts. A
+  ///   part that has committed stays committed.
+  /// - An error of the environment ends the batch at its message, also with `skip`: the messages behind it are
+  ///   `not_run`.
   ///
-  /// The session's settings are restored after the batch, not between its messages: what a handler sets
-  /// (a search path, a time zone) the next one meets. A clock that a handler stops (`timestamp` on MariaDB and
-  /// MySQL) runs again for the next claim.
+  /// The session's settings are restored after the batch, not between its messages. So what a handler sets (a search
+  /// path, a time zone) stays for the next handler. The exception is a clock that a handler stops (`timestamp` on
+  /// MariaDB and MySQL): it runs again for the next claim.
   ///
-  /// Returns one result for each message, in the given order. With `stop` there is at most one
-  /// message that failed (`failed`, or `parked` with an error), is `in_progress` or `postponed`, and all behind it are
-  /// `not_run`.
+  /// It returns one result for each message, in the given order. With `stop`, at most one message failed (`failed`, or
+  /// `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
   ///
-  /// Transaction: its own, one or more. None may be open on a session of the caller's.
-  /// Blocking:    as `consume`, with the time of all handlers; `retry.max_elapsed` counts for the
-  ///              whole batch, `retry.max_attempts` for each part. Other consumers that want one of the
-  ///              keys wait as long.
+  /// Transaction: its own, one or more. On the caller's own session, no transaction may be open.
+  /// Blocking:    as `consume`, with the time of all handlers. `retry.max_elapsed` counts for the whole batch,
+  ///              `retry.max_attempts` for each part. Another consumer that wants one of the keys waits until the batch
+  ///              commits, at most its own `lock_timeout`.
   /// Limits:      any number of messages, also none; 50 to 500 are sensible.
-  /// Errors:      thrown only while nothing was sent: `Error` stopped, invalid_argument for an empty handler,
-  /// nested_consume, forked,
-  ///              acquire_timeout, transaction_open, a schema code, a database error from connecting. What fails
-  ///              afterwards (an invalid key, what a handler throws, a database error that outlives its
-  ///              retries) is in the result of its message, as `consume` would have thrown it.
+  /// Errors:      it throws only if nothing was sent: `Error` stopped, invalid_argument for an empty handler,
+  ///              nested_consume, forked, acquire_timeout, transaction_open, a schema code, or a database error from
+  ///              connecting. A later error (an invalid key, what a handler throws, a database error that outlives its
+  ///              retries) is in the result of its message.
   /// Threads:     as `consume`.
   std::vector<Result> consume_batch(std::span<const Message> messages, const Handler& handler,
                                     OnFailure on_failure = OnFailure::stop);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Everything that a user of txinbox includes.
+/// This header includes all public headers of txinbox.
 
 #include <txinbox/claim.hpp>
 #include <txinbox/content.hpp>
