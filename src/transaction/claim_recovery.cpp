@@ -14,7 +14,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-
 void ClaimRecovery::collect(GuardedTransaction& transaction) {
   std::vector<OwnClaim> claims = transaction.take_unconfirmed_claims();
   const bool complete =
