@@ -104,16 +104,18 @@ class Session {
       if (auto existing = find_committed(row)) return {ClaimStatus::exists, std::move(*existing), true};
     }
     ClaimReply reply = open_and_claim(row);
-    note_claim(reply.status == ClaimStatus::exists);
+    record_claim_result(reply.status == ClaimStatus::exists);
     return reply;
   }
 
   /// Whether to read the next key before it is inserted: because the last keys were all duplicates, or because a read
   /// costs no round trip.
-  virtual bool looks_first() const noexcept { return expects_duplicate(); }
+  virtual bool reads_before_insert() const noexcept { return expects_duplicate(); }
 
   /// Says whether the last key was a duplicate.
-  void note_claim(bool is_duplicate) noexcept { duplicates_in_a_row_ = is_duplicate ? duplicates_in_a_row_ + 1 : 0; }
+  void record_claim_result(bool is_duplicate) noexcept {
+    duplicates_in_a_row_ = is_duplicate ? duplicates_in_a_row_ + 1 : 0;
+  }
 
   /// `begin`, and a claim of each row. The rows are sorted by key, each key once. The transaction stays open.
   virtual std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest> rows) {
@@ -132,9 +134,10 @@ class Session {
   /// last statement of a handler. Returns false if a row has vanished.
   virtual bool confirm(std::span<const ClosingClaim>) = 0;
 
-  /// Verifies the guard, confirms these claims, and commits. The transaction's other claims have been confirmed before.
-  /// After a success, a pool's session needs no `reset`. After an exception, `may_have_committed` says what is known.
-  virtual CommitStatus commit(std::span<const ClosingClaim> claims) = 0;
+  /// Verifies the guard, confirms these claims, runs these statements, and commits: in one round trip where the
+  /// protocol allows it. The transaction's other claims have been confirmed before. After a success, a pool's session
+  /// needs no `reset`. After an exception, `may_have_committed` says what is known.
+  virtual CommitStatus commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) = 0;
 
   /// After `commit` threw: whether COMMIT was sent. Then it may have taken effect.
   virtual bool may_have_committed() const noexcept { return true; }
@@ -145,7 +148,7 @@ class Session {
 
   /// Whether an earlier handler may have left something on the connection that makes later runs fail and that
   /// `roll_back` does not undo. Then call `reset`.
-  virtual bool may_be_reason() const noexcept { return false; }
+  virtual bool may_be_broken() const noexcept { return false; }
 
   /// Ends the transaction that is open, whoever began it, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;

@@ -12,7 +12,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 AttemptMarker::~AttemptMarker() {
-  if (begun_) strike_out();
+  if (begun_) remove_marker();
 }
 
 FailedMessageTable AttemptMarker::table(backend::Session& session) const {
@@ -27,31 +27,31 @@ std::optional<ProcessMarker> AttemptMarker::read(backend::Session& session) {
 }
 
 bool AttemptMarker::has_foreign_marker(backend::Session& session) {
-  const auto mark = read(session);
+  const auto marker = read(session);
   // A marker of this process shows no crash: another thread runs the attempt, or a call could not remove its marker.
-  if (!mark || mark->process == AttemptRegistry::of_process().process().bytes()) return false;
-  found_ = mark->process;
+  if (!marker || marker->process == AttemptRegistry::of_process().process().bytes()) return false;
+  foreign_process_ = marker->process;
   return true;
 }
 
 /// Whether the found marker remains and its attempt was exclusive. With key_first, a live process removes its marker
 /// with the next statement after it has released the key. So read the marker for up to a second.
-bool AttemptMarker::stays(backend::Session& session, Order order) {
+bool AttemptMarker::is_of_crashed_attempt(backend::Session& session, CleanupOrder order) {
   constexpr std::chrono::milliseconds between{100};
-  const int looks = order == Order::mark_first ? 1 : 11;
-  for (int i = 0; i < looks; ++i) {
+  const int reads = order == CleanupOrder::marker_first ? 1 : 11;
+  for (int i = 0; i < reads; ++i) {
     if (i > 0 && !sleep_for(between, context_.options.stop)) return false;
-    const auto mark = read(session);
-    if (!mark || mark->process != found_) return false;
+    const auto marker = read(session);
+    if (!marker || marker->process != foreign_process_) return false;
     suspect_ = true;
-    if (!mark->exclusive) return false;
+    if (!marker->exclusive) return false;
   }
   return true;
 }
 
-bool AttemptMarker::counts_crash(backend::Session& session, Order order) {
-  if (!stays(session, order)) return false;
-  attempts_ = FailureRecord(session, context_.consumer).count_death(message_);
+bool AttemptMarker::counts_crash(backend::Session& session, CleanupOrder order) {
+  if (!is_of_crashed_attempt(session, order)) return false;
+  attempts_ = FailureRecord(session, context_.consumer).count_crash(message_);
   return true;
 }
 
@@ -67,27 +67,27 @@ void AttemptMarker::begin(backend::Session& session) {
   table(session).write_marker(AttemptRegistry::of_process().process(), registration_.exclusive());
 }
 
-std::string AttemptMarker::end_sql(backend::Session& session) const {
+std::string AttemptMarker::removal_sql(backend::Session& session) const {
   const Token& process = AttemptRegistry::of_process().process();
   return attempts_ == 0 ? table(session).delete_marker_sql(process) : table(session).clear_marker_sql(process);
 }
 
-void AttemptMarker::ended() noexcept {
+void AttemptMarker::on_marker_removed() noexcept {
   begun_ = false;
   registration_.leave();
 }
 
-void AttemptMarker::strike_out(backend::Session& session) {
+void AttemptMarker::remove_marker(backend::Session& session) {
   // Another process may have counted a failure since the row was read. Then the row must stay.
-  if (session.change(end_sql(session)) == 0) {
+  if (session.change(removal_sql(session)) == 0) {
     session.change(table(session).clear_marker_sql(AttemptRegistry::of_process().process()));
-  };
-  ended();
+  }
+  on_marker_removed();
 }
 
-void AttemptMarker::strike_out() noexcept {
+void AttemptMarker::remove_marker() noexcept {
   try {
-    with_session(context_.source, {}, [&](backend::Session& session) { strike_out(session); });
+    with_session(context_.source, {}, [&](backend::Session& session) { remove_marker(session); });
   } catch (...) {  // NOLINT(bugprone-empty-catch): the marker stays; the next attempt of this process replaces it
   }
 }

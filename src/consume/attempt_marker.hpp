@@ -33,15 +33,15 @@ class AttemptMarker {
   bool has_foreign_marker(backend::Session&);
 
   /// The order in which a live process ends a failed attempt.
-  enum class Order {
-    key_first,   ///< It releases the key, then removes the marker.
-    mark_first,  ///< It removes the marker, then releases the key. So the next holder of the key never sees it.
+  enum class CleanupOrder {
+    key_first,     ///< It releases the key, then removes the marker.
+    marker_first,  ///< It removes the marker, then releases the key. So the next holder of the key never sees it.
   };
 
   /// Counts a crash if the found marker remains and its attempt was exclusive. Returns whether it was counted.
   ///
   /// Call it only when it is certain that nobody else holds the key.
-  bool counts_crash(backend::Session&, Order);
+  bool counts_crash(backend::Session&, CleanupOrder);
 
   /// The number of counted failures; after `counts_crash`, it includes that crash.
   int attempts() const noexcept { return attempts_; }
@@ -58,30 +58,30 @@ class AttemptMarker {
   bool begun() const noexcept { return begun_; }
 
   /// Returns the statement that removes the marker. It runs in the transaction that consumes the message.
-  std::string end_sql(backend::Session&) const;
+  std::string removal_sql(backend::Session&) const;
 
-  /// Records that the marker was removed: by `end_sql`, or because a failure was counted. Leaves the registry.
-  void ended() noexcept;
+  /// Records that the marker was removed: by `removal_sql`, or because a failure was counted. Leaves the registry.
+  void on_marker_removed() noexcept;
 
   /// Removes the marker of an attempt that did not consume its message.
   ///
   /// If that fails, the marker stays, and `begun` stays true.
   ///
   /// Errors: a database error as it was.
-  void strike_out(backend::Session&);
+  void remove_marker(backend::Session&);
 
   /// Does the same on a new session, and ignores errors.
-  void strike_out() noexcept;
+  void remove_marker() noexcept;
 
  private:
   FailedMessageTable table(backend::Session&) const;
   std::optional<ProcessMarker> read(backend::Session&);
-  bool stays(backend::Session&, Order);
+  bool is_of_crashed_attempt(backend::Session&, CleanupOrder);
 
   ConsumerContext& context_;
   const Message& message_;
   AttemptRegistry::Registration registration_;
-  std::string found_;  ///< The process of the marker that was found.
+  std::string foreign_process_;  ///< The process of the foreign marker that was found.
   int attempts_ = 0;
   bool suspect_ = false;  ///< A process may have crashed because of this message.
   bool begun_ = false;

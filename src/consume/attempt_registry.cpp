@@ -11,18 +11,18 @@ namespace detail {
 namespace {
 
 /// The attempts that run on this thread. There can be several: a handler can call `consume` itself.
-thread_local int places = 0;
+thread_local int running_on_thread = 0;
 
 }  // namespace
 
 AttemptRegistry::Registration::Registration(Registration&& other) noexcept
-    : flight_(std::exchange(other.flight_, nullptr)),
+    : registry_(std::exchange(other.registry_, nullptr)),
       exclusive_(std::exchange(other.exclusive_, false)),
       waited_(other.waited_) {}
 
 AttemptRegistry::Registration& AttemptRegistry::Registration::operator=(Registration&& other) noexcept {
   leave();
-  flight_ = std::exchange(other.flight_, nullptr);
+  registry_ = std::exchange(other.registry_, nullptr);
   exclusive_ = std::exchange(other.exclusive_, false);
   waited_ = other.waited_;
   return *this;
@@ -30,27 +30,27 @@ AttemptRegistry::Registration& AttemptRegistry::Registration::operator=(Registra
 
 void AttemptRegistry::Registration::leave() noexcept {
   const bool exclusive = std::exchange(exclusive_, false);
-  if (flight_ != nullptr) std::exchange(flight_, nullptr)->leave(exclusive);
+  if (registry_ != nullptr) std::exchange(registry_, nullptr)->leave(exclusive);
 }
 
 AttemptRegistry& AttemptRegistry::of_process() {
   static std::atomic<AttemptRegistry*> current = new AttemptRegistry;
-  AttemptRegistry* flight = current;
-  while (!flight->owner_.is_this_one()) {
-    std::unique_ptr<AttemptRegistry> of_child(new AttemptRegistry(flight));
-    if (current.compare_exchange_strong(flight, of_child.get())) return *of_child.release();
+  AttemptRegistry* registry = current;
+  while (!registry->owner_.is_this_one()) {
+    std::unique_ptr<AttemptRegistry> of_child(new AttemptRegistry(registry));
+    if (current.compare_exchange_strong(registry, of_child.get())) return *of_child.release();
   }
-  return *flight;
+  return *registry;
 }
 
 bool AttemptRegistry::may_enter(std::uint64_t turn, bool exclusive) const noexcept {
-  return *waiting_.begin() == turn && !one_is_exclusive_ && (!exclusive || in_flight_ == 0);
+  return *waiting_.begin() == turn && !exclusive_runs_ && (!exclusive || running_ == 0);
 }
 
 AttemptRegistry::Registration AttemptRegistry::enter(bool exclusive, std::chrono::milliseconds longest_wait,
                                                      const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
-  const bool nested = places > 0;
+  const bool nested = running_on_thread > 0;
   bool waited = false;
   if (nested) {
     exclusive = false;
@@ -70,18 +70,18 @@ AttemptRegistry::Registration AttemptRegistry::enter(bool exclusive, std::chrono
                   "with count_starts, a message that was in flight when a process died must run alone in this process; "
                   "within PoolOptions::acquire_timeout the attempts did not end that this one waits for");
     }
-    one_is_exclusive_ = exclusive;
+    exclusive_runs_ = exclusive;
   }
-  ++in_flight_;
-  ++places;
+  ++running_;
+  ++running_on_thread;
   return {*this, exclusive, waited};
 }
 
 void AttemptRegistry::leave(bool exclusive) noexcept {
   const std::lock_guard lock(mutex_);
-  --in_flight_;
-  --places;
-  if (exclusive) one_is_exclusive_ = false;
+  --running_;
+  --running_on_thread;
+  if (exclusive) exclusive_runs_ = false;
   changed_.notify_all();
 }
 

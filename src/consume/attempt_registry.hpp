@@ -43,10 +43,10 @@ class AttemptRegistry {
 
    private:
     friend class AttemptRegistry;
-    Registration(AttemptRegistry& flight, bool exclusive, bool waited) noexcept
-        : flight_(&flight), exclusive_(exclusive), waited_(waited) {}
+    Registration(AttemptRegistry& registry, bool exclusive, bool waited) noexcept
+        : registry_(&registry), exclusive_(exclusive), waited_(waited) {}
 
-    AttemptRegistry* flight_ = nullptr;
+    AttemptRegistry* registry_ = nullptr;
     bool exclusive_ = false;
     bool waited_ = false;
   };
@@ -81,8 +81,8 @@ class AttemptRegistry {
   std::condition_variable_any changed_;
   std::set<std::uint64_t> waiting_;  ///< The turns of the waiting attempts, in order.
   std::uint64_t next_turn_ = 0;
-  int in_flight_ = 0;
-  bool one_is_exclusive_ = false;
+  int running_ = 0;
+  bool exclusive_runs_ = false;
 };
 
 }  // namespace detail

@@ -27,18 +27,8 @@ bool is_contention(const std::exception_ptr& error) noexcept {
   }
 }
 
-bool says_run_again(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const RunAgain&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 /// Returns the error to report for a torn claim: the handler's own error, or else transaction_lost.
-std::exception_ptr as_torn(std::exception_ptr error) noexcept {
+std::exception_ptr error_of_torn_claim(std::exception_ptr error) noexcept {
   if (error && !is_transaction_lost(error) && !postponed_by(error)) return error;  // the handler's own error
   return std::make_exception_ptr(transaction_lost(true));
 }
@@ -62,10 +52,15 @@ std::vector<Result> BatchDelivery::consume() {
     context_.refuse_when_stopped();
     prepare_items();
     for (Part part = next_part(); !part.empty(); part = next_part()) {
-      if (const std::exception_ptr error = run(part)) {
-        after_failure(part, error);
+      const RunOutcome outcome = run(part);
+      if (!outcome.error && outcome.end == BatchRun::End::committed) {
+        after_commit();
+      } else if (progress_) {
+        schedule_.start_over();
+      } else if (outcome.error) {
+        after_failure(part, outcome.error);
       } else {
-        after_success();
+        prepare_rerun(part);
       }
     }
   } catch (...) {
@@ -73,8 +68,8 @@ std::vector<Result> BatchDelivery::consume() {
     throw;
   }
   recovery_.resolve_on_new_session(context_.source);
-  settle_torn(std::nullopt);
-  note_failures();
+  fail_torn_items(std::nullopt);
+  record_failures();
   return finish();
 }
 
@@ -99,7 +94,7 @@ void BatchDelivery::prepare_items() {
 
 BatchDelivery::Part BatchDelivery::next_part() {
   Part part;
-  if (is_over()) return part;
+  if (is_finished()) return part;
   while (begin_ < end_ && items_[begin_].result) ++begin_;
   for (std::size_t i = begin_; i < end_ && part.size() < part_size_; ++i) {
     if (!items_[i].result) part.push_back(&items_[i]);
@@ -107,101 +102,101 @@ BatchDelivery::Part BatchDelivery::next_part() {
   return part;
 }
 
-/// Returns null if the part was committed. Otherwise the part was rolled back. In both cases the session was given
-/// back.
-std::exception_ptr BatchDelivery::run(const Part& part) {
+/// Runs the part once on a borrowed session, and gives the session back.
+BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   progress_ = false;
-  std::optional<Culprit> culprit;
-  std::exception_ptr error;
+  RunOutcome outcome;
   try {
-    run_once(part, culprit);
+    const ReentrancyCheck not_nested(context_.source.identity());
+    const std::uint64_t losses = context_.losses();
+    SessionHandle session = context_.source.borrow(context_.options.stop);
+    session_borrowed_ = true;
+    outcome = run_on(session, part, losses);
   } catch (...) {
-    error = std::current_exception();
+    outcome.error = std::current_exception();
   }
   // Notify the observer only now: it may need the session that was given back.
-  settle_torn(culprit);
-  // Without savepoints the culprit is uncertain: an earlier handler may have lost the transaction.
-  if (culprit && by_steps_ && !culprit->item->result) fail(*culprit->item, culprit->error);
-  return error;
+  fail_torn_items(outcome.failed_item);
+  // Without savepoints it is not certain which handler has lost the transaction.
+  if (outcome.failed_item && use_savepoints_ && !outcome.failed_item->item->result) {
+    fail(*outcome.failed_item->item, outcome.failed_item->error);
+  }
+  return outcome;
 }
 
-void BatchDelivery::run_once(const Part& part, std::optional<Culprit>& culprit) {
-  const ReentrancyCheck not_nested(context_.source.identity());
-  const std::uint64_t losses = context_.losses();
-  SessionHandle session = context_.source.borrow(context_.options.stop);
-  sent_ = true;
+BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part, std::uint64_t losses) {
   recovery_.resolve(session.backend());
   GuardedTransaction transaction(session.backend());
   BatchRun run(context_, handler_, recovery_, session, transaction, part);
+  RunOutcome outcome;
   try {
-    if (by_steps_) {
-      run.run_by_steps(on_failure_);
-    } else {
-      run.run_whole(on_failure_);
-    }
+    outcome.end = use_savepoints_ ? run.run_with_savepoints(on_failure_) : run.run_without_savepoints(on_failure_);
   } catch (...) {
-    const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
-    if (run.last() != nullptr) end_ = run.last()->index + 1;
-    culprit = run.culprit();
-    std::rethrow_exception(error);
+    outcome.error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
+    outcome.failed_item = run.failed_item();
+    return outcome;
+  }
+  if (outcome.end == BatchRun::End::run_again) {
+    recovery_.abort_and_resolve(transaction, session, nullptr);
+    if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
+    return outcome;
   }
   run.record_conflicts();
   run.publish(context_.recent, losses, context_.losses());
   for (const std::string& key : transaction.taken_over()) taken_over_.push_back(key);
+  return outcome;
 }
 
 /// Fails the deliveries whose claims were marked torn. Later deliveries of these messages are parked.
-void BatchDelivery::settle_torn(const std::optional<Culprit>& culprit) {
+void BatchDelivery::fail_torn_items(const std::optional<FailedItem>& failed) {
   for (const std::string& key : recovery_.take_torn()) {
     context_.recent.forget(key);
     const auto torn = std::ranges::find_if(
         items_, [&](const BatchItem& item) { return !item.result && item.message->business_key == key; });
-    if (torn != items_.end()) fail(*torn, as_torn(culprit && &*torn == culprit->item ? culprit->error : nullptr));
+    if (torn != items_.end()) {
+      fail(*torn, error_of_torn_claim(failed && &*torn == failed->item ? failed->error : nullptr));
+    }
     context_.notify({.type = EventType::torn, .business_key = key, .duration = schedule_.elapsed()});
   }
 }
 
-void BatchDelivery::after_success() {
+void BatchDelivery::after_commit() {
   schedule_.start_over();
-  by_steps_ = false;
+  use_savepoints_ = false;
   part_size_ = std::min(part_size_ * 2, items_.size());
   for (std::size_t i = begin_; i < end_; ++i) {
     const auto& result = items_[i].result;
-    if (result && ((on_failure_ == OnFailure::stop && holds_up(*result)) || is_environment_error(result->error))) {
-      end_ = i;
-    }
+    if (!result) continue;
+    const bool blocks = on_failure_ == OnFailure::stop && blocks_later_messages(*result);
+    if (blocks || is_environment_error(result->error)) end_ = i;
   }
 }
 
 void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
-  if (progress_) {
-    schedule_.start_over();
-  } else if (says_run_again(error)) {
-    after_lesson(part);
-  } else if (is_transient(error)) {
-    after_transient(part, error);
-  } else if (!sent_) {
+  if (is_transient(error)) {
+    after_transient_error(part, error);
+  } else if (!session_borrowed_) {
     std::rethrow_exception(error);
-  } else if (part.size() == 1 || (by_steps_ && is_environment_error(error))) {
+  } else if (part.size() == 1 || (use_savepoints_ && is_environment_error(error))) {
     fail(*part.front(), error);
-  } else if (!by_steps_) {
-    by_steps_ = true;
+  } else if (!use_savepoints_) {
+    use_savepoints_ = true;
   } else {  // for example the commit failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
 }
 
-/// Continues after RunAgain. If the batch was shortened, the next run starts at once. Otherwise a claim must be
+/// Continues after run_again. If the batch was shortened, the next run starts at once. Otherwise a claim must be
 /// resolved first, and the retry policy limits how long this can take.
-void BatchDelivery::after_lesson(const Part& part) {
+void BatchDelivery::prepare_rerun(const Part& part) {
   if (end_ <= part.back()->index) return;
   const auto backoff = schedule_.next_backoff();
   if (schedule_.may_retry(backoff) && schedule_.wait(backoff, context_.options.stop)) return;
-  fail(*part.front(), as_torn(nullptr));
-  over_ = true;
+  fail(*part.front(), error_of_torn_claim(nullptr));
+  finished_ = true;
 }
 
-void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& error) {
+void BatchDelivery::after_transient_error(const Part& part, const std::exception_ptr& error) {
   constexpr int patience = 2;
   const bool contention = is_contention(error);
   const int most_attempts = schedule_.policy().max_attempts;
@@ -222,11 +217,11 @@ void BatchDelivery::after_transient(const Part& part, const std::exception_ptr& 
       return;
     }
   }
-  if (!sent_) std::rethrow_exception(error);
+  if (!session_borrowed_) std::rethrow_exception(error);
   fail(*part.front(), error);
   schedule_.start_over();
   // If only one message met contention, the others may succeed: they need other rows.
-  over_ = part.size() > 1 || !contention || !schedule_.has_time() || is_over();
+  finished_ = part.size() > 1 || !contention || !schedule_.has_time() || is_finished();
 }
 
 /// Gives the message the result of its error. With `OnFailure::stop`, or after an error of the environment, later
@@ -238,7 +233,7 @@ void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
 }
 
 /// Counts a failure only if the handler of the message has run. Otherwise the message did not cause the error.
-void BatchDelivery::note_failures() {
+void BatchDelivery::record_failures() {
   for (BatchItem& item : items_) {
     if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
     context_.record_failure(*item.message, item.result->error, item.parked);
@@ -259,7 +254,7 @@ std::vector<Result> BatchDelivery::finish() {
     }
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
-    stopped = on_failure_ == OnFailure::stop && holds_up(result);
+    stopped = on_failure_ == OnFailure::stop && blocks_later_messages(result);
     context_.notify({.type = event_for(result.outcome),
                      .business_key = item.message->business_key,
                      .message_id = item.message->message_id,

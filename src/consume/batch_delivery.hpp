@@ -22,18 +22,27 @@ class BatchDelivery {
  private:
   using Part = std::vector<BatchItem*>;
 
+  /// How one run of a part ended. Unless it was committed, it was rolled back.
+  struct RunOutcome {
+    BatchRun::End end = BatchRun::End::committed;
+    std::exception_ptr error = {};  ///< If set, the run failed.
+    std::optional<FailedItem> failed_item = {};
+  };
+
   void prepare_items();
-  bool is_over() const noexcept { return over_ || (sent_ && context_.options.stop.stop_requested()); }
+  bool is_finished() const noexcept {
+    return finished_ || (session_borrowed_ && context_.options.stop.stop_requested());
+  }
   Part next_part();
-  std::exception_ptr run(const Part&);
-  void run_once(const Part&, std::optional<Culprit>& culprit);
-  void settle_torn(const std::optional<Culprit>& culprit);
-  void after_success();
+  RunOutcome run(const Part&);
+  RunOutcome run_on(SessionHandle&, const Part&, std::uint64_t losses);
+  void fail_torn_items(const std::optional<FailedItem>&);
+  void after_commit();
   void after_failure(const Part&, const std::exception_ptr&);
-  void after_lesson(const Part&);
-  void after_transient(const Part&, const std::exception_ptr&);
+  void prepare_rerun(const Part&);
+  void after_transient_error(const Part&, const std::exception_ptr&);
   void fail(BatchItem&, std::exception_ptr);
-  void note_failures();
+  void record_failures();
   std::vector<Result> finish();
 
   ConsumerContext& context_;
@@ -45,13 +54,13 @@ class BatchDelivery {
   RetrySchedule schedule_;
   ClaimRecovery recovery_;
   std::vector<std::string> taken_over_;
-  std::size_t part_size_;  ///< The most messages in the next transaction.
-  std::size_t begin_ = 0;  ///< All messages before it have results.
-  std::size_t end_;        ///< Messages from here on are not run.
-  bool by_steps_ = false;  ///< The next transaction sets a savepoint for each message.
-  bool progress_ = false;  ///< A message got its result although the transaction failed.
-  bool sent_ = false;      ///< A session was borrowed: from now on, errors become results.
-  bool over_ = false;      ///< No more messages are run.
+  std::size_t part_size_;          ///< The most messages in the next transaction.
+  std::size_t begin_ = 0;          ///< All messages before it have results.
+  std::size_t end_;                ///< Messages from here on are not run.
+  bool use_savepoints_ = false;    ///< The next transaction sets a savepoint for each message.
+  bool progress_ = false;          ///< A message got its result although the transaction failed.
+  bool session_borrowed_ = false;  ///< From now on, errors become results.
+  bool finished_ = false;          ///< No more messages are run.
 };
 
 }  // namespace detail

@@ -38,124 +38,133 @@ void BatchRun::sort_keys() {
   keys_.resize(first_of_key_.size());
 }
 
-std::vector<Candidate> BatchRun::candidates() const {
-  std::vector<Candidate> candidates;
-  candidates.reserve(keys_.size());
-  for (const std::size_t at : first_of_key_) candidates.push_back({part_[at]->message, part_[at]->hash.bytes()});
-  return candidates;
+std::vector<backend::ClaimRequest> BatchRun::claim_requests() const {
+  std::vector<backend::ClaimRequest> requests;
+  requests.reserve(keys_.size());
+  for (const std::size_t at : first_of_key_) {
+    requests.push_back(transaction_.claim_request(context_.consumer, *part_[at]->message, part_[at]->hash.bytes()));
+  }
+  return requests;
 }
 
-void BatchRun::run_whole(OnFailure on_failure) {
-  auto existing = transaction_.begin_and_claim_all(context_.consumer, candidates());
+BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
+  auto existing = transaction_.begin_and_claim_all(claim_requests());
   std::size_t claims = 0;
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     keys_[i].existing = std::move(existing[i]);
     if (!keys_[i].existing) keys_[i].claim = claims++;
   }
-  if (on_failure == OnFailure::stop) find_last();
+  if (on_failure == OnFailure::stop) {
+    // The claims of later messages are already inserted. No handler has run yet, so run again without these messages.
+    const BatchItem* in_progress = find_item_in_progress();
+    if (in_progress != nullptr && in_progress != part_.back()) {
+      item_in_progress_ = in_progress;
+      return End::run_again;
+    }
+  }
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
     if (key.existing || key.staged) {
-      stage(item, key);
+      if (!stage(item, key)) return End::run_again;
       continue;
     }
     transaction_.handler_begins(key.claim);
     Staged done = run_handler(item);
     if (!session_.backend().guard_likely_intact()) {
-      culprit_ = {&item, std::make_exception_ptr(transaction_lost(false))};
-      std::rethrow_exception(culprit_->error);
+      failed_item_ = {&item, std::make_exception_ptr(transaction_lost(false))};
+      std::rethrow_exception(failed_item_->error);
     }
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   }
   commit();
+  return End::committed;
 }
 
-/// Throws if a message is in progress: with `OnFailure::stop`, no later message may run. The claims of the later
-/// messages are already inserted, and no handler has run yet. So the part runs again without these messages.
-void BatchRun::find_last() {
-  for (std::size_t i = 0; i + 1 < part_.size(); ++i) {
+const BatchItem* BatchRun::find_item_in_progress() const {
+  for (std::size_t i = 0; i < part_.size(); ++i) {
     const auto& existing = keys_[key_of_[i]].existing;
-    if (!existing || claim_for(*existing, part_[i]->hash.bytes()) != Claim::in_progress) continue;
-    last_ = part_[i];
-    throw RunAgain{};
+    if (existing && claim_for(*existing, part_[i]->hash.bytes()) == Claim::in_progress) return part_[i];
   }
+  return nullptr;
 }
 
-void BatchRun::run_by_steps(OnFailure on_failure) {
-  by_steps_ = true;
+BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
   transaction_.begin();
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
-    if (key.existing || key.staged) {
-      stage(item, key);
-    } else {
-      run_step(item, key);
-    }
+    const bool decided = key.existing || key.staged;
+    if (!(decided ? stage(item, key) : run_in_savepoint(item, key))) return End::run_again;
     const Result& result = staged_.back().result;
-    if ((on_failure == OnFailure::stop && holds_up(result)) || is_environment_error(result.error)) break;
+    if ((on_failure == OnFailure::stop && blocks_later_messages(result)) || is_environment_error(result.error)) break;
   }
   commit();
+  return End::committed;
 }
 
-/// Runs one message in a savepoint. If the message fails, only its result remains.
-void BatchRun::run_step(BatchItem& item, Key& key) {
-  backend::Session& backend = session_.backend();
+/// Runs one message in a savepoint. If the message fails, only its result remains. Returns false if the part must run
+/// again.
+bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
   const std::size_t claims_before = transaction_.claims();
-  backend.savepoint();
+  session_.backend().savepoint();
   try {
-    if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, {item.message, item.hash.bytes()})) {
+    if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
       key.existing = std::move(*existing);
       transaction_.release_savepoint(false);
-      stage(item, key);
-      return;
+      return stage(item, key);
     }
     key.claim = transaction_.claims() - 1;
     Staged done = run_handler(item);
     transaction_.release_savepoint(true);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
-  } catch (const RunAgain&) {
-    throw;
   } catch (...) {
-    const std::exception_ptr error = std::current_exception();
-    const bool refused = is_refusal(backend, error);
-    if (is_transient(error) && !refused) throw;
-    if (!backend.rollback_to_savepoint()) {
-      culprit_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
-      std::rethrow_exception(culprit_->error);
-    }
-    if (is_transient(error)) throw;  // the transaction is intact: the server itself is read-only, for example
-    session_.drop_locals();
-    if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
-    key = {};
-    staged_.push_back({&item, failed_with(error)});
+    undo_savepoint(item, key, claims_before, std::current_exception());
   }
+  return true;
+}
+
+/// Rolls back to the savepoint of a message that failed, and stages its result. Throws if the whole transaction has
+/// failed.
+void BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const std::exception_ptr& error) {
+  backend::Session& backend = session_.backend();
+  const bool refused = is_refusal(backend, error);
+  if (is_transient(error) && !refused) std::rethrow_exception(error);
+  if (!backend.rollback_to_savepoint()) {
+    failed_item_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
+    std::rethrow_exception(failed_item_->error);
+  }
+  // The transaction is intact, so the error has another cause: for example, the server itself is read-only.
+  if (is_transient(error)) std::rethrow_exception(error);
+  session_.drop_locals();
+  if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
+  key = {};
+  staged_.push_back({&item, failed_with(error)});
 }
 
 /// Stages the result of a message whose key is already decided: by an earlier delivery, or by a copy in this part.
-void BatchRun::stage(BatchItem& item, Key& key) {
-  if (key.existing) {
-    stage_existing(item, key);
-  } else {
-    stage_copy(item, staged_[*key.staged]);
-  }
+/// Returns false if the part must run again.
+bool BatchRun::stage(BatchItem& item, Key& key) {
+  if (key.existing) return stage_existing(item, key);
+  stage_copy(item, staged_[*key.staged]);
+  return true;
 }
 
-void BatchRun::stage_existing(BatchItem& item, Key& key) {
+bool BatchRun::stage_existing(BatchItem& item, Key& key) {
   backend::ClaimedRow row = *key.existing;
-  if (recovery_.is_unconfirmed(item.message->business_key, row)) throw RunAgain{};
+  if (recovery_.is_unconfirmed(item.message->business_key, row)) return false;
   Result result = result_for(row, item.hash.bytes());
   // An earlier run of this call committed the claim, and the reply was lost. The copies are duplicates.
   if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
     result.outcome = Outcome::consumed;
     key.staged = staged_.size();
   }
-  const bool memorable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;
+  const bool cacheable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;
   staged_.push_back({&item, std::move(result)});
-  if (memorable) staged_.back().known_hash = std::move(row.content_hash);
+  if (cacheable) staged_.back().known_hash = std::move(row.content_hash);
+  return true;
 }
 
 void BatchRun::stage_copy(BatchItem& item, const Staged& first) {

@@ -27,37 +27,43 @@ struct BatchItem {
   bool parked = false;  ///< This delivery's failure parked it.
 };
 
-/// Thrown when nothing has failed, but the part must run again. The run found a claim of an earlier run, or a message
-/// after which no other may run.
-struct RunAgain {};
-
-/// The message whose handler lost the transaction, and the error of its delivery.
-struct Culprit {
+/// A message whose handler lost the transaction, and the error of its delivery.
+struct FailedItem {
   BatchItem* item;
   std::exception_ptr error;
 };
 
 /// One transaction with a part of a batch.
 ///
-/// If a function throws, the owner must roll back. The results are valid only after the commit.
+/// If a function throws, or if it returns run_again, the owner must roll back. The results are valid only after the
+/// commit.
 class BatchRun {
  public:
+  enum class End {
+    committed,
+    run_again,  ///< Nothing failed, but the part must run again. The run found a claim of an earlier run that must be
+                ///< resolved first, or it found `item_in_progress`.
+  };
+
   /// `part`: items without a result, in the order of the batch.
   BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
            SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part);
 
   /// Inserts all claims at once, then runs the handlers and commits. No message can be rolled back alone.
-  void run_whole(OnFailure on_failure);
+  End run_without_savepoints(OnFailure on_failure);
 
   /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
   ///
   /// Later messages are not run after an error of the environment, or if `OnFailure::stop` forbids it.
-  void run_by_steps(OnFailure on_failure);
+  End run_with_savepoints(OnFailure on_failure);
 
-  const std::optional<Culprit>& culprit() const noexcept { return culprit_; }
+  /// The item whose handler lost the transaction. Without savepoints this is a guess: the handler of an earlier item
+  /// may have lost it.
+  const std::optional<FailedItem>& failed_item() const noexcept { return failed_item_; }
 
-  /// The item after which no other may run, although it has not failed. Null if there is none.
-  const BatchItem* last() const noexcept { return last_; }
+  /// With `OnFailure::stop`: the first item whose key another worker has leased. No later item may run. Null if there
+  /// is none, and after `run_with_savepoints`.
+  const BatchItem* item_in_progress() const noexcept { return item_in_progress_; }
 
   /// Records the conflicts. Call it after the commit: each record is a transaction of its own.
   ///
@@ -82,13 +88,14 @@ class BatchRun {
   };
 
   void sort_keys();
-  std::vector<Candidate> candidates() const;
-  void find_last();
-  void stage(BatchItem&, Key&);
-  void stage_existing(BatchItem&, Key&);
+  std::vector<backend::ClaimRequest> claim_requests() const;
+  const BatchItem* find_item_in_progress() const;
+  bool stage(BatchItem&, Key&);
+  bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
   Staged run_handler(BatchItem&);
-  void run_step(BatchItem&, Key&);
+  bool run_in_savepoint(BatchItem&, Key&);
+  void undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
   void wait_until_durable();
   void commit();
 
@@ -103,13 +110,12 @@ class BatchRun {
   std::vector<std::size_t> key_of_;        ///< For each message of the part, its key.
   std::vector<Key> keys_;
   std::vector<Staged> staged_;
-  std::optional<Culprit> culprit_;
-  const BatchItem* last_ = nullptr;
-  bool by_steps_ = false;
+  std::optional<FailedItem> failed_item_;
+  const BatchItem* item_in_progress_ = nullptr;
 };
 
 /// Whether, with `OnFailure::stop`, later messages must wait until the message with this result is delivered again.
-inline bool holds_up(const Result& result) noexcept {
+inline bool blocks_later_messages(const Result& result) noexcept {
   return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
          result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
 }

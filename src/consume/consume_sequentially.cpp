@@ -10,8 +10,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const Message> messages,
-                                       const Handler& handler, OnFailure on_failure) {
+std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<const Message> messages,
+                                         const Handler& handler, OnFailure on_failure) {
   std::vector<Result> results;
   results.reserve(messages.size());
   bool over = false;
@@ -29,7 +29,7 @@ std::vector<Result> consume_one_by_one(ConsumerContext& context, std::span<const
       results.push_back({.outcome = Outcome::failed, .error = error});
     }
     const Result& last = results.back();
-    over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && holds_up(last)) ||
+    over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && blocks_later_messages(last)) ||
            (last.outcome == Outcome::failed && (is_transient(last.error) || is_environment_error(last.error)));
   }
   return results;

@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// Consumes a batch with a transaction for each message. `count_starts` needs this.
-std::vector<Result> consume_one_by_one(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
+std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -48,15 +48,6 @@ std::string_view payload_of(const Message& message) {
 
 }  // namespace
 
-bool is_failure(const std::exception_ptr& error) noexcept {
-  return !is_transient(error) && !is_environment_error(error) && !has_error_code(error, ErrorCode::stopped) &&
-         !has_error_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
-}
-
-bool is_rejected(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::rejected); }
-
-bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::lease_lost); }
-
 int FailureRecord::count(const Message& message, const std::exception_ptr& error, bool keep_error_text) const {
   return FailedMessageTable(session_, consumer_, message)
       .add({.error_class = storable(error_class(error), most_class),
@@ -64,7 +55,7 @@ int FailureRecord::count(const Message& message, const std::exception_ptr& error
             .payload = payload_of(message)});
 }
 
-int FailureRecord::count_death(const Message& message) const {
+int FailureRecord::count_crash(const Message& message) const {
   return FailedMessageTable(session_, consumer_, message)
       .add({.error_class = "process died", .text = {}, .payload = payload_of(message), .deaths = 1});
 }

@@ -13,18 +13,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Whether this error means that the handler cannot process the message.
-///
-/// It is false if the message is not the cause: for a transient error, an error of the environment, a stop, a request
-/// for a later delivery, and a set-up that must be fixed.
-bool is_failure(const std::exception_ptr& error) noexcept;
-
-/// Whether the handler has asked to park its message at once.
-bool is_rejected(const std::exception_ptr& error) noexcept;
-
-/// Whether the worker has lost its lease. The message did not cause this.
-bool is_lease_lost(const std::exception_ptr& error) noexcept;
-
 /// Counts the failures of one consumer's messages, and parks messages. Each statement is a transaction of its own.
 class FailureRecord {
  public:
@@ -34,7 +22,7 @@ class FailureRecord {
   int count(const Message&, const std::exception_ptr& error, bool keep_error_text) const;
 
   /// Counts a delivery during which its process crashed. Returns the same number.
-  int count_death(const Message&) const;
+  int count_crash(const Message&) const;
 
   /// Parks the message. Returns false if its key has a row, or if somebody holds the key.
   bool park(const Message&) const;

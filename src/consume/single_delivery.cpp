@@ -42,26 +42,26 @@ Result SingleDelivery::consume_with_retries() {
     std::exception_ptr error;
     try {
       Result result = run();
-      tell_if_torn();
+      notify_if_torn();
       return result;
     } catch (...) {
       error = std::current_exception();
     }
-    tell_if_torn();
+    notify_if_torn();
     const auto backoff = schedule_.next_backoff();
     const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
     if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
-      if (attempt_.begun()) attempt_.strike_out();  // the run could not remove the marker on its own session
+      if (attempt_.begun()) attempt_.remove_marker();  // the run could not remove the marker on its own session
       notify({.type = EventType::retry, .error = error, .backoff = backoff});
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
     recovery_.resolve_on_new_session(context_.source);
     note_torn();
-    tell_if_torn();
+    notify_if_torn();
     if (!torn_ && handler_ran_) {
       if (auto postponed = postponed_by(error)) return std::move(*postponed);
     }
-    if (handler_ran_ && context_.record_failure(message_, error, parked_)) attempt_.ended();
+    if (handler_ran_ && context_.record_failure(message_, error, parked_)) attempt_.on_marker_removed();
     std::rethrow_exception(error);
   }
 }
@@ -82,7 +82,7 @@ Result SingleDelivery::run() {
   note_torn();
   GuardedTransaction transaction(session.backend());
   try {
-    if (backend::ClaimedRow* existing = transaction.claim(context_.consumer, {&message_, hash_.bytes()})) {
+    if (backend::ClaimedRow* existing = transaction.claim(context_.consumer, message_, hash_.bytes())) {
       transaction.roll_back();
       if (existing->state == RowState::consumed) {
         session.backend().wait_until_durable(context_.consumer, message_.business_key);
@@ -100,19 +100,17 @@ Result SingleDelivery::run() {
     handler_ran_ = true;
     handler_(session.sql(), delivery);
     stored_ = delivery.stored();
-    if (attempt_.begun() && session.backend().guard_likely_intact()) {
-      session.backend().execute(attempt_.end_sql(session.backend()));
-    }
+    if (attempt_.begun()) transaction.add_write(attempt_.removal_sql(session.backend()));
     if (stored_) transaction.set_result(0, *stored_);
     transaction.commit();
     if (!stored_) remember(hash_.bytes());
     session.mark_clean();
-    if (attempt_.begun()) attempt_.ended();
+    if (attempt_.begun()) attempt_.on_marker_removed();
     taken_over_ = !transaction.taken_over().empty();
     return {.outcome = Outcome::consumed, .stored = stored_};
   } catch (...) {
     const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
-    if (transaction.session_usable() && !is_fatal_to_session(error)) strike_out(session);
+    if (transaction.session_usable() && !is_fatal_to_session(error)) remove_marker(session);
     note_torn();
     if (torn_ && (is_transaction_lost(error) || postponed_by(error))) throw transaction_lost(true);
     std::rethrow_exception(error);
@@ -130,7 +128,7 @@ std::optional<Result> SingleDelivery::start_attempt() {
     if (row && row->state != RowState::consuming) return std::nullopt;  // the claim reports what the row means
     if (attempt_.has_foreign_marker(session.backend())) {
       if (is_held(session)) return std::nullopt;
-      if (attempt_.counts_crash(session.backend(), AttemptMarker::Order::key_first) &&
+      if (attempt_.counts_crash(session.backend(), AttemptMarker::CleanupOrder::key_first) &&
           context_.park_if_exhausted(session.backend(), message_, attempt_.attempts())) {
         return Result{.outcome = Outcome::parked};
       }
@@ -143,10 +141,10 @@ std::optional<Result> SingleDelivery::start_attempt() {
 
 /// Removes the marker after the rollback, on the session at hand. Waiting for another session would leave the marker of
 /// an attempt that has ended.
-void SingleDelivery::strike_out(SessionHandle& session) noexcept {
+void SingleDelivery::remove_marker(SessionHandle& session) noexcept {
   if (!attempt_.begun()) return;
   try {
-    attempt_.strike_out(session.backend());
+    attempt_.remove_marker(session.backend());
   } catch (...) {  // the marker is removed later, on another session
     session.discard();
   }
@@ -157,7 +155,7 @@ void SingleDelivery::strike_out(SessionHandle& session) noexcept {
 bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {
-    const bool held = probe.claim(context_.consumer, {&message_, hash_.bytes()}) != nullptr;
+    const bool held = probe.claim(context_.consumer, message_, hash_.bytes()) != nullptr;
     probe.roll_back();
     if (!probe.session_usable()) session.discard();
     return held;
@@ -189,9 +187,9 @@ void SingleDelivery::note_torn() {
 }
 
 /// Notifies the observer. Call it after the session was given back: the observer may need a session.
-void SingleDelivery::tell_if_torn() noexcept {
-  if (!torn_ || torn_told_) return;
-  torn_told_ = true;
+void SingleDelivery::notify_if_torn() noexcept {
+  if (!torn_ || torn_notified_) return;
+  torn_notified_ = true;
   notify({.type = EventType::torn});
 }
 

@@ -30,13 +30,13 @@ class SingleDelivery {
  private:
   Result consume_with_retries();
   std::optional<Result> start_attempt();
-  void strike_out(SessionHandle&) noexcept;
+  void remove_marker(SessionHandle&) noexcept;
   bool is_held(SessionHandle&);
   Result run();
   Result answer(backend::ClaimedRow&, SessionHandle&);
   void note_torn();
   void notify(Event) const noexcept;
-  void tell_if_torn() noexcept;
+  void notify_if_torn() noexcept;
 
   ConsumerContext& context_;
   const Message& message_;
@@ -48,7 +48,7 @@ class SingleDelivery {
   AttemptMarker attempt_;
   std::optional<std::string> stored_;  ///< What the handler stored in the last run.
   bool torn_ = false;  ///< The handler has committed a claim of this call, and the claim was marked torn.
-  bool torn_told_ = false;
+  bool torn_notified_ = false;
   bool handler_ran_ = false;  ///< In the last run; so its error may come from the handler.
   bool parked_ = false;       ///< This delivery's failure parked the message.
   bool taken_over_ = false;

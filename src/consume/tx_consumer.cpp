@@ -37,7 +37,7 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,
                                               OnFailure on_failure) {
   detail::refuse_empty(handler);
-  if (impl_->options.count_starts) return detail::consume_one_by_one(*impl_, messages, handler, on_failure);
+  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, handler, on_failure);
   return detail::BatchDelivery(*impl_, messages, handler, on_failure).consume();
 }
 

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <txinbox/error.hpp>
 
 #include "base/interruptible_sleep.hpp"
-#include "pool/with_session.hpp"
+#include "consume/consumer_policy.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -17,15 +18,19 @@ Error lease_lost() {
           "the lease be longer than the handler takes, or renew it"};
 }
 
-ActiveLease::ActiveLease(ConsumerContext& context, const LeaseOwner& holder, const Message& message,
-                         std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at)
-    : context_(context),
-      holder_(holder),
-      message_(message),
-      length_(length),
-      fence_(fence),
-      time_(expires_at),
-      with_consumer_(context.options.stop, [this] { stop_.request_stop(); }),
+Error lease_is_too_short(std::chrono::milliseconds lease) {
+  return {
+      ErrorCode::lease_lost,
+      fmt::format("the lease of {} ms is over before its handler can begin: the round trips to the database take as "
+                  "long; let LeaseOptions::lease be longer",
+                  lease.count())};
+}
+
+ActiveLease::ActiveLease(LeaseCall& call, const Grant& grant, const Message& message, const std::stop_token& stop)
+    : call_(call),
+      fence_(grant.fence),
+      time_(grant.expires_at),
+      with_consumer_(stop, [this] { stop_.request_stop(); }),
       with_time_(time_.over.get_token(), [this] { stop_.request_stop(); }),
       lease_(*this, message, stop_.get_token()) {}
 
@@ -34,16 +39,12 @@ void ActiveLease::renew() { renew({}); }
 /// `stop` ends the wait for a connection.
 void ActiveLease::renew(const std::stop_token& stop) {
   const std::lock_guard one_at_a_time(renewing_);
-  Clock::time_point sent;
-  const bool renewed = with_session(context_.source, stop, [&](backend::Session& session) {
-    sent = Clock::now();
-    return LeaseTable(session, context_.consumer, message_).renew(holder_, fence_, length_);
-  });
-  if (!renewed) {
+  const auto expires_at = call_.renew(fence_, stop);
+  if (!expires_at) {
     stop_.request_stop();
     throw lease_lost();
   }
-  time_.ends = sent + length_;
+  time_.ends = *expires_at;
 }
 
 void ActiveLease::start_heartbeat(std::chrono::milliseconds interval) {

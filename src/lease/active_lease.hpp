@@ -8,12 +8,12 @@
 #include <stop_token>
 #include <thread>
 
+#include <txinbox/error.hpp>
 #include <txinbox/lease.hpp>
 #include <txinbox/version.hpp>
 
-#include "consume/consumer_context.hpp"
+#include "lease/lease_store.hpp"
 #include "lease/lease_timer.hpp"
-#include "tables/lease_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -22,13 +22,16 @@ namespace detail {
 /// Returns `Error` lease_lost.
 Error lease_lost();
 
+/// Returns `Error` lease_lost for a lease that ends before its handler can start.
+Error lease_is_too_short(std::chrono::milliseconds lease);
+
 /// A granted lease, while its handler runs.
 class ActiveLease {
  public:
   using Clock = LeaseTime::Clock;
 
-  ActiveLease(ConsumerContext& context, const LeaseOwner& holder, const Message& message,
-              std::chrono::milliseconds length, std::int64_t fence, Clock::time_point expires_at);
+  /// `call` and `message` must outlive the lease. `stop` is the consumer's.
+  ActiveLease(LeaseCall& call, const Grant&, const Message& message, const std::stop_token& stop);
 
   std::int64_t fence() const noexcept { return fence_; }
   Clock::time_point expires_at() const noexcept { return time_.ends; }
@@ -53,10 +56,7 @@ class ActiveLease {
   void renew(const std::stop_token& stop);
   void beat(const std::stop_token& ended, std::chrono::milliseconds interval);
 
-  ConsumerContext& context_;
-  const LeaseOwner& holder_;
-  const Message& message_;
-  const std::chrono::milliseconds length_;
+  LeaseCall& call_;
   const std::int64_t fence_;
   LeaseTime time_;
   std::mutex renewing_;

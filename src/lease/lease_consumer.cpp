@@ -1,9 +1,5 @@
 #include <txinbox/lease_consumer.hpp>
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -11,7 +7,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
-#include "consume/consumer_context.hpp"
+#include "lease/database_lease_store.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"
 #include "pool/pool_state.hpp"
@@ -38,46 +34,22 @@ const LeaseOptions& checked(const LeaseOptions& options) {
   return options;
 }
 
-TxConsumerOptions common_options(const LeaseOptions& options) {
-  return {.retry = options.retry,
-          .stop = options.stop,
-          .observer = options.observer,
-          .max_attempts = options.max_attempts,
-          .is_transient = options.is_transient,
-          .count_starts = options.count_starts,
-          .keep_error_text = options.keep_error_text};
-}
-
-/// Returns the name that shows operators who holds a lease.
-std::string host_and_process() {
-  constexpr std::size_t most = 48;
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  std::string name = host.data();
-  name.resize(std::min(name.size(), most));
-  std::ranges::replace_if(
-      name, [](char c) { return c < '!' || c > '~'; }, '?');
-  return fmt::format("{}:{}", name, ::getpid());
-}
-
 }  // namespace
 
 class LeaseConsumer::Impl {
  public:
   Impl(Pool& pool, std::string consumer, LeaseOptions options)
       : options_(checked(options)),
-        context_(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
-                 common_options(options_)) {}
+        store_(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer), options_) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
-    return detail::LeaseDelivery(context_, options_, *timer_, holder_name_, message, handler).consume();
+    return detail::LeaseDelivery(store_.policy(), options_, store_, *timer_, message, handler).consume();
   }
 
  private:
   const LeaseOptions options_;
-  const std::string holder_name_ = host_and_process();
-  detail::ConsumerContext context_;
+  detail::DatabaseLeaseStore store_;
   const std::shared_ptr<detail::LeaseTimer> timer_ = detail::LeaseTimer::make();
 };
 

@@ -25,14 +25,14 @@ namespace {
 
 constexpr std::size_t largest_batch = 10'000;
 
-[[noreturn]] void throw_on_errors(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
 }  // namespace
 
 void check_age(std::string_view name, std::chrono::seconds older_than) {
   constexpr std::chrono::days longest{36'500};
   if (older_than < std::chrono::seconds(1) || older_than > longest) {
-    throw_on_errors(
+    refuse(
         fmt::format("{} is {} s; it must be from 1 s to 100 years, and longer than the longest time after which a "
                     "message can be delivered again",
                     name, older_than.count()));
@@ -42,17 +42,16 @@ void check_age(std::string_view name, std::chrono::seconds older_than) {
 void check(const PurgeOptions& options) {
   if (!options.consumer.empty()) check_consumer(options.consumer);
   if (options.batch_size < 1 || options.batch_size > largest_batch) {
-    throw_on_errors(
-        fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
+    refuse(fmt::format("PurgeOptions::batch_size is {}; it must be from 1 to {}", options.batch_size, largest_batch));
   }
   if (options.max_time < std::chrono::milliseconds::zero()) {
-    throw_on_errors("PurgeOptions::max_time must be at least zero, which is no limit");
+    refuse("PurgeOptions::max_time must be at least zero, which is no limit");
   }
   if (options.max_batch_time < std::chrono::milliseconds(1)) {
-    throw_on_errors("PurgeOptions::max_batch_time must be at least 1 ms");
+    refuse("PurgeOptions::max_batch_time must be at least 1 ms");
   }
   if (!(options.duty > 0 && options.duty <= 1)) {
-    throw_on_errors("PurgeOptions::duty must be above 0 and at most 1, which never rests");
+    refuse("PurgeOptions::duty must be above 0 and at most 1, which never rests");
   }
   check(options.retry);
 }

@@ -30,11 +30,11 @@ std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transact
   session.drop_locals();
   try {
     collect(transaction);
-    if (!transaction.session_usable() || is_fatal_to_session(explained)) {
+    if (!transaction.session_usable() || (explained && is_fatal_to_session(explained))) {
       session.discard();
     } else {
       resolve(session.backend());
-      if (!session.backend().may_be_reason()) session.mark_clean();
+      if (!session.backend().may_be_broken()) session.mark_clean();
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): another session resolves the claims later
   }
@@ -69,13 +69,13 @@ bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
 /// A commit of any of these claims also commits the first one. So if the first is not there, none is. Only if the reply
 /// to an earlier statement was lost must every claim be checked: the first may be deleted already.
 void ClaimRecovery::resolve(backend::Session& session, Run& run) {
-  const bool look_at_all = run.unsure;
-  run.unsure = true;
+  const bool check_all = run.reply_lost;
+  run.reply_lost = true;  // until every reply has come
   for (std::size_t i = 0; i < run.claims.size(); ++i) {
     if (resolve(session, run.claims[i])) run.found = true;
-    if (!run.found && !look_at_all) break;
+    if (!run.found && !check_all) break;
   }
-  run.unsure = false;
+  run.reply_lost = false;
 }
 
 void ClaimRecovery::resolve(backend::Session& session) {

@@ -23,7 +23,8 @@ class ClaimRecovery {
   /// be committed.
   void collect(GuardedTransaction&);
 
-  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session.
+  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session. A null error is
+  /// a run that did not fail.
   ///
   /// If that session is unusable, the pool closes it, and the claims stay unresolved. Returns the error that the
   /// delivery reports.
@@ -53,8 +54,8 @@ class ClaimRecovery {
   /// The claims of one transaction, in the order of their insertion.
   struct Run {
     std::vector<OwnClaim> claims;
-    bool found = false;   ///< At least one of the claims was in the table.
-    bool unsure = false;  ///< A reply was lost: a claim may be resolved already.
+    bool found = false;       ///< At least one of the claims was in the table.
+    bool reply_lost = false;  ///< A claim may be resolved already.
   };
 
   bool resolve(backend::Session&, const OwnClaim&);

@@ -23,7 +23,7 @@ bool is_free_lease(const backend::ClaimedRow& row, std::string_view content_hash
 }
 
 /// Whether the error means that the guard refused a commit.
-bool tells_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
+bool is_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
   return error_class_of(error) == backend::ErrorClass::commit_refused ||
          (session.refused_commit() && is_database_error(error));
 }
@@ -45,19 +45,20 @@ Error transaction_lost(bool torn) {
 }
 
 bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
-  return tells_refused_commit(session, error) || error_class_of(error) == backend::ErrorClass::read_only;
+  return is_refused_commit(session, error) || error_class_of(error) == backend::ErrorClass::read_only;
 }
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
   return has_error_code(error, ErrorCode::transaction_lost);
 }
 
-backend::ClaimRequest GuardedTransaction::row_of(std::string_view consumer, const Candidate& candidate) const noexcept {
-  return {consumer, candidate.message->business_key, candidate.message->message_id, candidate.content_hash, &token_};
+backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consumer, const Message& message,
+                                                        std::string_view content_hash) const noexcept {
+  return {consumer, message.business_key, message.message_id, content_hash, &token_};
 }
 
-void GuardedTransaction::note_claim(std::string_view consumer, const Candidate& candidate, HandlerProgress progress) {
-  claims_.push_back({std::string(consumer), candidate.message->business_key, token_, progress});
+void GuardedTransaction::record_claim(const backend::ClaimRequest& request, HandlerProgress progress) {
+  claims_.push_back({std::string(request.consumer), std::string(request.business_key), token_, progress});
 }
 
 void GuardedTransaction::begin() {
@@ -65,29 +66,33 @@ void GuardedTransaction::begin() {
   session_.begin();
 }
 
-backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const Candidate& candidate) {
+backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const Message& message,
+                                               std::string_view content_hash) {
+  return claim(claim_request(consumer, message, content_hash));
+}
+
+backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& request) {
   if (state_ != State::not_begun && state_ != State::open) {
     throw Error(ErrorCode::transaction_lost, "the transaction has ended; claim in a new one");
   }
-  const backend::ClaimRequest row = row_of(consumer, candidate);
   // Another session can delete the row between the refused insert and the read. Then try again, but not forever.
   constexpr int tries = 5;
   for (int i = 0; i < tries; ++i) {
     const bool begun = state_ == State::open;
     state_ = State::open;
-    auto reply = begun ? session_.claim(row) : session_.begin_and_claim(row);
+    auto reply = begun ? session_.claim(request) : session_.begin_and_claim(request);
     if (reply.ended) state_ = State::not_begun;
     if (reply.status == ClaimStatus::inserted) {
-      note_claim(consumer, candidate, HandlerProgress::started);
+      record_claim(request, HandlerProgress::started);
       return nullptr;
     }
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);
-      if (is_own_claim(row, existing_)) existing_.state = RowState::consumed;
-      if (!is_free_lease(existing_, candidate.content_hash)) return &existing_;
+      if (is_own_claim(request, existing_)) existing_.state = RowState::consumed;
+      if (!is_free_lease(existing_, request.content_hash)) return &existing_;
       if (state_ == State::not_begun) begin();
-      if (take_over(row)) {
-        note_claim(consumer, candidate, HandlerProgress::started);
+      if (take_over(request)) {
+        record_claim(request, HandlerProgress::started);
         return nullptr;
       }
     }
@@ -99,41 +104,38 @@ backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const 
 
 /// Whether this transaction itself has already claimed the key. Until the commit, its own claim can read `torn`. A
 /// claim that the handler has committed reads `torn` too; only the guard shows the difference.
-bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& row, const backend::ClaimedRow& existing) {
-  if (existing.state != RowState::torn || existing.token != row.token->bytes()) return false;
+bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& request, const backend::ClaimedRow& existing) {
+  if (existing.state != RowState::torn || existing.token != request.token->bytes()) return false;
   if (!session_.verify_guard()) throw transaction_lost(true);
   return true;
 }
 
 /// Takes over the row in `existing_`, whose lease has expired. Returns false if another worker was faster.
-bool GuardedTransaction::take_over(const backend::ClaimRequest& row) {
-  if (!session_.take_over(row)) return false;
-  taken_over_.emplace_back(row.business_key);
+bool GuardedTransaction::take_over(const backend::ClaimRequest& request) {
+  if (!session_.take_over(request)) return false;
+  taken_over_.emplace_back(request.business_key);
   return true;
 }
 
 std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_claim_all(
-    std::string_view consumer, std::span<const Candidate> candidates) {
-  std::vector<backend::ClaimRequest> rows;
-  rows.reserve(candidates.size());
-  for (const Candidate& each : candidates) rows.push_back(row_of(consumer, each));
+    std::span<const backend::ClaimRequest> requests) {
   state_ = State::open;
-  auto replies = session_.begin_and_claim_all(rows);
-  std::vector<std::optional<backend::ClaimedRow>> existing(candidates.size());
-  claims_.reserve(candidates.size());
+  auto replies = session_.begin_and_claim_all(requests);
+  std::vector<std::optional<backend::ClaimedRow>> existing(requests.size());
+  claims_.reserve(requests.size());
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].status == ClaimStatus::inserted) {
-      note_claim(consumer, candidates[i], HandlerProgress::not_started);
-    } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, candidates[i].content_hash)) {
+      record_claim(requests[i], HandlerProgress::not_started);
+    } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, requests[i].content_hash)) {
       existing[i] = std::move(replies[i].row);
     } else {
-      const backend::ClaimedRow* row = claim(consumer, candidates[i]);
+      const backend::ClaimedRow* row = claim(requests[i]);
       if (row != nullptr && row->token != token_.bytes()) {
         existing[i] = *row;
         continue;
       }
       // The claim is ours: either the statement above had inserted it, or `claim` has just inserted it.
-      if (row != nullptr) note_claim(consumer, candidates[i], HandlerProgress::not_started);
+      if (row != nullptr) record_claim(requests[i], HandlerProgress::not_started);
       claims_.back().progress = HandlerProgress::not_started;
     }
   }
@@ -153,10 +155,11 @@ void GuardedTransaction::release_savepoint(bool has_claim) {
 
 /// Confirms claims before the commit until the rest fits into one statement, far below every server's limit on its
 /// size. Returns the rest.
-std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::span<const backend::ClosingClaim> claims) {
+std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_statement(
+    std::span<const backend::ClosingClaim> claims) {
   constexpr std::size_t most_bytes = 256UL * 1024;
   constexpr std::size_t statement_bytes = 1024;
-  bool proven = false;
+  bool verified = false;
   for (;;) {
     std::size_t bytes = 0;
     std::size_t fit = 0;
@@ -166,8 +169,8 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_most(std::spa
       if (bytes > most_bytes && fit > 0) break;
     }
     if (fit == claims.size()) return claims;
-    if (!proven && !session_.verify_guard()) throw transaction_lost(false);
-    proven = true;
+    if (!verified && !session_.verify_guard()) throw transaction_lost(false);
+    verified = true;
     if (!session_.confirm(claims.first(fit))) throw transaction_lost(false);
     claims = claims.subspan(fit);
   }
@@ -179,14 +182,14 @@ void GuardedTransaction::commit() {
   for (const OwnClaim& each : claims_) claims.push_back(each.closing());
   std::span<const backend::ClosingClaim> rest;
   try {
-    rest = confirm_most(claims);
+    rest = confirm_all_but_last_statement(claims);
   } catch (...) {
     roll_back();
     throw;
   }
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
-    status = session_.commit(rest);
+    status = session_.commit(rest, writes_);
   } catch (...) {
     if (session_.may_have_committed()) {
       session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
@@ -210,13 +213,14 @@ void GuardedTransaction::roll_back() noexcept {
   const backend::RollbackStatus status = session_.roll_back();
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status == backend::RollbackStatus::ours) return;
-  lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
+  guard_lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
   unconfirmed_claims_ = std::move(claims_);
 }
 
 std::exception_ptr GuardedTransaction::explain(const std::exception_ptr& error) const noexcept {
+  if (!error) return nullptr;
   const bool refused =
-      tells_refused_commit(session_, error) || (error_class_of(error) == backend::ErrorClass::read_only && lost_);
+      is_refused_commit(session_, error) || (error_class_of(error) == backend::ErrorClass::read_only && guard_lost_);
   return refused ? std::make_exception_ptr(transaction_lost(false)) : error;
 }
 

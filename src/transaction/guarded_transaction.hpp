@@ -19,12 +19,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// A message to claim, with the hash of its content.
-struct Candidate {
-  const Message* message;
-  std::string_view content_hash;
-};
-
 /// How far the handler of a claim got. If this handler, or another one of the batch, has committed the transaction, the
 /// progress decides what happens to the claim.
 enum class HandlerProgress {
@@ -70,18 +64,22 @@ class GuardedTransaction {
 
   void begin();
 
+  /// Returns what `begin_and_claim_all` needs to claim this message. It refers to its arguments and to this
+  /// transaction.
+  backend::ClaimRequest claim_request(std::string_view consumer, const Message&,
+                                      std::string_view content_hash) const noexcept;
+
   /// Inserts a claim, or takes over an expired lease of the key. Its handler is assumed to start at once.
   ///
   /// Without an earlier `begin`, it also begins the transaction, in the same round trip where possible. Returns null if
   /// the claim is ours, otherwise the existing row; then the transaction may have ended.
-  backend::ClaimedRow* claim(std::string_view consumer, const Candidate&);
+  backend::ClaimedRow* claim(std::string_view consumer, const Message&, std::string_view content_hash);
 
   /// Begins the transaction and inserts claims whose handlers have not started, in one statement where possible.
   ///
-  /// The candidates must be sorted by key, each key once. Returns for each candidate the existing row; none if the
-  /// claim is ours.
-  std::vector<std::optional<backend::ClaimedRow>> begin_and_claim_all(std::string_view consumer,
-                                                                      std::span<const Candidate>);
+  /// The requests must be sorted by key, each key once. Returns for each request the existing row; none if the claim is
+  /// ours.
+  std::vector<std::optional<backend::ClaimedRow>> begin_and_claim_all(std::span<const backend::ClaimRequest>);
 
   /// The number of claims that are ours so far.
   std::size_t claims() const noexcept { return claims_.size(); }
@@ -95,12 +93,16 @@ class GuardedTransaction {
   /// Sets the result that `commit` writes with a claim. The string must outlive the commit.
   void set_result(std::size_t claim, std::string_view result) noexcept { claims_[claim].result = result; }
 
+  /// Adds an INSERT, UPDATE or DELETE that `commit` runs once it has verified the guard. So the change is committed
+  /// with the claims or not at all, and where possible it costs no round trip.
+  void add_write(std::string sql) { writes_.push_back(std::move(sql)); }
+
   /// Releases the savepoint. With `has_claim`, also confirms the latest claim, which is then complete.
   ///
   /// Errors: `Error` transaction_lost.
   void release_savepoint(bool has_claim);
 
-  /// Verifies the guard, confirms the claims, and commits.
+  /// Verifies the guard, confirms the claims, runs the added writes, and commits.
   ///
   /// Errors: `Error` transaction_lost, after the rollback; a database error as it was.
   void commit();
@@ -108,7 +110,8 @@ class GuardedTransaction {
   /// Rolls back. Does nothing if the transaction has ended.
   void roll_back() noexcept;
 
-  /// Returns the error that the delivery reports if it ended with `error`. Call it after the rollback.
+  /// Returns the error that the delivery reports if it ended with `error`, which may be null. Call it after the
+  /// rollback.
   ///
   /// It is transaction_lost if the database refused a statement only because the handler had ended the transaction, or
   /// had tried to. Otherwise it is `error`.
@@ -129,20 +132,21 @@ class GuardedTransaction {
  private:
   enum class State { not_begun, open, committed, rolled_back, in_doubt };
 
-  backend::ClaimRequest row_of(std::string_view consumer, const Candidate&) const noexcept;
-  void note_claim(std::string_view consumer, const Candidate&, HandlerProgress);
+  backend::ClaimedRow* claim(const backend::ClaimRequest&);
+  void record_claim(const backend::ClaimRequest&, HandlerProgress);
   bool take_over(const backend::ClaimRequest&);
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
-  std::span<const backend::ClosingClaim> confirm_most(std::span<const backend::ClosingClaim>);
+  std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
   Token token_ = Token::random();
   State state_ = State::not_begun;
   bool session_usable_ = true;
-  bool lost_ = false;  ///< The handler had ended the transaction.
+  bool guard_lost_ = false;  ///< The handler had ended the transaction.
   backend::ClaimedRow existing_;
   std::vector<OwnClaim> claims_;
   std::vector<OwnClaim> unconfirmed_claims_;
+  std::vector<std::string> writes_;
   std::vector<std::string> taken_over_;
 };
 

@@ -35,7 +35,7 @@ class Transaction::Impl {
       detail::check_consumer(consumer);
       detail::check_message(message);
       const detail::ContentHash hash(message.content);
-      const backend::ClaimedRow* existing = guarded_.claim(consumer, {&message, hash.bytes()});
+      const backend::ClaimedRow* existing = guarded_.claim(consumer, message, hash.bytes());
       return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
     } catch (...) {
       claim_threw_ = true;
@@ -54,7 +54,7 @@ class Transaction::Impl {
       guarded_.commit();
     } catch (...) {
       const std::exception_ptr error = guarded_.explain(std::current_exception());
-      const bool torn = settle();
+      const bool torn = resolve_claims();
       if (torn && detail::is_transaction_lost(error)) throw detail::transaction_lost(torn);
       std::rethrow_exception(error);
     }
@@ -62,13 +62,13 @@ class Transaction::Impl {
 
   void roll_back() noexcept {
     guarded_.roll_back();
-    settle();
+    resolve_claims();
   }
 
  private:
   /// Resolves claims that may be in the table without our commit. Returns whether one was marked torn. A broken session
   /// cannot do this, and the library never reconnects a caller's session.
-  bool settle() noexcept {
+  bool resolve_claims() noexcept {
     if (!guarded_.session_usable()) return false;
     try {
       detail::ClaimRecovery recovery;

@@ -39,7 +39,7 @@ class MysqlSession final : public Session {
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
   bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
   RollbackStatus roll_back() noexcept override;
 
@@ -79,18 +79,18 @@ class MysqlSession final : public Session {
   bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
   bool opens_with_rows() const noexcept { return in_one_statement() && !is_galera_; }
   void prepare_statements();
-  std::string closing_sql(const std::string& confirmation) const;
+  std::string closing_sql(const std::string& statements) const;
   std::string existing_sql(const std::string& condition) const;
   static constexpr std::string_view claim_columns =
       "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
   std::string claim_sql(const ClaimRequest&) const;
   std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
-  std::string confirmation_sql(std::span<const ClosingClaim>) const;
+  std::string closing_statements(std::span<const ClosingClaim>, std::span<const std::string> writes) const;
   unsigned run_closing(const ClosingClaim&) noexcept;
   void claim_some(bool open, std::span<const ClaimRequest>, std::vector<ClaimReply>&);
   std::vector<MysqlRow> run_claims(bool open, const std::string& insert, std::span<const ClaimRequest>);
   bool runs_on_savepoint(const std::string& sql);
-  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>);
+  CommitStatus commit_in_one_statement(MYSQL*, std::span<const ClosingClaim>, std::span<const std::string> writes);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);

@@ -88,9 +88,12 @@ std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<co
   return all;
 }
 
-std::string MysqlSession::confirmation_sql(std::span<const ClosingClaim> claims) const {
+/// What a compound statement runs behind the release of a savepoint: it confirms the claims, and runs the statements.
+std::string MysqlSession::closing_statements(std::span<const ClosingClaim> claims,
+                                             std::span<const std::string> writes) const {
   std::string sql;
   for (const Confirmation& each : confirmations(claims)) sql += changing(each.rows, each.sql);
+  for (const std::string& each : writes) sql += "; " + each;
   return sql;
 }
 
@@ -103,18 +106,19 @@ bool MysqlSession::confirm(std::span<const ClosingClaim> claims) {
   return true;
 }
 
-std::string MysqlSession::closing_sql(const std::string& confirmation) const {
-  return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT; {}", guard_, confirmation, end_guard_));
+std::string MysqlSession::closing_sql(const std::string& statements) const {
+  return compound(fmt::format("RELEASE SAVEPOINT {}{}; COMMIT; {}", guard_, statements, end_guard_));
 }
 
-CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims) {
+CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   MYSQL* db = mysql_native(sql_);
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   commit_sent_ = false;
-  if (in_one_statement()) return commit_in_one_statement(db, claims);
+  if (in_one_statement()) return commit_in_one_statement(db, claims, writes);
 
   if (!runs_on_savepoint("RELEASE SAVEPOINT " + guard_)) return CommitStatus::not_ours;
   if (!confirm(claims)) return CommitStatus::not_ours;
+  for (const std::string& sql : writes) exec(db, sql);
   commit_sent_ = true;
   exec(db, "COMMIT");
   if (pooled_) {
@@ -125,11 +129,13 @@ CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims) {
   return CommitStatus::committed;
 }
 
-CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClosingClaim> claims) {
+CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const ClosingClaim> claims,
+                                                   std::span<const std::string> writes) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
-  const bool prepared = claims.size() == 1 && !claims[0].confirmed;
-  const unsigned error = prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(confirmation_sql(claims)));
+  const bool prepared = claims.size() == 1 && !claims[0].confirmed && writes.empty();
+  const unsigned error =
+      prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(closing_statements(claims, writes)));
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;
   if (error != 0 && prepared) closing_.throw_error();
   if (error != 0) throw_mysql_error(db);
@@ -185,7 +191,7 @@ void MysqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 bool MysqlSession::release_savepoint(const ClosingClaim* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
-  if (in_one_statement()) return runs_on_savepoint(compound(release + confirmation_sql({claim, 1})));
+  if (in_one_statement()) return runs_on_savepoint(compound(release + closing_statements({claim, 1}, {})));
   return runs_on_savepoint(release) && confirm({claim, 1});
 }
 

@@ -43,7 +43,7 @@ class PostgresqlSession final : public Session {
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
   bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>) override;
+  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
   RollbackStatus roll_back() noexcept override;
 

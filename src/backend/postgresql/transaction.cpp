@@ -80,7 +80,7 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
   return true;
 }
 
-CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
+CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   PGconn* pg = postgresql_native(sql_);
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
@@ -95,9 +95,10 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims) {
       pipeline.add(store_sql(each).c_str());
       ++sent;
     }
+    for (const std::string& sql : writes) pipeline.add(sql.c_str());
     add(pipeline, allow_commit_, std::array<PostgresqlValue, 1>{token});
     add(pipeline, commit_);
-    sent += 3;
+    sent += writes.size() + 3;
     if (pooled_) add(pipeline, settings_);
   });
   // If the release fails, the server has not run the statements after it.

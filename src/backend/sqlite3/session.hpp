@@ -42,8 +42,8 @@ class Sqlite3Session final : public Session {
   ClaimReply claim(const ClaimRequest&) override;
   bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
-  CommitStatus commit(std::span<const ClosingClaim>) override;
-  bool may_be_reason() const noexcept override { return true; }
+  CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
+  bool may_be_broken() const noexcept override { return true; }
   RollbackStatus roll_back() noexcept override;
   bool refused_commit() const noexcept override { return hooks_->refused || refused_commit_; }
 
@@ -55,7 +55,7 @@ class Sqlite3Session final : public Session {
   std::size_t execute(const std::string& sql) override;
   std::size_t change(const std::string& sql) override;
   std::optional<std::int64_t> change_returning(const std::string& sql) override;
-  bool looks_first() const noexcept override { return true; }
+  bool reads_before_insert() const noexcept override { return true; }
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
   PurgeReply purge_some(const PurgeBatch&) override;
 

@@ -202,13 +202,14 @@ bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
   return true;
 }
 
-CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims) {
+CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   ::sqlite3* db = sqlite3_native(sql_);
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
   try {
     if (!confirm(claims)) return CommitStatus::not_ours;
+    for (const std::string& sql : writes) Sqlite3Statement(db, sql).run();
     hooks_->committing = true;
     const int result = statement(commit_, commit_sql)->try_run();
     hooks_->committing = false;

@@ -1,0 +1,116 @@
+#include "consume/consumer_policy.hpp"
+
+#include <utility>
+
+#include "backend/error_classification.hpp"
+#include "base/retry_schedule.hpp"
+#include "message/key.hpp"
+#include "telemetry/notify.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+ConsumerPolicy::ConsumerPolicy(std::string consumer_, TxConsumerOptions options_)
+    : consumer(std::move(consumer_)), options(std::move(options_)) {
+  check_consumer(consumer);
+  check(options.retry);
+  if (options.max_attempts < 0) {
+    throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
+  }
+}
+
+void ConsumerPolicy::refuse_when_stopped() const {
+  if (!options.stop.stop_requested()) return;
+  throw Error(ErrorCode::stopped, "the consumer's stop token is set; no new message is begun");
+}
+
+bool ConsumerPolicy::is_declared_transient(const std::exception_ptr& error) const noexcept {
+  try {
+    return options.is_transient && options.is_transient(error);
+  } catch (...) {
+    return false;
+  }
+}
+
+bool ConsumerPolicy::counts(const std::exception_ptr& error) const noexcept {
+  return is_failure(error) && !is_lease_lost(error) && !options.stop.stop_requested() && !is_declared_transient(error);
+}
+
+bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
+  return options.max_attempts > 0 && attempts >= options.max_attempts;
+}
+
+void ConsumerPolicy::notify(Event event) const noexcept {
+  event.consumer = consumer;
+  detail::notify(options.observer, event);
+}
+
+bool is_failure(const std::exception_ptr& error) noexcept {
+  return !is_transient(error) && !is_environment_error(error) && !has_error_code(error, ErrorCode::stopped) &&
+         !has_error_code(error, ErrorCode::retry_later) && action_for(error) != Action::stop;
+}
+
+bool is_rejected(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::rejected); }
+
+bool is_lease_lost(const std::exception_ptr& error) noexcept { return has_error_code(error, ErrorCode::lease_lost); }
+
+std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RetryLater& later) {
+    return Result{.outcome = Outcome::postponed, .error = error, .retry_after = later.delay()};
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+Result failed_with(std::exception_ptr error) noexcept {
+  if (auto postponed = postponed_by(error)) return std::move(*postponed);
+  return {.outcome = Outcome::failed, .error = std::move(error)};
+}
+
+Outcome outcome_for(Claim claim) noexcept {
+  switch (claim) {
+    case Claim::claimed:
+      return Outcome::consumed;
+    case Claim::already_consumed:
+      return Outcome::already_consumed;
+    case Claim::conflict:
+      return Outcome::conflict;
+    case Claim::in_progress:
+      return Outcome::in_progress;
+    case Claim::parked:
+      return Outcome::parked;
+    case Claim::discarded:
+      return Outcome::discarded;
+  }
+  return Outcome::in_progress;
+}
+
+EventType event_for(Outcome outcome) noexcept {
+  switch (outcome) {
+    case Outcome::consumed:
+      return EventType::consumed;
+    case Outcome::already_consumed:
+      return EventType::already_consumed;
+    case Outcome::in_progress:
+      return EventType::in_progress;
+    case Outcome::conflict:
+      return EventType::conflict;
+    case Outcome::parked:
+      return EventType::parked;
+    case Outcome::discarded:
+      return EventType::discarded;
+    case Outcome::postponed:
+      return EventType::postponed;
+    case Outcome::failed:
+    case Outcome::not_run:
+      return EventType::failed;
+  }
+  return EventType::failed;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <string>
+
+#include <txinbox/claim.hpp>
+#include <txinbox/error.hpp>
+#include <txinbox/event.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// What the options of a consumer say about its deliveries. It needs no database.
+struct ConsumerPolicy {
+  const std::string consumer;
+  const TxConsumerOptions options;
+
+  /// Errors: `Error` invalid_key, or invalid_argument for the options.
+  ConsumerPolicy(std::string consumer, TxConsumerOptions options);
+
+  /// Throws if the stop token is set.
+  ///
+  /// Errors: `Error` stopped.
+  void refuse_when_stopped() const;
+
+  /// Whether the options declare this error of a handler transient.
+  bool is_declared_transient(const std::exception_ptr& error) const noexcept;
+
+  /// Whether this error counts as a failure of its message.
+  bool counts(const std::exception_ptr& error) const noexcept;
+
+  /// Whether a message with this many failures must be parked.
+  bool exceeds_max_attempts(int attempts) const noexcept;
+
+  /// Passes the event to the observer, and ignores what the observer throws.
+  void notify(Event) const noexcept;
+};
+
+/// Errors: `Error` invalid_argument.
+template <class AnyHandler>
+void refuse_empty(const AnyHandler& handler) {
+  if (!handler) throw Error(ErrorCode::invalid_argument, "the handler is empty; give one that can be called");
+}
+
+/// Whether this error means that the handler cannot process the message.
+///
+/// It is false if the message is not the cause: for a transient error, an error of the environment, a stop, a request
+/// for a later delivery, and a set-up that must be fixed.
+bool is_failure(const std::exception_ptr& error) noexcept;
+
+/// Whether the handler has asked to park its message at once.
+bool is_rejected(const std::exception_ptr& error) noexcept;
+
+/// Whether the worker has lost its lease. The message did not cause this.
+bool is_lease_lost(const std::exception_ptr& error) noexcept;
+
+/// Returns the result if the handler has asked for a later delivery; none for another error.
+std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept;
+
+/// Returns the result of a message whose delivery ended with this error.
+Result failed_with(std::exception_ptr error) noexcept;
+
+/// Convert a claim to its outcome, and an outcome to its event.
+Outcome outcome_for(Claim) noexcept;
+EventType event_for(Outcome) noexcept;
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

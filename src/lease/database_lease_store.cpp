@@ -1,0 +1,261 @@
+#include "lease/database_lease_store.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "backend/error_classification.hpp"
+#include "base/reentrancy_check.hpp"
+#include "consume/attempt_marker.hpp"
+#include "lease/active_lease.hpp"
+#include "pool/with_session.hpp"
+#include "tables/conflicting_message_table.hpp"
+#include "tables/lease_table.hpp"
+#include "types/row_state.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using std::chrono::milliseconds;
+using Clock = LeaseTime::Clock;
+
+namespace {
+
+/// Returns the name that shows operators who holds a lease.
+std::string host_and_process() {
+  constexpr std::size_t most = 48;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  std::string name = host.data();
+  name.resize(std::min(name.size(), most));
+  std::ranges::replace_if(
+      name, [](char c) { return c < '!' || c > '~'; }, '?');
+  return fmt::format("{}:{}", name, ::getpid());
+}
+
+TxConsumerOptions common_options(const LeaseOptions& options) {
+  return {.retry = options.retry,
+          .stop = options.stop,
+          .observer = options.observer,
+          .max_attempts = options.max_attempts,
+          .is_transient = options.is_transient,
+          .count_starts = options.count_starts,
+          .keep_error_text = options.keep_error_text};
+}
+
+class DatabaseLeaseCall final : public LeaseCall {
+ public:
+  DatabaseLeaseCall(ConsumerContext& context, milliseconds lease, std::string_view owner_name, const Message& message,
+                    const ContentHash& hash, const std::function<void(Event)>& notify)
+      : context_(context),
+        lease_(lease),
+        message_(message),
+        hash_(hash),
+        notify_(notify),
+        owner_{.name = owner_name},
+        attempt_(context, message) {}
+
+  std::variant<Grant, Result> claim() override;
+  std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
+  bool start_attempt(ActiveLease&) override;
+  bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
+  bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept override;
+
+ private:
+  using Answer = std::variant<Grant, Result>;
+
+  LeaseTable table(backend::Session& session) const { return {session, context_.consumer, message_}; }
+  Answer claim(backend::Session&);
+  std::optional<Answer> try_claim(backend::Session&);
+  Result result_of(backend::Session&, backend::ClaimedRow&);
+  void enter(ActiveLease&);
+
+  /// Runs a step on a borrowed session, again after transient errors. `stop` ends the wait for a connection.
+  template <class Step>
+  auto with_retries(const std::stop_token& stop, const Step& step);
+
+  ConsumerContext& context_;
+  const milliseconds lease_;
+  const Message& message_;
+  const ContentHash& hash_;
+  const std::function<void(Event)>& notify_;
+  const LeaseOwner owner_;
+  AttemptMarker attempt_;
+  bool insert_tried_ = false;  ///< The row probably exists: read it first.
+  bool taken_over_ = false;
+};
+
+template <class Step>
+auto DatabaseLeaseCall::with_retries(const std::stop_token& stop, const Step& step) {
+  RetrySchedule schedule(context_.options.retry);
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      const ReentrancyCheck not_nested(context_.source.identity());
+      return with_session(context_.source, stop, step);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto backoff = schedule.next_backoff();
+    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
+    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
+    if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
+  }
+}
+
+std::variant<Grant, Result> DatabaseLeaseCall::claim() {
+  return with_retries(context_.options.stop, [&](backend::Session& session) { return claim(session); });
+}
+
+DatabaseLeaseCall::Answer DatabaseLeaseCall::claim(backend::Session& session) {
+  // Another worker can change the row between two statements. Then try again, but not forever.
+  constexpr int tries = 20;
+  constexpr int tries_to_be_in_time = 3;
+  int late = 0;
+  for (int i = 0; i < tries; ++i) {
+    auto answer = try_claim(session);
+    if (!answer) continue;
+    auto* grant = std::get_if<Grant>(&*answer);
+    if (grant == nullptr) return std::move(*answer);
+    grant->taken_over = taken_over_;
+    if (Clock::now() < grant->expires_at) return *grant;
+    if (++late == tries_to_be_in_time) throw lease_is_too_short(lease_);
+  }
+  throw Error(ErrorCode::unknown_state,
+              "the row of this key changes again and again while it is claimed; look for who removes it");
+}
+
+/// Returns none if the row must be read again. If the reply to a claim was lost, the row shows whether it is ours.
+std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::Session& session) {
+  const auto sent = Clock::now();
+  std::optional<backend::ClaimedRow> row;
+  if (insert_tried_ || session.reads_before_insert()) row = table(session).find();
+  if (!row) {
+    insert_tried_ = true;
+    const auto fence = table(session).insert(owner_, hash_.bytes(), lease_);
+    session.record_claim_result(!fence);
+    if (!fence) return std::nullopt;
+    return Grant{*fence, sent + lease_};
+  }
+  if (row->state != RowState::consuming) return result_of(session, *row);
+  const auto remaining = row->lease_remaining.value_or(milliseconds(1));
+  const bool ours = row->token == owner_.token.bytes();
+  if (ours && remaining > milliseconds::zero()) return Grant{row->lease_fence, sent + remaining};
+  if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) {
+    return result_of(session, *row);
+  }
+  const auto asked = Clock::now();
+  const auto fence = table(session).take_over(owner_, hash_.bytes(), lease_, *row);
+  if (!fence) return std::nullopt;
+  taken_over_ = taken_over_ || !ours;
+  return Grant{*fence, asked + lease_};
+}
+
+Result DatabaseLeaseCall::result_of(backend::Session& session, backend::ClaimedRow& row) {
+  Result result = result_for(row, hash_.bytes());
+  if (result.outcome == Outcome::conflict) {
+    record_conflict(session, context_.consumer, message_, hash_.bytes());
+  } else if (result.outcome == Outcome::already_consumed) {
+    session.wait_until_durable(context_.consumer, message_.business_key);
+  }
+  return result;
+}
+
+std::optional<Clock::time_point> DatabaseLeaseCall::renew(std::int64_t fence, const std::stop_token& stop) {
+  Clock::time_point sent;
+  const bool renewed = with_session(context_.source, stop, [&](backend::Session& session) {
+    sent = Clock::now();
+    return table(session).renew(owner_, fence, lease_);
+  });
+  if (!renewed) return std::nullopt;
+  return sent + lease_;
+}
+
+/// Writes the marker of the attempt. We hold the lease, so a marker that remains is of an attempt that crashed or
+/// outlived its lease.
+bool DatabaseLeaseCall::start_attempt(ActiveLease& lease) {
+  const bool crashed = with_retries(context_.options.stop, [&](backend::Session& session) {
+    return attempt_.has_foreign_marker(session) &&
+           attempt_.counts_crash(session, AttemptMarker::CleanupOrder::marker_first);
+  });
+  if (crashed && context_.exceeds_max_attempts(attempt_.attempts())) {
+    return !with_retries(context_.options.stop,
+                         [&](backend::Session& session) { return table(session).park(owner_, lease.fence()); });
+  }
+  enter(lease);
+  with_retries(context_.options.stop, [&](backend::Session& session) {
+    attempt_.begin(session);
+    return true;
+  });
+  return true;
+}
+
+void DatabaseLeaseCall::enter(ActiveLease& lease) {
+  bool waited = false;
+  try {
+    waited = attempt_.enter();
+  } catch (...) {
+    give_back(lease.fence(), std::current_exception());
+    throw;
+  }
+  if (waited) lease.renew();
+}
+
+/// The reply to an earlier try may be lost: if the row is consumed with our token, we completed it.
+bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::string>& result) {
+  return with_retries({}, [&](backend::Session& session) {
+    if (table(session).complete(owner_, fence, result)) return true;
+    const auto row = table(session).find();
+    const bool ours =
+        row && row->state == RowState::consumed && row->token == owner_.token.bytes() && row->lease_fence == fence;
+    return ours && session.wait_until_durable(context_.consumer, message_.business_key);
+  });
+}
+
+/// Counts the failure and removes the marker before the lease is released: the next delivery may come at once.
+bool DatabaseLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& error) noexcept {
+  const bool counts = context_.counts(error);
+  bool parked = false;
+  try {
+    SessionHandle session = context_.source.borrow({});
+    try {
+      const int attempts = counts ? FailureRecord(session.backend(), context_.consumer)
+                                        .count(message_, error, context_.options.keep_error_text)
+                                  : 0;
+      if (counts && attempt_.begun()) attempt_.on_marker_removed();
+      if (attempt_.begun()) attempt_.remove_marker(session.backend());
+      const bool park = counts && (is_rejected(error) || context_.exceeds_max_attempts(attempts));
+      parked = park && table(session.backend()).park(owner_, fence);
+    } catch (...) {
+      if (is_fatal_to_session(std::current_exception())) throw;
+    }
+    if (!parked) table(session.backend()).release(owner_, fence);
+    session.mark_clean();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+  return parked;
+}
+
+}  // namespace
+
+DatabaseLeaseStore::DatabaseLeaseStore(SessionProvider source, std::string consumer, const LeaseOptions& options)
+    : context_(std::move(source), std::move(consumer), common_options(options)),
+      lease_(options.lease),
+      owner_name_(host_and_process()) {}
+
+std::unique_ptr<LeaseCall> DatabaseLeaseStore::begin(const Message& message, const ContentHash& hash,
+                                                     const std::function<void(Event)>& notify) {
+  return std::make_unique<DatabaseLeaseCall>(context_, lease_, owner_name_, message, hash, notify);
+}
+
+void DatabaseLeaseStore::count_duplicate(const Result& result) noexcept { context_.duplicates.count({&result, 1}); }
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

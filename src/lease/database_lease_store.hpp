@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <txinbox/lease_consumer.hpp>
+#include <txinbox/version.hpp>
+
+#include "consume/consumer_context.hpp"
+#include "lease/lease_store.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Keeps leases in `txinbox_consumed_message`. Each step is a transaction of its own, on a connection of the pool.
+class DatabaseLeaseStore final : public LeaseStore {
+ public:
+  /// Errors: as `LeaseConsumer`'s constructor.
+  DatabaseLeaseStore(SessionProvider source, std::string consumer, const LeaseOptions& options);
+
+  const ConsumerPolicy& policy() const noexcept { return context_; }
+
+  std::unique_ptr<LeaseCall> begin(const Message&, const ContentHash&,
+                                   const std::function<void(Event)>& notify) override;
+  void count_duplicate(const Result&) noexcept override;
+  const void* identity() const noexcept override { return context_.source.identity(); }
+
+ private:
+  ConsumerContext context_;
+  const std::chrono::milliseconds lease_;
+  const std::string owner_name_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
