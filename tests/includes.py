@@ -29,7 +29,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # The room of each public header; txinbox.hpp is all of them.
 PUBLIC = {
-    "types": "claim content delivery error event message pool_options finding recent_keys result retry_policy version",
+    "types": "claim content delivery error event listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_template",
     "telemetry": "metrics",
     "schema": "schema",
@@ -91,6 +91,14 @@ def complaints():
                         yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
                 elif ours not in allowed and ours.split("/")[0] not in allowed:
                     yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
+    components = [p.name for p in (ROOT / "components").glob("*") if p.is_dir()]
+    for component in components:
+        for path in sources(f"components/{component}"):
+            for ours, public in INCLUDE.findall(path.read_text()):
+                other = public.removeprefix("txinbox/").removesuffix(".hpp").split("/")[0]
+                foreign = other in components and other != component
+                if foreign or (ours and (ROOT / "src" / ours).exists()):
+                    yield f"{path.relative_to(ROOT)}: a component must not include {ours or public}"
 
 
 def list_rooms():

@@ -2,7 +2,7 @@
 # Runs the examples, each as it says that it is run, on a SQLite database of its own.
 #
 # Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
-#                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER
+#                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER TRACING
 #        (the programs)
 set -eu
 
@@ -56,3 +56,8 @@ rm -f orders.db
 outcomes=$("$9" | tr '\n' ' ')
 [ "$outcomes" = "consumed: receipt for charge123 already_consumed: receipt for charge123 " ] ||
   fail "lease_consumer says: $outcomes"
+rm -f orders.db
+
+shift 9
+scopes=$("$1" | sed 's/: .*//' | tr -s '\n ' ' ')
+[ "$scopes" = " handler attempt consume attempt consume " ] || fail "tracing says: $scopes"

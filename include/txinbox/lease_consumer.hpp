@@ -10,6 +10,7 @@
 #include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/lease.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/retry_policy.hpp>
@@ -47,6 +48,9 @@ struct LeaseOptions {
 
   /// As in `TxConsumerOptions`. The heartbeat's thread never calls it.
   std::function<void(const Event&)> observer = {};
+
+  /// As in `TxConsumerOptions`. The heartbeat's thread never calls them.
+  Listeners listeners = {};
 
   /// As in `TxConsumerOptions`. But the handler does not run again within one `consume`.
   std::function<bool(const std::exception_ptr&)> is_transient = {};

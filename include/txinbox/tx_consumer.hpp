@@ -11,6 +11,7 @@
 #include <txinbox/delivery.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/recent_keys.hpp>
 #include <txinbox/result.hpp>
@@ -38,6 +39,9 @@ struct TxConsumerOptions {
   /// It is called for each event, after the event has happened, on the thread that consumes. At that time txinbox has
   /// no transaction open and holds no connection of the pool. What it throws is ignored.
   std::function<void(const Event&)> observer = {};
+
+  /// Listeners that see calls, attempts and handlers begin and end, for tracing; and all events, after the observer.
+  Listeners listeners = {};
 
   /// A cache of keys that this consumer saw committed. It answers duplicates without the database. Off by default. Only
   /// with a pool.

@@ -15,6 +15,7 @@
 #include <txinbox/json_template.hpp>
 #include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/metrics.hpp>
 #include <txinbox/pool.hpp>

@@ -9,6 +9,7 @@
 #include "backend/error_classification.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
+#include "telemetry/scope.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -47,6 +48,11 @@ BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> 
 
 std::vector<Result> BatchDelivery::consume() {
   if (messages_.empty()) return {};
+  return run_in_scope(context_.options.listeners, context_.scope(ScopeKind::consume, messages_),
+                      [&] { return consume_in_scope(); });
+}
+
+std::vector<Result> BatchDelivery::consume_in_scope() {
   try {
     ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
@@ -106,6 +112,8 @@ BatchDelivery::Part BatchDelivery::next_part() {
 BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   progress_ = false;
   RunOutcome outcome;
+  const Scope attempt = context_.scope(ScopeKind::attempt, messages_, ++attempts_);
+  begin_scope(context_.options.listeners, attempt);
   try {
     const ReentrancyCheck not_nested(context_.source.identity());
     const std::uint64_t losses = context_.losses();
@@ -115,6 +123,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
   } catch (...) {
     outcome.error = std::current_exception();
   }
+  end_scope(context_.options.listeners, attempt, outcome.error);
   // Notify the observer only now: it may need the session that was given back.
   fail_torn_items(outcome.failed_item);
   // Without savepoints it is not certain which handler has lost the transaction.

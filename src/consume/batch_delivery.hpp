@@ -29,6 +29,7 @@ class BatchDelivery {
     std::optional<FailedItem> failed_item = {};
   };
 
+  std::vector<Result> consume_in_scope();
   void prepare_items();
   bool is_finished() const noexcept {
     return finished_ || (session_borrowed_ && context_.options.stop.stop_requested());
@@ -54,7 +55,8 @@ class BatchDelivery {
   RetrySchedule schedule_;
   ClaimRecovery recovery_;
   std::vector<std::string> taken_over_;
-  std::size_t part_size_;          ///< The most messages in the next transaction.
+  std::size_t part_size_;  ///< The most messages in the next transaction.
+  int attempts_ = 0;
   std::size_t begin_ = 0;          ///< All messages before it have results.
   std::size_t end_;                ///< Messages from here on are not run.
   bool use_savepoints_ = false;    ///< The next transaction sets a savepoint for each message.

@@ -6,6 +6,7 @@
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
 #include "tables/conflicting_message_table.hpp"
+#include "telemetry/scope.hpp"
 #include "transaction/claim.hpp"
 #include "types/row_state.hpp"
 
@@ -177,7 +178,8 @@ void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
 BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
   Delivery delivery(*item.message, ++item.runs, context_.options.stop, item.index);
   DeliveryAccess::set_locals(delivery, session_.locals());
-  handler_(session_.sql(), delivery);
+  run_in_scope(context_.options.listeners, context_.scope(ScopeKind::handler, {item.message, 1}, item.runs),
+               [&] { handler_(session_.sql(), delivery); });
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 

@@ -43,7 +43,7 @@ bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
 
 void ConsumerPolicy::notify(Event event) const noexcept {
   event.consumer = consumer;
-  detail::notify(options.observer, event);
+  detail::notify(options.observer, options.listeners, event);
 }
 
 bool is_failure(const std::exception_ptr& error) noexcept {

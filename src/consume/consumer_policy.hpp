@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 
 #include <txinbox/claim.hpp>
@@ -37,8 +38,13 @@ struct ConsumerPolicy {
   /// Whether a message with this many failures must be parked.
   bool exceeds_max_attempts(int attempts) const noexcept;
 
-  /// Passes the event to the observer, and ignores what the observer throws.
+  /// Passes the event to the observer and the listeners, and ignores what they throw.
   void notify(Event) const noexcept;
+
+  /// The scope of one part of a delivery, for the listeners.
+  Scope scope(ScopeKind kind, std::span<const Message> messages, int attempt = 1) const noexcept {
+    return {kind, consumer, messages, attempt};
+  }
 };
 
 /// Errors: `Error` invalid_argument.

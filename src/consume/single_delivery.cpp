@@ -11,6 +11,7 @@
 #include "pool/with_session.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "tables/lease_table.hpp"
+#include "telemetry/scope.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {
@@ -18,6 +19,10 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 Result SingleDelivery::consume() {
+  return run_in_scope(context_.options.listeners, scope(ScopeKind::consume), [&] { return consume_in_scope(); });
+}
+
+Result SingleDelivery::consume_in_scope() {
   try {
     check_message(message_);
     ReentrancyCheck::refuse_nested(context_.source.identity());
@@ -41,7 +46,7 @@ Result SingleDelivery::consume_with_retries() {
   for (;;) {
     std::exception_ptr error;
     try {
-      Result result = run();
+      Result result = run_in_scope(context_.options.listeners, scope(ScopeKind::attempt), [&] { return run(); });
       notify_if_torn();
       return result;
     } catch (...) {
@@ -98,7 +103,7 @@ Result SingleDelivery::run() {
     Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
     DeliveryAccess::set_locals(delivery, session.locals());
     handler_ran_ = true;
-    handler_(session.sql(), delivery);
+    run_in_scope(context_.options.listeners, scope(ScopeKind::handler), [&] { handler_(session.sql(), delivery); });
     stored_ = delivery.stored();
     if (attempt_.begun()) transaction.add_write(attempt_.removal_sql(session.backend()));
     if (stored_) transaction.set_result(0, *stored_);

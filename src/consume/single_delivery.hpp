@@ -28,6 +28,7 @@ class SingleDelivery {
   Result consume();
 
  private:
+  Result consume_in_scope();
   Result consume_with_retries();
   std::optional<Result> start_attempt();
   void remove_marker(SessionHandle&) noexcept;
@@ -37,6 +38,7 @@ class SingleDelivery {
   void note_torn();
   void notify(Event) const noexcept;
   void notify_if_torn() noexcept;
+  Scope scope(ScopeKind kind) const noexcept { return context_.scope(kind, {&message_, 1}, schedule_.attempt()); }
 
   ConsumerContext& context_;
   const Message& message_;

@@ -9,6 +9,7 @@
 #include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
+#include "telemetry/scope.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -17,6 +18,11 @@ namespace detail {
 using std::chrono::milliseconds;
 
 Result LeaseDelivery::consume() {
+  return run_in_scope(options_.listeners, policy_.scope(ScopeKind::consume, {&message_, 1}),
+                      [&] { return consume_in_scope(); });
+}
+
+Result LeaseDelivery::consume_in_scope() {
   try {
     check_message(message_);
     ReentrancyCheck::refuse_nested(store_.identity());
@@ -25,7 +31,8 @@ Result LeaseDelivery::consume() {
     auto answer = claim_or_wait();
     if (const auto* grant = std::get_if<Grant>(&answer)) {
       if (grant->taken_over) notify({.type = EventType::lease_taken_over});
-      answer = run(*grant);
+      answer = run_in_scope(options_.listeners, policy_.scope(ScopeKind::attempt, {&message_, 1}),
+                            [&] { return run(*grant); });
     }
     auto& result = std::get<Result>(answer);
     notify({.type = event_for(result.outcome), .age = result.age});
@@ -66,7 +73,8 @@ Result LeaseDelivery::run(const Grant& grant) {
   try {
     begin_handler(lease);
     handler_ran_ = true;
-    handler_(lease.lease());
+    run_in_scope(options_.listeners, policy_.scope(ScopeKind::handler, {&message_, 1}),
+                 [&] { handler_(lease.lease()); });
     lease.stop_heartbeat();
   } catch (...) {
     lease.stop_heartbeat();

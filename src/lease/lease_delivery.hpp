@@ -36,6 +36,7 @@ class LeaseDelivery {
   Result consume();
 
  private:
+  Result consume_in_scope();
   std::variant<Grant, Result> claim_or_wait();
   Result run(const Grant&);
   void begin_handler(ActiveLease&);

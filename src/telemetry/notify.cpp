@@ -4,17 +4,20 @@
 
 #include <txinbox/result.hpp>
 
+#include "telemetry/scope.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-void notify(const std::function<void(const Event&)>& observer, Event event) noexcept {
-  if (!observer) return;
+void notify(const std::function<void(const Event&)>& observer, const Listeners& listeners, Event event) noexcept {
+  if (!observer && listeners.empty()) return;
   try {
     const std::string what = error_class(event.error);
     event.error_class = what;
-    observer(event);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+    if (observer) ignore_errors([&] { observer(event); });
+    for (const auto& listener : listeners) ignore_errors([&] { listener->on_event(event); });
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the class of the error
   }
 }
 

@@ -2,6 +2,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/finding.hpp>
+#include <txinbox/listener.hpp>
 #include <txinbox/result.hpp>
 
 #include "types/enum_names.hpp"
@@ -25,6 +26,7 @@ constexpr detail::EnumNames<Action, Action::stop> action_names("acknowledge", "r
 constexpr detail::EnumNames<Claim, Claim::discarded> claim_names("claimed", "already_consumed", "conflict",
                                                                  "in_progress", "parked", "discarded");
 constexpr detail::EnumNames<Severity, Severity::error> severity_names("note", "warning", "error");
+constexpr detail::EnumNames<ScopeKind, ScopeKind::handler> scope_kind_names("consume", "attempt", "handler");
 
 }  // namespace
 
@@ -34,6 +36,7 @@ std::string_view to_string(Outcome outcome) noexcept { return outcome_names[outc
 std::string_view to_string(Action action) noexcept { return action_names[action]; }
 std::string_view to_string(Claim claim) noexcept { return claim_names[claim]; }
 std::string_view to_string(Severity severity) noexcept { return severity_names[severity]; }
+std::string_view to_string(ScopeKind kind) noexcept { return scope_kind_names[kind]; }
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

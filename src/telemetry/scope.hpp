@@ -1,0 +1,48 @@
+#pragma once
+
+#include <exception>
+#include <type_traits>
+
+#include <txinbox/listener.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Calls foreign code that must not change the result of a delivery.
+template <class Call>
+void ignore_errors(const Call& call) noexcept {
+  try {
+    call();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): documented
+  }
+}
+
+/// Tell all listeners that a scope begins, or that it has ended. They ignore what a listener throws.
+void begin_scope(const Listeners&, const Scope&) noexcept;
+void end_scope(const Listeners&, const Scope&, const std::exception_ptr& error) noexcept;
+
+/// Runs `work` in a scope, and returns its result.
+template <class Work>
+auto run_in_scope(const Listeners& listeners, const Scope& scope, const Work& work) {
+  if (listeners.empty()) return work();
+  begin_scope(listeners, scope);
+  try {
+    if constexpr (std::is_void_v<decltype(work())>) {
+      work();
+      end_scope(listeners, scope, nullptr);
+    } else {
+      auto result = work();
+      end_scope(listeners, scope, nullptr);
+      return result;
+    }
+  } catch (...) {
+    end_scope(listeners, scope, std::current_exception());
+    throw;
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
