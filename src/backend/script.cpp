@@ -3,6 +3,7 @@
 #include <soci/soci.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -43,6 +44,13 @@ std::vector<std::string> statements_of(std::string_view script) {
 
 void run_script(soci::session& sql, std::string_view script) {
   for (const std::string& statement : statements_of(script)) sql << statement;
+}
+
+void try_roll_back(soci::session& sql) noexcept {
+  try {
+    sql.rollback();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): see the declaration
+  }
 }
 
 }  // namespace backend

@@ -21,6 +21,9 @@ std::vector<std::string> statements_of(std::string_view script);
 /// Runs them one by one.
 void run_script(soci::session& sql, std::string_view script);
 
+/// Rolls back. It ignores an error: then the connection is lost, or an earlier error has ended the transaction.
+void try_roll_back(soci::session& sql) noexcept;
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -121,6 +121,10 @@ Problem missing_table(std::string_view table) {
            "docs/operations/migrations.md lists"}};
 }
 
+Problem not_a_table(std::string_view table) {
+  return mismatch(std::string(table), "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`");
+}
+
 std::vector<Problem> compare(const TableDialect& dialect, const ExpectedTable& expected, const FoundTable& found) {
   std::vector<Problem> problems;
   compare_columns(dialect, expected, found, problems);
@@ -135,6 +139,10 @@ bool concerns(const Problem& problem, std::string_view table) {
 
 std::string definition_of(const ExpectedColumn& column) {
   return fmt::format("{}{}", column.type, column.nullable ? "" : " NOT NULL");
+}
+
+std::string add_primary_key(std::string_view table, std::string_view columns) {
+  return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
 }
 
 TypeParts parts_of(std::string_view type) {

@@ -2,6 +2,7 @@
 
 // Compares the tables in the database with those that the migrations make.
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,22 @@ struct ExpectedTable {
   std::string_view retention_column;  ///< The first column of an index that must exist; empty for none.
 };
 
+/// The columns of each table, with the types of one database.
+struct ExpectedColumns {
+  std::span<const ExpectedColumn> consumed_message, schema, failed_message, conflicting_message, consumer;
+};
+
+/// The tables of the inbox. They differ between databases only in the types of their columns.
+constexpr std::array<ExpectedTable, 5> expected_tables(const ExpectedColumns& columns) {
+  return {{
+      {consumed_message_table, columns.consumed_message, "consumer, business_key", "consumed_at"},
+      {schema_table, columns.schema, "version", ""},
+      {failed_message_table, columns.failed_message, "consumer, business_key", "last_failed_at"},
+      {conflicting_message_table, columns.conflicting_message, "consumer, business_key, content_hash", "last_at"},
+      {consumer_table, columns.consumer, "consumer", ""},
+  }};
+}
+
 struct FoundColumn {
   std::string name;
   std::string type;  ///< With its collation if that matters.
@@ -73,6 +90,9 @@ struct TableDialect {
 Problem mismatch(std::string subject, std::string found, std::string remedy);
 Problem missing_table(std::string_view table);
 
+/// What has the table's name is a view, or another relation that we cannot use.
+Problem not_a_table(std::string_view table);
+
 /// Returns each difference that could lose or merge keys, or make one of our statements fail. A missing retention index
 /// is a warning. Wider columns, further nullable columns and further plain indexes are no difference: a newer schema
 /// may have them.
@@ -83,6 +103,9 @@ bool concerns(const Problem& problem, std::string_view table);
 
 /// The type with "NOT NULL", and with the absence of a default in words.
 std::string definition_of(const ExpectedColumn& column);
+
+/// ALTER TABLE … ADD PRIMARY KEY, for the databases that can.
+std::string add_primary_key(std::string_view table, std::string_view columns);
 
 /// The parts of a type as "varbinary(255)", in lower case: the word before the parenthesis, and the number in it.
 struct TypeParts {

@@ -65,14 +65,11 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"purged", "BIGINT", false, true},
     ExpectedColumn{"purged_at", "DATETIME(6)"},
 };
-constexpr std::array tables = {
-    ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
-    ExpectedTable{schema_table, schema_columns, "version", ""},
-    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
-    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
-                  "last_at"},
-    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
-};
+constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
+                                         .schema = schema_columns,
+                                         .failed_message = failed_message_columns,
+                                         .conflicting_message = conflicting_message_columns,
+                                         .consumer = consumer_columns});
 
 /// The same type, or a wider one. The size of an integer is only how it is displayed.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
@@ -94,10 +91,7 @@ constexpr TableDialect dialect = {
         [](std::string_view table, const ExpectedColumn& column) {
           return fmt::format("ALTER TABLE {} MODIFY COLUMN {} {}", table, column.name, definition_of(column));
         },
-    .set_primary_key =
-        [](std::string_view table, std::string_view columns) {
-          return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
-        },
+    .set_primary_key = add_primary_key,
     .drop_index =
         [](std::string_view table, const FoundIndex& index) {
           return fmt::format("ALTER TABLE {} DROP INDEX {}", table, index.name);
@@ -171,8 +165,7 @@ std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& s
     }
     const Found& table = at->second;
     if (table.kind != "BASE TABLE" && table.kind != "SYSTEM VERSIONED") {
-      problems.push_back(mismatch(std::string(expected.name), "it is not an ordinary table",
-                                  "rename or remove it, then run `txinbox migrate`"));
+      problems.push_back(not_a_table(expected.name));
       continue;
     }
     if (table.engine != "InnoDB") {

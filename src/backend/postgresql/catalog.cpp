@@ -7,6 +7,7 @@
 #include "backend/peer.hpp"
 #include "backend/postgresql/native.hpp"
 #include "backend/query.hpp"
+#include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
@@ -86,13 +87,7 @@ class PostgresqlCatalog final : public Catalog {
 
   void end_migrations() override { sql_.commit(); }
 
-  void abandon_migrations() noexcept override {
-    try {
-      sql_.rollback();
-    } catch (const std::exception&) {
-      // The connection is lost, so the server has rolled back.
-    }
-  }
+  void abandon_migrations() noexcept override { try_roll_back(sql_); }
 
  private:
   soci::session& sql_;

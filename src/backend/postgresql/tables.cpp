@@ -73,14 +73,11 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"purged", "bigint", false, true},
     ExpectedColumn{"purged_at", "timestamp with time zone"},
 };
-constexpr std::array tables = {
-    ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
-    ExpectedTable{schema_table, schema_columns, "version", ""},
-    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
-    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
-                  "last_at"},
-    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
-};
+constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
+                                         .schema = schema_columns,
+                                         .failed_message = failed_message_columns,
+                                         .conflicting_message = conflicting_message_columns,
+                                         .consumer = consumer_columns});
 
 /// The same type, or one that holds more. The collation matters for keys only.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
@@ -114,10 +111,7 @@ constexpr TableDialect dialect = {
                              column.has_default ? default_of(column) : "");
         },
     .change_column = change_column,
-    .set_primary_key =
-        [](std::string_view table, std::string_view columns) {
-          return fmt::format("ALTER TABLE {} ADD PRIMARY KEY ({})", table, columns);
-        },
+    .set_primary_key = add_primary_key,
     .drop_index =
         [](std::string_view table, const FoundIndex& index) {
           return index.constraint ? fmt::format("ALTER TABLE {} DROP CONSTRAINT {}", table, index.name)
@@ -239,8 +233,7 @@ std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::stri
     }
     const Found& table = at->second;
     if (table.kind != "r" && table.kind != "p") {
-      problems.push_back(
-          mismatch(name, "it is not an ordinary table", "rename or remove it, then run `txinbox migrate`"));
+      problems.push_back(not_a_table(expected.name));
       continue;
     }
     if (table.persistence == "u") {

@@ -72,13 +72,7 @@ class Sqlite3Catalog final : public Catalog {
   void apply(std::string_view sql) override { run_script(sql_, sql); }
   void end_migrations() override { run_when_free(sql_, "COMMIT"); }
 
-  void abandon_migrations() noexcept override {
-    try {
-      sql_.rollback();
-    } catch (const std::exception&) {
-      // Some errors end the transaction by themselves.
-    }
-  }
+  void abandon_migrations() noexcept override { try_roll_back(sql_); }
 
  private:
   soci::session& sql_;

@@ -57,14 +57,11 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"retention", "INTEGER"},        ExpectedColumn{"purged", "INTEGER", false, true},
     ExpectedColumn{"purged_at", "TEXT"},
 };
-constexpr std::array tables = {
-    ExpectedTable{consumed_message_table, consumed_message_columns, "consumer, business_key", "consumed_at"},
-    ExpectedTable{schema_table, schema_columns, "version", ""},
-    ExpectedTable{failed_message_table, failed_message_columns, "consumer, business_key", "last_failed_at"},
-    ExpectedTable{conflicting_message_table, conflicting_message_columns, "consumer, business_key, content_hash",
-                  "last_at"},
-    ExpectedTable{consumer_table, consumer_columns, "consumer", ""},
-};
+constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
+                                         .schema = schema_columns,
+                                         .failed_message = failed_message_columns,
+                                         .conflicting_message = conflicting_message_columns,
+                                         .consumer = consumer_columns});
 
 /// The affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {
@@ -176,8 +173,7 @@ std::vector<Problem> check_sqlite3_tables(soci::session& sql) {
     if (kind.empty()) {
       problems.push_back(missing_table(expected.name));
     } else if (kind.front()[0] != "table" || kind.front()[1].value_or("").starts_with("CREATE VIRTUAL")) {
-      problems.push_back(mismatch(std::string(expected.name), "it is not an ordinary table",
-                                  "rename or remove it, then run `txinbox migrate`"));
+      problems.push_back(not_a_table(expected.name));
     } else {
       std::ranges::move(compare(dialect, expected, read(sql, expected)), std::back_inserter(problems));
     }
