@@ -18,6 +18,12 @@ using MysqlResult = std::unique_ptr<MYSQL_RES, FreeResult>;
 
 }  // namespace
 
+MysqlHandle new_mysql_handle() {
+  // The first use of the library is not safe in several threads at once.
+  static const int initialized = mysql_library_init(0, nullptr, nullptr);
+  return {initialized == 0 ? mysql_init(nullptr) : nullptr, &mysql_close};
+}
+
 unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
     return mysql_errno(connection);

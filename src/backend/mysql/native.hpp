@@ -7,6 +7,7 @@
 
 #include <mysql.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,10 @@ inline MYSQL* mysql_native(soci::session& sql) noexcept {
   auto* backend = static_cast<soci::mysql_session_backend*>(sql.get_backend());
   return backend == nullptr ? nullptr : backend->conn_;
 }
+
+/// A handle without a connection. Null: there is no memory.
+using MysqlHandle = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
+MysqlHandle new_mysql_handle();
 
 using MysqlRow = std::vector<std::optional<std::string>>;
 

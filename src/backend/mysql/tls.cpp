@@ -19,14 +19,6 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-using MysqlHandle = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
-
-MysqlHandle new_handle() {
-  // The first use of the library is not safe in several threads at once.
-  static const int initialized = mysql_library_init(0, nullptr, nullptr);
-  return {initialized == 0 ? mysql_init(nullptr) : nullptr, &mysql_close};
-}
-
 /// The modes of libpq. Each is stronger than the one before.
 enum class Mode { unsaid, disable, require, verify_ca, verify_full };
 
@@ -51,11 +43,6 @@ constexpr std::string_view handler_name = "txinbox-tls";
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, "the MySQL URL's " + why); }
 
 #ifdef MARIADB_PACKAGE_VERSION
-
-constexpr std::array text_options = {MYSQL_OPT_SSL_CA,        MYSQL_OPT_SSL_CAPATH,        MYSQL_OPT_SSL_CERT,
-                                     MYSQL_OPT_SSL_KEY,       MARIADB_OPT_TLS_PASSPHRASE,  MYSQL_OPT_SSL_CRL,
-                                     MYSQL_OPT_SSL_CRLPATH,   MYSQL_OPT_SSL_CIPHER,        MARIADB_OPT_TLS_VERSION,
-                                     MARIADB_OPT_TLS_PEER_FP, MARIADB_OPT_TLS_PEER_FP_LIST};
 
 bool has(const Tls& tls, mysql_option option) { return tls.options.contains(option); }
 
@@ -215,7 +202,7 @@ struct ConnectionPlugin {
 /// nothing.
 void register_handler() {
   static ConnectionPlugin plugin;
-  const MysqlHandle scratch = new_handle();
+  const MysqlHandle scratch = new_mysql_handle();
   if (scratch) mysql_client_register_plugin(scratch.get(), reinterpret_cast<st_mysql_client_plugin*>(&plugin));
 }
 
@@ -247,30 +234,6 @@ std::string without_quoted(std::string_view connection_string) {
   return bare;
 }
 
-/// A handle that has read the option files and failed to connect. `verifies` is the value of ssl-verify-server-cert if
-/// the files do not set it.
-MysqlHandle read_files([[maybe_unused]] bool verifies) {
-  MysqlHandle handle = new_handle();
-  if (!handle) return handle;
-  mysql_options(handle.get(), MYSQL_READ_DEFAULT_GROUP, "client");
-#ifdef MARIADB_PACKAGE_VERSION
-  const my_bool preset = verifies ? 1 : 0;
-  mysql_optionsv(handle.get(), MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &preset);
-#endif
-  // The library reads the files when it connects. Nobody can listen at this address.
-  mysql_real_connect(handle.get(), "localhost", nullptr, nullptr, nullptr, 1, "/dev/null/txinbox",
-                     CLIENT_REMEMBER_OPTIONS);
-  return handle;
-}
-
-#ifdef MARIADB_PACKAGE_VERSION
-bool verifies(MYSQL* handle) {
-  my_bool on = 0;
-  mysql_get_optionv(handle, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &on);
-  return on != 0;
-}
-#endif
-
 /// Not `soci::mysql`: the compiler knows its class, and would call a function that the library does not export.
 const soci::backend_factory& soci_factory() noexcept { return *soci::factory_mysql(); }
 
@@ -295,27 +258,6 @@ class MysqlFactory final : public soci::backend_factory {
 };
 
 }  // namespace
-
-MysqlOptionFiles read_mysql_option_files() {
-  MysqlOptionFiles files;
-  const MysqlHandle read = read_files(false);
-  if (!read) return files;
-  MYSQL* db = read.get();
-  if (db->options.password != nullptr) files.password = db->options.password;
-#ifdef MARIADB_PACKAGE_VERSION
-  for (const auto option : text_options) {
-    const char* value = nullptr;
-    if (mysql_get_optionv(db, option, &value) == 0 && value != nullptr && *value != '\0') files.tls[option] = value;
-  }
-  files.encrypts = db->options.use_ssl != 0;
-  if (verifies(db)) {
-    files.verifies = MysqlOptionFiles::Verifies::yes;
-  } else if (const MysqlHandle again = read_files(true); again && !verifies(again.get())) {
-    files.verifies = MysqlOptionFiles::Verifies::no;
-  }
-#endif
-  return files;
-}
 
 void refuse_weak_tls(std::string_view soci_string) {
   if (without_quoted(soci_string).find("sslca") == std::string::npos) return;

@@ -2,31 +2,18 @@
 
 // TLS to MariaDB and MySQL. A connection string of SOCI cannot require it.
 
-#include <map>
 #include <string>
 #include <string_view>
 
 #include <txinbox/version.hpp>
 
 #include "backend/mysql/native.hpp"
+#include "backend/mysql/option_files.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
-
-/// The options in the [client] group of the option files, as the client library reads them.
-struct MysqlOptionFiles {
-  enum class Verifies { unsaid, no, yes };
-
-  std::string password;
-  std::map<mysql_option, std::string> tls;  ///< The options whose value is a text: files, ciphers and so on.
-  bool encrypts = false;                    ///< ssl-enforce.
-  Verifies verifies = Verifies::unsaid;     ///< ssl-verify-server-cert.
-};
-
-/// Reads the files without a connection. Empty if there are none.
-MysqlOptionFiles read_mysql_option_files();
 
 /// Whether the URL's parameter is one about TLS: `sslmode`, `sslca`, `sslcert` or `sslkey`.
 bool is_tls_parameter(std::string_view name);
