@@ -95,9 +95,10 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
   if (error == 0) return {ClaimStatus::inserted};
   if (error != ER_DUP_ENTRY) throw_mysql_error(db);
 
-  // LOCK IN SHARE MODE, because a plain read in a caller's REPEATABLE READ snapshot may not see the row, and because
-  // with FOR UPDATE redeliveries of one key deadlock each other.
-  auto found = query_row(db, existing_sql(key_condition(row.consumer, row.business_key)) + " LOCK IN SHARE MODE");
+  // A locking read, because a plain read in a caller's REPEATABLE READ snapshot may not see the row. A shared lock
+  // where the server has one, because with FOR UPDATE redeliveries of one key deadlock each other.
+  auto found = query_row(
+      db, fmt::format("{} {}", existing_sql(key_condition(row.consumer, row.business_key)), flavour_.lock_existing));
   if (!found) return {ClaimStatus::vanished};
   return {ClaimStatus::exists, existing_row(*found)};
 }
@@ -144,7 +145,7 @@ void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std
 std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert,
                                                std::span<const ClaimRequest> rows) {
   MYSQL* db = connection();
-  if (is_mariadb_) {
+  if (flavour_.insert_returning) {
     const std::string returning = fmt::format("{} RETURNING {}, business_key", insert, existing_columns);
     return query_rows(
         db, open ? compound(fmt::format("SET autocommit = 0; SAVEPOINT {}; {}", guard_, returning)) : returning);
@@ -154,7 +155,7 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
                                    existing_columns, table_, hex_literal(rows[0].consumer));
   for (const ClaimRequest& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
   // With a LIMIT, because otherwise sql_select_limit applies.
-  return query_rows(db, fmt::format("{}) LIMIT {} LOCK IN SHARE MODE", select, rows.size()));
+  return query_rows(db, fmt::format("{}) LIMIT {} {}", select, rows.size(), flavour_.lock_existing));
 }
 
 }  // namespace backend

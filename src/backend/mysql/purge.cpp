@@ -1,5 +1,5 @@
 // A purge on MariaDB and MySQL. It finds the rows by plain reads, locks those that are free, and removes the locked
-// rows. So it waits for no row, and cannot be part of a deadlock.
+// rows. So it waits for no row, and cannot be part of a deadlock. A server that we do not know may wait.
 
 #include <mysqld_error.h>
 
@@ -58,8 +58,8 @@ std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<s
   return condition += "))";
 }
 
-/// For MySQL: it looks up one key after the other. With the same keys in an IN, MySQL reads all of a small table,
-/// whatever the hint says. The table keeps its bare name, because the condition uses that name.
+/// For a server with MySQL's hints: it looks up one key after the other. With the same keys in an IN, MySQL reads all
+/// of a small table, whatever the hint says. The table keeps its bare name, because the condition uses that name.
 std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
                           const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
   const PurgeTarget& target = batch.target;
@@ -74,6 +74,23 @@ std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
   }
   return fmt::format("DELETE /*+ {} NO_BNL() */ {} FROM (VALUES {}) AS wanted STRAIGHT_JOIN {} AS {} {} ON {} WHERE {}",
                      shortest_wait_on_mysql, target.table, rows, table, target.table, by_key, is_wanted,
+                     removal_condition(dialect, batch));
+}
+
+/// The beginning of a DELETE that waits as little as the server can. The form with two tables accepts hints.
+std::string quick_delete(const Flavour& flavour, const std::string& table) {
+  if (flavour.set_statement) {
+    return fmt::format("SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE {0} FROM {0}", table);
+  }
+  if (flavour.optimizer_hints) return fmt::format("DELETE /*+ {1} */ {0} FROM {0}", table, shortest_wait_on_mysql);
+  return "DELETE FROM " + table;
+}
+
+std::string delete_all(const Flavour& flavour, const PurgeBatch& batch, const std::string& table,
+                       const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
+  if (flavour.optimizer_hints) return delete_by_key(batch, table, keys, dialect);
+  return fmt::format("{}{} WHERE {} AND {}", quick_delete(flavour, table),
+                     flavour.set_statement ? fmt::format(" {}", by_key) : "", is_one_of(batch.target, keys, dialect),
                      removal_condition(dialect, batch));
 }
 
@@ -107,10 +124,10 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   exec(db, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   exec(db, "START TRANSACTION");
   try {
-    const auto locked = query_rows(
-        db, fmt::format("SELECT {} FROM {} {} WHERE {} AND {} LIMIT {} FOR UPDATE {}", hex_columns(target), table,
-                        by_key, is_one_of(target, keys, dialect()), removal_condition(dialect(), batch), keys.size(),
-                        skips_locked(db) ? "SKIP LOCKED" : "NOWAIT"));
+    const auto locked =
+        query_rows(db, fmt::format("SELECT {} FROM {} {} WHERE {} AND {} LIMIT {} FOR UPDATE {}", hex_columns(target),
+                                   table, by_key, is_one_of(target, keys, dialect()),
+                                   removal_condition(dialect(), batch), keys.size(), flavour_.when_locked));
     keys.clear();
     for (const MysqlRow& row : locked) keys.push_back(key_in(row, target));
     const std::size_t removed = keys.empty() ? 0 : remove_locked(batch, table, keys);
@@ -125,26 +142,19 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
 /// Removes the locked rows. It compares their age and state again, because a key may have been claimed anew before the
 /// lock. It must not wait here either: on a small table the optimizer may read all rows, whatever the hint says, and a
 /// reader may have locked an entry of the other index. If it would have to wait, it removes the rows one by one. MySQL
-/// waits for at least a second, in which two purges could deadlock.
+/// waits for at least a second, and a server that we do not know waits longer: two purges could deadlock.
 std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
                                         const std::vector<std::vector<std::string>>& keys) {
   MYSQL* db = connection();
-  const std::string no_wait = is_mariadb_ ? "SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE"
-                                          : fmt::format("DELETE /*+ {} */", shortest_wait_on_mysql);
   const auto is_locked = [](unsigned error) { return error == ER_LOCK_WAIT_TIMEOUT; };
-  // The multiple-table form of DELETE accepts the hint.
-  const std::string all =
-      is_mariadb_ ? fmt::format("{} {} FROM {} {} WHERE {} AND {}", no_wait, table, table, by_key,
-                                is_one_of(batch.target, keys, dialect()), removal_condition(dialect(), batch))
-                  : delete_by_key(batch, table, keys, dialect());
-  unsigned error = try_exec(db, all);
+  unsigned error = try_exec(db, delete_all(flavour_, batch, table, keys, dialect()));
   if (error == 0) return static_cast<std::size_t>(mysql_affected_rows(db));
   if (!is_locked(error)) throw_mysql_error(db);
 
   std::size_t removed = 0;
   for (const auto& key : keys) {
     // With innodb_rollback_on_timeout, the server has released the locks.
-    error = try_exec(db, fmt::format("{} {} FROM {} WHERE {} AND {}", no_wait, table, table,
+    error = try_exec(db, fmt::format("{} WHERE {} AND {}", quick_delete(flavour_, table),
                                      is_key(batch.target, key, dialect()), removal_condition(dialect(), batch)));
     if (error == 0) {
       removed += static_cast<std::size_t>(mysql_affected_rows(db));
@@ -154,9 +164,6 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
   }
   return removed;
 }
-
-/// MariaDB 10.5 has no SKIP LOCKED. There, one locked row ends the batch with a lock time-out.
-bool MysqlSession::skips_locked(MYSQL* db) const { return !is_mariadb_ || mysql_get_server_version(db) >= 10'06'00; }
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

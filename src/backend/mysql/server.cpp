@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "backend/mysql/catalog.hpp"
+#include "backend/mysql/flavour.hpp"
+#include "backend/mysql/native.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
 #include "backend/table_check.hpp"
@@ -15,7 +17,8 @@ namespace {
 constexpr long long long_wait_seconds = 900;
 
 constexpr auto wanted =
-    " WHERE Variable_name IN ('version', 'read_only', 'log_bin', 'sync_binlog', 'binlog_format', "
+    " WHERE Variable_name IN ('version', 'version_comment', 'aurora_version', 'read_only', 'log_bin', 'sync_binlog', "
+    "'binlog_format', "
     "'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wait_timeout', 'idle_transaction_timeout', "
     "'idle_write_transaction_timeout', 'innodb_lock_wait_timeout', 'lock_wait_timeout', 'sql_mode', 'tx_isolation', "
     "'transaction_isolation', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', 'wsrep_on', "
@@ -29,15 +32,22 @@ long long cluster_size(const Settings& global, const Settings& status) {
   return provider.empty() || provider == "none" ? 0 : number_in(value_of(status, "wsrep_cluster_size"));
 }
 
-void check_version(std::string_view version, Report& report) {
-  const bool is_mariadb = version.find("MariaDB") != std::string_view::npos;
-  const auto major = number_in(version);
-  const auto dot = version.find('.');
-  const auto minor = dot == std::string_view::npos ? 0 : number_in(version.substr(dot + 1));
-  if (is_mariadb ? major < 10 || (major == 10 && minor < 5) : major < 8) {
-    report.warn("version", fmt::format("{} is older than {}", version, is_mariadb ? "MariaDB 10.5" : "MySQL 8.0"),
+/// Returns whether we know the server.
+bool check_version(std::string_view handshake, const Settings& global, Report& report) {
+  const auto version = value_of(global, "version");
+  if (const std::string product = unknown_product(handshake, global); !product.empty()) {
+    report.warn(
+        "unknown server", product + ": txinbox is not tested on it",
+        "run txinbox-torture on it before you rely on it; supported are MariaDB 10.5, MySQL 8.0.19 and newer versions");
+    return false;
+  }
+  const ServerVersion server = parse_server_version(version);
+  if (!server.is_supported()) {
+    const bool is_mariadb = server.product == ServerVersion::Product::mariadb;
+    report.warn("version", fmt::format("{} is older than {}", version, is_mariadb ? "MariaDB 10.5" : "MySQL 8.0.19"),
                 "upgrade the server");
   }
+  return server.is_supported();
 }
 
 /// In a cluster, the other nodes keep what one node loses in a crash.
@@ -204,14 +214,22 @@ std::vector<Finding> check_mysql_server(soci::session& sql) {
   const auto status =
       query_settings(sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
   Report report;
-  check_version(value_of(global, "version"), report);
+  const bool is_known = check_version(mysql_get_server_info(mysql_native(sql)), global, report);
   check_durability(global, session, cluster_size(global, status) > 1, report);
   check_waits(session, report);
   check_modes(global, session, report);
   check_replication(global, status, report);
   check_galera(global, session, status, report);
-  check_triggers(sql, report);
-  check_engines(sql, report);
+  // A server that we do not know may lack what a check reads.
+  for (const auto check : {check_triggers, check_engines}) {
+    try {
+      check(sql, report);
+    } catch (const soci::mysql_soci_error& error) {
+      if (is_known) throw;
+      report.note("unknown server", fmt::format("it refuses a query of doctor (error {})", error.err_num_),
+                  "look for triggers on the tables of the inbox, and for tables without transactions");
+    }
+  }
   return report.take();
 }
 

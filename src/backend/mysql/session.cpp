@@ -7,7 +7,7 @@
 
 #include <mysqld_error.h>
 
-#include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -20,21 +20,15 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// The settings that a handler can leave changed for the next one. Not here: the isolation level, whose name differs by
-/// server, and sql_mode, which must be restored last.
-constexpr std::array common_settings = {"character_set_client",
-                                        "character_set_connection",
-                                        "collation_connection",
-                                        "character_set_results",
-                                        "time_zone",
-                                        "foreign_key_checks",
-                                        "unique_checks",
-                                        "sql_select_limit",
-                                        "innodb_lock_wait_timeout",
-                                        "lock_wait_timeout"};
-
-bool is_mariadb(MYSQL* connection) {
-  return std::string_view(mysql_get_server_info(connection)).find("MariaDB") != std::string_view::npos;
+/// The variables of a server that we do not know.
+std::set<std::string, std::less<>> existing_variables(MYSQL* db) {
+  std::string names;
+  for (const std::string_view name : variables_to_ask_for()) names += (names.empty() ? "" : ", ") + quoted(name);
+  std::set<std::string, std::less<>> found;
+  for (MysqlRow& row : query_rows(db, fmt::format("SHOW VARIABLES WHERE Variable_name IN ({})", names))) {
+    if (row[0]) found.insert(std::move(*row[0]));
+  }
+  return found;
 }
 
 /// The client library switches keepalive on, but with the system's times, which are usually two hours.
@@ -51,7 +45,10 @@ void keep_alive(int socket) {
 }  // namespace
 
 MysqlSession::MysqlSession(soci::session& sql, Ownership ownership)
-    : Session(Birth::torn), sql_(sql), pooled_(ownership == Ownership::pool), is_mariadb_(is_mariadb(connection())) {}
+    : Session(Birth::torn),
+      sql_(sql),
+      pooled_(ownership == Ownership::pool),
+      flavour_(flavour_of(parse_server_version(mysql_get_server_info(connection())))) {}
 
 MysqlSession::~MysqlSession() {
   MYSQL* db = mysql_native(sql_);
@@ -65,72 +62,113 @@ MYSQL* MysqlSession::connection() {
 }
 
 void MysqlSession::configure(const PoolOptions& options) {
-  using std::chrono::ceil;
-  using std::chrono::seconds;
   MYSQL* db = connection();
   thread_id_ = mysql_thread_id(db);
   tracker_.begin(db);
   keep_alive(static_cast<int>(mysql_get_socket(db)));
-  const auto lock = ceil<seconds>(options.lock_timeout).count();
-  const auto idle = ceil<seconds>(options.idle_transaction_timeout).count();
-  const auto statement = options.statement_timeout.count();
   // Not by SET NAMES: the client library quotes the values that SOCI binds, and must know the character set.
   if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
-  exec(db, fmt::format("SET autocommit = 1, time_zone = '+00:00', {} = 'READ-COMMITTED', "
-                       "sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'), "
-                       "innodb_lock_wait_timeout = {}, lock_wait_timeout = {}",
-                       is_mariadb_ ? "tx_isolation" : "transaction_isolation", lock, lock));
-  exec(db, is_mariadb_ ? fmt::format("SET max_statement_time = {}.{:03}, idle_transaction_timeout = {}",
-                                     statement / 1000, statement % 1000, idle)
-                       : fmt::format("SET max_execution_time = {}, wait_timeout = {}", statement, idle));
-  if (is_mariadb_) {
+  try {
+    set_settings(options);
+  } catch (const soci::mysql_soci_error& error) {
+    // A proxy can tell the version of another server than the one behind it.
+    if (error.err_num_ != ER_UNKNOWN_SYSTEM_VARIABLE || !flavour_.has_all_variables) throw;
+    flavour_ = Flavour();
+    set_settings(options);
+  }
+}
+
+void MysqlSession::set_settings(const PoolOptions& options) {
+  using std::chrono::ceil;
+  using std::chrono::seconds;
+  MYSQL* db = connection();
+  const bool is_known = flavour_.has_all_variables;
+  if (!is_known) flavour_.keep_existing(existing_variables(db));
+  std::string all = "SET autocommit = 1, sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES')";
+  if (!flavour_.isolation.empty()) all += fmt::format(", {} = 'READ-COMMITTED'", flavour_.isolation);
+
+  std::vector<std::string> wanted = {"time_zone = '+00:00'"};
+  const auto limit = [&](std::string_view name, const auto& value) {
+    if (!name.empty()) wanted.push_back(fmt::format("{} = {}", name, value));
+  };
+  const auto lock = ceil<seconds>(options.lock_timeout).count();
+  const auto statement = options.statement_timeout.count();
+  limit("innodb_lock_wait_timeout", lock);
+  limit("lock_wait_timeout", lock);
+  limit(flavour_.statement_seconds, fmt::format("{}.{:03}", statement / 1000, statement % 1000));
+  limit(flavour_.statement_milliseconds, statement);
+  limit(flavour_.idle_seconds, ceil<seconds>(options.idle_transaction_timeout).count());
+  if (is_known) {
+    for (const std::string& each : wanted) all += ", " + each;
+  }
+  exec(db, all);
+  if (!is_known) {
+    for (const std::string& each : wanted) try_exec(db, "SET " + each);
+  }
+  if (flavour_.may_be_in_cluster) {
     const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
-    is_galera_ = provider && !provider->at(1)->empty() && provider->at(1) != "none";
+    flavour_.cluster = provider && !provider->at(1)->empty() && provider->at(1) != "none";
   }
   // Then the default database is known without a round trip.
-  exec(db, "SET session_track_schema = 1");
+  tracks_schema_ = try_exec(db, "SET session_track_schema = 1") == 0;
 }
 
 void MysqlSession::remember_settings() {
   MYSQL* db = connection();
-  const char* isolation = is_mariadb_ ? "tx_isolation" : "transaction_isolation";
-  std::vector<const char*> settings(common_settings.begin(), common_settings.end());
-  for (const char* name : is_mariadb_ ? std::array{"tx_read_only", "max_statement_time", "idle_transaction_timeout"}
-                                      : std::array{"transaction_read_only", "max_execution_time", "wait_timeout"}) {
-    settings.push_back(name);
+  std::vector<std::string_view> settings = flavour_.restored();
+  settings.emplace_back("sql_mode");
+  std::string query = "SELECT DATABASE()";
+  for (const std::string_view name : settings) query += fmt::format(", @@{}", name);
+  if (flavour_.applicable_roles) {
+    query += ", CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   }
-  std::string query = fmt::format("SELECT @@{}", isolation);
-  for (const char* name : settings) query += fmt::format(", @@{}", name);
-  query += ", @@sql_mode, DATABASE(), CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   const MysqlRow row = query_row(db, query).value();
 
-  reads_committed_ = row[0] != "READ-UNCOMMITTED";
-  restore_ = fmt::format("SET autocommit = 1, {} = {}", isolation, quoted(row[0].value()));
-  std::string all = fmt::format("CONCAT_WS(',', @@{}", isolation);
-  std::size_t column = 1;
-  for (const char* name : settings) {
-    const std::string value = row[column].value_or("NULL");  // character_set_results may be
-    const bool bare = !row[column++] || (!value.empty() && value.find_first_not_of("0123456789.") == std::string::npos);
+  database_ = row[0].value_or("");
+  restore_ = "SET autocommit = 1";
+  std::string all;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const std::string_view name = settings[i];
+    const auto& found = row[i + 1];
+    const std::string value = found.value_or("NULL");  // character_set_results may be
+    if (name == flavour_.isolation) reads_committed_ = flavour_.has_all_variables && value != "READ-UNCOMMITTED";
+    const bool bare = !found || (!value.empty() && value.find_first_not_of("0123456789.") == std::string::npos);
+    // The tracker tells when somebody has stopped the clock.
+    if (name == "sql_mode" && !tracker_.active() && !flavour_.clock.empty()) {
+      restore_ += fmt::format(", {} = DEFAULT", flavour_.clock);
+    }
     restore_ += fmt::format(", {} = {}", name, bare ? value : quoted(value));
     all += fmt::format(", @@{}", name);
   }
-  if (!tracker_.active()) restore_ += ", timestamp = DEFAULT";  // the tracker tells when somebody stopped it
-  restore_ += ", sql_mode = " + quoted(row[column++].value());
-  all += ", @@sql_mode)";
-  settings.insert(settings.end(), {isolation, "sql_mode"});
   tracker_.remember(settings);
   // Settings are rarely changed. Without a tracker, the compound statement reports a change by a warning, because it
   // cannot restore sql_mode itself. Its reply holds the number of warnings, unless max_error_count is 0.
-  end_guard_ = tracker_.active() ? "SET autocommit = 1"
-                                 : fmt::format(
-                                       "SET autocommit = 1, timestamp = DEFAULT, max_error_count = 64; "
-                                       "IF {} <> {} THEN SIGNAL SQLSTATE '01000'; END IF",
-                                       all, quoted(query_row(db, "SELECT " + all).value()[0].value()));
-  database_ = row[column++].value_or("");
-  const std::string role = row[column++].value_or("NONE");
-  const bool has_roles = row[column].value() != "0";
-  // MariaDB returns the bare name, MySQL a quoted list.
-  restore_role_ = !has_roles ? "" : "SET ROLE " + (role == "NONE" || !is_mariadb_ ? role : quoted(role));
+  end_guard_ = "SET autocommit = 1";
+  if (flavour_.compound_statements && !tracker_.active()) {
+    all = fmt::format("CONCAT_WS(','{})", all);
+    end_guard_ +=
+        fmt::format(", timestamp = DEFAULT, max_error_count = 64; IF {} <> {} THEN SIGNAL SQLSTATE '01000'; END IF",
+                    all, quoted(query_row(db, "SELECT " + all).value()[0].value()));
+  }
+  remember_role(flavour_.applicable_roles ? std::span(row).last(2) : std::span<const std::optional<std::string>>());
+}
+
+/// `found`: the role and how many roles the user has; empty if the server cannot count them.
+void MysqlSession::remember_role(std::span<const std::optional<std::string>> found) {
+  restore_role_.clear();
+  std::string role = "NONE";
+  if (found.empty()) {
+    try {
+      role = query_row(connection(), "SELECT CURRENT_ROLE()").value()[0].value_or(role);
+    } catch (const soci::mysql_soci_error&) {
+      return;  // the server has no roles
+    }
+  } else {
+    if (found[1] == "0") return;
+    role = found[0].value_or(role);
+  }
+  // MariaDB returns the bare name, MySQL a list in backticks.
+  restore_role_ = "SET ROLE " + (role == "NONE" || role.starts_with('`') ? role : quoted(role));
 }
 
 void MysqlSession::use_schema(const std::string& schema) {
@@ -146,7 +184,9 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     problems.push_back(
         {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}});
   };
-  const MysqlRow row = query_row(db, "SELECT @@autocommit, @@sql_mode, @@log_bin AND @@sql_log_bin").value();
+  const MysqlRow row = query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}",
+                                                 flavour_.binary_log ? "@@log_bin AND @@sql_log_bin" : "0"))
+                           .value();
   autocommit_ = row[0] == "1";
   // With a binary log, a commit is on the disk before other sessions see it.
   shows_unsafe_commits_ = row[2] != "1";
@@ -179,7 +219,7 @@ bool MysqlSession::intact() noexcept {
 /// Restores what one SET cannot restore: the role and the default database. Both are rarely needed.
 bool MysqlSession::restore_rest(MYSQL* db) noexcept {
   if (!restore_role_.empty() && try_exec(db, restore_role_) != 0) return false;
-  if (database_.empty() || (db->db != nullptr && database_ == db->db)) return true;
+  if (database_.empty() || (tracks_schema_ && db->db != nullptr && database_ == db->db)) return true;
   return mysql_select_db(db, database_.c_str()) == 0;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/mysql/flavour.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session_tracker.hpp"
 #include "backend/mysql/statement.hpp"
@@ -16,8 +17,9 @@ namespace backend {
 /// The inbox on one connection to MariaDB or MySQL.
 ///
 /// The guard is a savepoint. Autocommit is off while the savepoint stands: otherwise each statement that a handler runs
-/// after it has swallowed a deadlock would commit. A pool's connection to MariaDB keeps two compound statements
-/// prepared: one opens the transaction, one closes it. MySQL and a caller's session get single statements.
+/// after it has swallowed a deadlock would commit. A pool's connection to a server with compound statements (MariaDB)
+/// keeps two of them prepared: one opens the transaction, one closes it. Other servers and a caller's session get
+/// single statements.
 ///
 /// session.cpp holds the settings, claim.cpp and transaction.cpp the guarded transaction, purge.cpp the removal of old
 /// rows.
@@ -76,8 +78,10 @@ class MysqlSession final : public Session {
 
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
-  bool in_one_statement() const noexcept { return pooled_ && is_mariadb_; }
-  bool opens_with_rows() const noexcept { return in_one_statement() && !is_galera_; }
+  void set_settings(const PoolOptions&);
+  void remember_role(std::span<const std::optional<std::string>> found);
+  bool in_one_statement() const noexcept { return pooled_ && flavour_.compound_statements; }
+  bool opens_with_rows() const noexcept { return in_one_statement() && !flavour_.cluster; }
   void prepare_statements();
   std::string closing_sql(const std::string& statements) const;
   std::string existing_sql(const std::string& condition) const;
@@ -94,7 +98,6 @@ class MysqlSession final : public Session {
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&);
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);
-  bool skips_locked(MYSQL*) const;
   bool restore(MYSQL*) noexcept;
   bool restore_rest(MYSQL*) noexcept;
   bool restore_after_compound(MYSQL*) noexcept;
@@ -103,19 +106,19 @@ class MysqlSession final : public Session {
   soci::session& sql_;
   MysqlSessionTracker tracker_;  ///< Pool.
   const bool pooled_;
-  const bool is_mariadb_;
-  bool is_galera_ = false;       ///< Pool on MariaDB: the server is a node of a cluster.
+  Flavour flavour_;              ///< What the server can do.
   unsigned long thread_id_ = 0;  ///< Pool: the configured connection's; 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;       ///< Pool: a read sees committed rows only.
+  bool reads_committed_ = false;       ///< Pool: a read sees committed rows only, as far as we know the server.
   bool shows_unsafe_commits_ = false;  ///< The server shows commits before they are on the disk.
+  bool tracks_schema_ = false;         ///< Pool: the client library knows the default database.
   bool autocommit_ = true;             ///< The value that the session had, and that we restore.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
   std::string end_guard_;     ///< Pool: the end of a compound statement: it sets autocommit and compares settings.
   std::string restore_role_;  ///< Empty if the user has no roles.
   std::string database_;      ///< Pool: the session's default database.
-  MysqlStatement opening_, closing_, existing_;  ///< Pool on MariaDB.
+  MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements.
 };
 
 }  // namespace backend

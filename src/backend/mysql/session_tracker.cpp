@@ -83,8 +83,9 @@ void MysqlSessionTracker::end(MYSQL* connection) noexcept {
   active_ = false;
 }
 
-void MysqlSessionTracker::remember(std::span<const char* const> others) {
-  others_ = {others.begin(), others.end()};
+void MysqlSessionTracker::remember(std::span<const std::string_view> others) {
+  others_.clear();
+  for (const std::string_view name : others) others_.emplace(name);
   remembered_ = values_;
   forget_changes();
 }

@@ -29,7 +29,7 @@ class MysqlSessionTracker {
   void end(MYSQL*) noexcept;
 
   /// Remembers the present values of the variables, which `undo` restores. The caller restores those of `others`.
-  void remember(std::span<const char* const> others);
+  void remember(std::span<const std::string_view> others);
 
   bool active() const noexcept { return active_; }
 

@@ -249,7 +249,15 @@ std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t columns)
 }
 
 void MysqlSession::catch_up() {
-  if (is_galera_) exec(connection(), "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
+  if (!flavour_.cluster) return;
+  MYSQL* db = connection();
+  if (flavour_.set_statement) {
+    exec(db, "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1");
+    return;
+  }
+  exec(db, "SET SESSION wsrep_sync_wait = 1");
+  exec(db, "SELECT 1");
+  exec(db, "SET SESSION wsrep_sync_wait = DEFAULT");
 }
 
 }  // namespace backend

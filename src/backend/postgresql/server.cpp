@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "backend/postgresql/catalog.hpp"
+#include "backend/postgresql/flavour.hpp"
 #include "backend/postgresql/native.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
@@ -83,6 +84,36 @@ void check_triggers(soci::session& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
+void check_recovery(soci::session& sql, const Settings& settings, Report& report) {
+  if (postgresql_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
+    report.warn("recovery", "this server is a standby: nothing can be consumed here", "connect to the primary");
+  } else if (value_of(settings, "default_transaction_read_only") == "on") {
+    report.warn("default_transaction_read_only", "on: nothing can be consumed on this connection",
+                "SET default_transaction_read_only = off; open_pool does so");
+  }
+}
+
+/// Returns whether we know the server.
+bool check_version(soci::session& sql, Report& report) {
+  if (const auto product = unknown_postgresql(postgresql_text(sql, "SELECT version()")); !product.empty()) {
+    report.warn("unknown server", product + ": txinbox is not tested on it",
+                "run txinbox-torture on it before you rely on it; supported are PostgreSQL 12 and newer versions");
+    return false;
+  }
+  if (PQserverVersion(postgresql_native(sql)) < oldest_supported) {
+    report.warn("version", "the server is older than PostgreSQL 12", "upgrade the server");
+  }
+  return true;
+}
+
+void check_citus(soci::session& sql, Report& report) {
+  const auto version = postgresql_text(sql, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'");
+  if (version.empty()) return;
+  report.note("citus",
+              version + ": it refuses purges of a distributed table, and the record of a message that failed (0A000)",
+              "keep the tables of the inbox as they were made, and do not distribute them");
+}
+
 }  // namespace
 
 std::vector<Finding> check_postgresql_server(soci::session& sql) {
@@ -92,19 +123,23 @@ std::vector<Finding> check_postgresql_server(soci::session& sql) {
       "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
       "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
   Report report;
-  if (PQserverVersion(postgresql_native(sql)) < oldest_supported) {
-    report.warn("version", "the server is older than PostgreSQL 12", "upgrade the server");
-  }
+  const bool is_known = check_version(sql, report);
   check_durability(settings, report);
   check_waits(settings, report);
-  if (postgresql_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
-    report.warn("recovery", "this server is a standby: nothing can be consumed here", "connect to the primary");
-  } else if (value_of(settings, "default_transaction_read_only") == "on") {
-    report.warn("default_transaction_read_only", "on: nothing can be consumed on this connection",
-                "SET default_transaction_read_only = off; open_pool does so");
-  }
-  check_prepared_transactions(sql, report);
-  check_triggers(sql, report);
+  // A server that we do not know may lack what a check reads.
+  const auto run = [&](const auto& check) {
+    try {
+      check();
+    } catch (const soci::postgresql_soci_error& error) {
+      if (is_known) throw;
+      report.note("unknown server", fmt::format("it refuses a query of doctor (SQLSTATE {})", error.sqlstate()),
+                  "look for prepared transactions, and for triggers on the tables of the inbox");
+    }
+  };
+  run([&] { check_recovery(sql, settings, report); });
+  run([&] { check_prepared_transactions(sql, report); });
+  run([&] { check_triggers(sql, report); });
+  run([&] { check_citus(sql, report); });
   return report.take();
 }
 

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs conformance tests on servers that txinbox does not know, and ends them: a private MariaDB that calls itself TiDB,
+# and one that calls itself MySQL, as a proxy can.
+#
+# Usage: tests/unknown_server.sh PROGRAM
+#   PROGRAM  txinbox_conformance
+set -euo pipefail
+
+program=$(realpath "$1")
+tests=$(cd "$(dirname "$0")" && pwd)
+
+# What a consumer, a batch, a lease, a purge and the guard do.
+files=unknown_server,idempotent,key,ledger,guard,torn,born_torn,batch_guard,batch_isolation,batch_torn,conflict_record
+files+=,lease,lease_takeover,leaked_settings,purge,purge_condition,purge_other,session_state
+
+# run VERSION ARGUMENT...: on a server that says this version.
+run() {
+  local version=$1
+  shift
+  TXINBOX_TEST_DATABASE=mysql "$tests/servers.sh" --mariadb --mariadb-option "--version=$version" -- \
+    bash -c 'TXINBOX_TEST_URL=$TXINBOX_TEST_MARIADB_URL exec "$@"' bash "$program" "$@"
+}
+
+run 8.0.11-TiDB-v7.5.0 "--source-file=*/${files//,/_test.cpp,*\/}_test.cpp"
+run 8.0.36 "--test-case=unknown server: a pool*"
