@@ -68,7 +68,8 @@ int run(const std::string& url) {
   const txinbox::JsonTemplate key("event:{/id}");
   const txinbox::JsonContent content({"/account", "/is"});
   const auto message_of = [&](const Event& event) {
-    return txinbox::Message{.business_key = key(event.json), .content = content(event.json)};
+    const txinbox::JsonDocument json(event.json);
+    return txinbox::Message{.business_key = key(json), .content = content(json)};
   };
   const auto on_event = txinbox::idempotent(consumer, message_of, archive);
 

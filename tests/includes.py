@@ -30,7 +30,7 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 # The room of each public header; txinbox.hpp is all of them.
 PUBLIC = {
     "types": "claim content delivery error event listener message pool_options finding recent_keys result retry_policy version",
-    "message": "json_content json_template",
+    "message": "json_content json_document json_template",
     "telemetry": "metrics",
     "schema": "schema",
     "pool": "pool",

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include <txinbox/json_document.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -45,6 +46,9 @@ class JsonContent {
   /// Limits: as `JsonTemplate`.
   /// Errors: `Error` invalid_key if `json` is not valid JSON, or if an object has a member twice.
   std::string operator()(std::string_view json) const;
+
+  /// The same for a message that is parsed already.
+  std::string operator()(const JsonDocument& json) const;
 
   /// A function of the service's own message, as `JsonTemplate::of`.
   template <class Member>

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include <txinbox/json_document.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox {
@@ -39,6 +40,11 @@ class JsonTemplate {
   ///         if a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
   ///         message fails at each delivery: dead-letter it.
   std::string operator()(std::string_view json) const;
+
+  /// The same for a message that is parsed already.
+  ///
+  /// Errors: `Error` invalid_key if a pointer finds nothing, null, an array or an object.
+  std::string operator()(const JsonDocument& json) const;
 
   /// A function of the service's own message: `JsonTemplate("/order/no").of(&Incoming::body)`. `member` gives the JSON
   /// of that message: it is a member, a member function, or any function of the message.

@@ -12,6 +12,7 @@
 #include <txinbox/idempotent.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/json_content.hpp>
+#include <txinbox/json_document.hpp>
 #include <txinbox/json_template.hpp>
 #include <txinbox/lease.hpp>
 #include <txinbox/lease_consumer.hpp>

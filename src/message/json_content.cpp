@@ -23,5 +23,7 @@ JsonContent::JsonContent(std::span<const std::string_view> pointers) : fields_(f
 
 std::string JsonContent::operator()(std::string_view json) const { return fields_->content(detail::parse_json(json)); }
 
+std::string JsonContent::operator()(const JsonDocument& json) const { return fields_->content(*json.root_); }
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

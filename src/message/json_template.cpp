@@ -10,5 +10,7 @@ JsonTemplate::JsonTemplate(std::string_view text) : template_(std::make_shared<c
 
 std::string JsonTemplate::operator()(std::string_view json) const { return template_->key(detail::parse_json(json)); }
 
+std::string JsonTemplate::operator()(const JsonDocument& json) const { return template_->key(*json.root_); }
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -77,6 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto content = unless_refused<txinbox::Error>([&] { return (*made)(json); });
     claim(content.has_value() == root.has_value(), "all JSON has a content");
     if (!content) return 0;
+    claim((*made)(txinbox::JsonDocument(json)) == *content, "a parsed text has the same content");
     fields.push_back(expected(pointers, *root));
     claim(decoded(*content) == fields.back(), "a content is its fields");
     contents.push_back(*content);

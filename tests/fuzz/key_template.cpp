@@ -114,6 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     claim(key.has_value() == expected.has_value(), "a line has a key where all pointers point to scalars");
     if (!key) return 0;
     claim(*key == expected->key, "a key is the literals and the values in order");
+    claim((*tried)(txinbox::JsonDocument(json)) == *key, "a parsed text has the same key");
     keys.push_back(*expected);
   }
   if (has_separators(*parts) && !holds_some_of(keys[0], *parts) && !holds_some_of(keys[1], *parts)) {

@@ -29,6 +29,12 @@ std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::
   return value->text;
 }
 
+std::optional<std::string> text_or_none(const JsonValue& root, const JsonPointer& pointer, std::string_view what) {
+  const JsonValue* value = pointer.find(root);
+  if (value == nullptr || value->kind == JsonValue::Kind::null) return std::nullopt;
+  return scalar_text(root, pointer, what);
+}
+
 KeyTemplate::KeyTemplate(std::string_view text, std::string_view name) {
   const auto wrong = [name](std::string_view why) {
     return Error(ErrorCode::invalid_argument, fmt::format("{}{}", name, why));

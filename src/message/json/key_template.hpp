@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ namespace detail {
 ///
 /// Errors: `JsonError` that names `what` and the pointer, if the value is missing, null, an object or an array.
 std::string scalar_text(const JsonValue& root, const JsonPointer& pointer, std::string_view what);
+
+/// The same, but returns none if the value is missing or null.
+std::optional<std::string> text_or_none(const JsonValue& root, const JsonPointer& pointer, std::string_view what);
 
 /// Makes a business key from JSON.
 ///

@@ -22,9 +22,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
   message.business_key = key_.key(root);
   if (message_id_) {
     // It is for tracing: a message that has none is consumed all the same.
-    const JsonValue* value = message_id_->find(root);
-    const bool none = value == nullptr || value->kind == JsonValue::Kind::null;
-    if (!none) message.message_id = scalar_text(root, *message_id_, "message id");
+    message.message_id = text_or_none(root, *message_id_, "message id").value_or("");
   }
   message.content = content_.content(root);
   if (keep_payload_) message.payload = line;
