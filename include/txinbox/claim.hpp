@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// The answer to `Transaction::claim`.
+
 #include <string_view>
 
 #include <txinbox/version.hpp>

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Joins several fields into the content of a message.
+
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -20,9 +23,9 @@ TXINBOX_NAMESPACE_BEGIN
 /// out a field that is empty. If a new version of a service uses another list of fields, its deliveries are in conflict
 /// with every row that the old version wrote.
 ///
-/// Limits: any number of fields, any bytes. The result is empty only if there are no fields. Empty content is not
+/// @limits any number of fields, any bytes. The result is empty only if there are no fields. Empty content is not
 ///         compared.
-/// Threads: any.
+/// @threads any.
 std::string content_of(std::span<const std::string_view> fields);
 
 /// The same for a list in braces: `content_of({amount, account})`.

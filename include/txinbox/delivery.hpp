@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// What a handler sees of the message that it handles.
+
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -24,15 +27,17 @@ struct DeliveryAccess;
 
 /// One arrival of a message, as its handler sees it. The object exists for one run of the handler.
 ///
-/// Threads: only the thread of the handler.
+/// @threads only the thread of the handler.
 class Delivery {
  public:
-  /// `consume` creates deliveries. The test of a handler may create one, too. `message` must outlive the delivery.
+  /// `consume` creates deliveries. The test of a handler may create one, too. `message` must outlive the delivery. The
+  /// other arguments are what `attempt`, `stop_token` and `index` return.
   explicit Delivery(const Message& message, int attempt = 1, std::stop_token stop = {}, std::size_t index = 0);
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
   ~Delivery();
 
+  /// The message that was passed to `consume`. In a batch, the one of its messages that this run is for.
   const Message& message() const noexcept { return *message_; }
 
   /// The position in the batch; 0 for a single message.
@@ -48,8 +53,8 @@ class Delivery {
   /// Stores `result` with the key's row. It commits with the transaction. Every later duplicate gets it in
   /// `Result::stored`. If a handler calls this several times, the last call counts.
   ///
-  /// Limits: at most 65,535 bytes, any bytes.
-  /// Errors: `Error` invalid_key if `result` is longer.
+  /// @limits at most 65,535 bytes, any bytes.
+  /// @errors `Error` invalid_key if `result` is longer.
   void store(std::string result);
 
   /// What the handler passed to `store`; none if it did not call `store`.
@@ -63,7 +68,7 @@ class Delivery {
   /// it only for one `consume` or `consume_batch`.
   ///
   /// `session` is the session that the handler was given. If a handler reconnects that session, its objects are lost.
-  /// Errors: what the constructor of `T` throws.
+  /// @errors what the constructor of `T` throws.
   template <class T>
   T& per_connection(soci::session& session) {
     std::shared_ptr<void>& local = connection_local(typeid(T));

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// The exceptions of the library, and their codes.
+
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -46,8 +49,10 @@ std::string_view to_string(ErrorCode) noexcept;
 /// (rethrown as the `soci::soci_error` that it was), and whatever a handler threw.
 class Error : public std::runtime_error {
  public:
+  /// Handlers throw it with the code `rejected`. `text` is what `what()` returns.
   Error(ErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
 
+  /// What to fix. Compare this, not the text: a text may change in any version.
   ErrorCode code() const noexcept { return code_; }
 
  private:
@@ -67,6 +72,7 @@ class RetryLater : public Error {
                       const std::string& text = "the handler asks for a later delivery of this message")
       : Error(ErrorCode::retry_later, text), delay_(std::max(delay, std::chrono::milliseconds::zero())) {}
 
+  /// How long to wait before the message is delivered again; never negative.
   std::chrono::milliseconds delay() const noexcept { return delay_; }
 
  private:

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// What an observer is told.
+
 #include <chrono>
 #include <cstddef>
 #include <exception>
@@ -34,23 +37,23 @@ std::string_view to_string(EventType) noexcept;
 
 /// One thing that happened. The observer is called after it happened. The event is valid only during the call.
 struct Event {
-  EventType type;
-  std::string_view consumer = {};        ///< Empty for a purge of all consumers.
+  EventType type;                        ///< It says which of the other members have a value.
+  std::string_view consumer = {};        ///< The consumer's name; empty for a purge of all consumers.
   std::string_view business_key = {};    ///< It can be personal data: be careful what you log. Empty if the event
                                          ///< concerns a whole batch or a purge.
   std::string_view message_id = {};      ///< The broker's id; empty if none was given. Empty also for torn and
                                          ///< lease_taken_over in a batch.
-  int attempt = 1;                       ///< The run within this call.
+  int attempt = 1;                       ///< The number of the run within this call; 1 is the first.
   std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called. For purged: the time of the
                                          ///< batch.
   std::exception_ptr error = {};  ///< For retry and failed; for postponed only in a batch or under a lease. The text of
                                   ///< a SOCI error holds bound values.
-  std::chrono::milliseconds backoff{0};  ///< For retry.
+  std::chrono::milliseconds backoff{0};  ///< For retry: the wait before the next run.
   std::string_view error_class = {};  ///< The result of `txinbox::error_class` for `error`; empty if there is no error.
   std::optional<std::chrono::milliseconds> age = {};  ///< For already_consumed: the time since the original was
                                                       ///< consumed. None if the cache of recent keys answered, or if
                                                       ///< the original is in the same batch.
-  std::size_t rows = 0;                               ///< For purged.
+  std::size_t rows = 0;                               ///< For purged: how many rows were removed.
 };
 
 TXINBOX_NAMESPACE_END

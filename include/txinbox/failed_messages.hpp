@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// For operators: lists, retries and discards messages that failed.
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -31,26 +34,26 @@ std::string_view to_string(FailedState) noexcept;
 
 /// A message that failed and is still not consumed. Times are UTC, in the form "2026-01-31 23:59:59.123456".
 struct FailedMessage {
-  std::string consumer;
-  std::string business_key;
-  std::string message_id;  ///< The broker's id of the last delivery that failed; empty if none was given.
-  FailedState state = FailedState::failing;
-  int attempts = 0;             ///< How many deliveries failed since the last retry.
-  int deaths = 0;               ///< How many of these `attempts` ended because their process crashed.
-  std::string first_error;      ///< The class of the first error, see `error_class`.
+  std::string consumer;      ///< The consumer's name.
+  std::string business_key;  ///< See `Message::business_key`. It can be personal data.
+  std::string message_id;    ///< The broker's id of the last delivery that failed; empty if none was given.
+  FailedState state = FailedState::failing;  ///< What the next delivery of the message gets.
+  int attempts = 0;                          ///< How many deliveries failed since the last retry.
+  int deaths = 0;                            ///< How many of these `attempts` ended because their process crashed.
+  std::string first_error;                   ///< The class of the first error, see `error_class`.
   std::string first_failed_at;  ///< The time of the first failure since the row exists. A retry does not change it.
   std::string last_error;       ///< The class of the last error.
-  std::string last_failed_at;
-  std::chrono::seconds age{0};         ///< The time since the last failure.
-  std::string error_text;              ///< Empty unless `keep_error_text` was set.
+  std::string last_failed_at;   ///< The time of the last failure.
+  std::chrono::seconds age{0};  ///< The time since the last failure.
+  std::string error_text;       ///< Empty unless `keep_error_text` was set.
   std::optional<std::string> payload;  ///< Filled if `FailedFilter::payloads` is set and a payload was stored.
 };
 
 /// Which failed messages to list or change. An empty or zero member selects all messages, except where it says
 /// otherwise.
 struct FailedFilter {
-  std::string consumer = {};
-  std::string business_key = {};
+  std::string consumer = {};              ///< Only messages of this consumer.
+  std::string business_key = {};          ///< Only messages with exactly this key.
   std::optional<FailedState> state = {};  ///< None: all but the discarded messages.
   std::string error_class = {};           ///< The class of the last failure, see `error_class`.
   std::chrono::seconds older_than{0};     ///< The least time since the last failure.
@@ -64,18 +67,18 @@ struct FailedFilter {
 /// no failure was counted (`attempts` is zero): somebody changed the row by hand, the count could not be written, or an
 /// older txinbox wrote the row.
 ///
-/// Transaction: none may be open.
-/// Limits:      it reads `txinbox_failed_message`. `purge_failed` limits the size of that table.
-/// Errors:      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
+/// @transaction none may be open.
+/// @limits      it reads `txinbox_failed_message`. `purge_failed` limits the size of that table.
+/// @errors      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
 std::vector<FailedMessage> list_failed(soci::session& session, const FailedFilter& filter = {});
 
 /// Lets the next delivery of these messages run, and begins their count again. It changes parked and failing messages.
 /// It does not change torn messages, because a part of their SQL is committed.
 ///
-/// Transaction: one or two of its own for each message; none may be open. If a later message fails, the changes of the
+/// @transaction one or two of its own for each message; none may be open. If a later message fails, the changes of the
 ///              earlier ones stay.
-/// Blocking:    it waits for a delivery that holds a key.
-/// Errors:      as `list_failed`.
+/// @blocking    it waits for a delivery that holds a key.
+/// @errors      as `list_failed`.
 /// @return how many messages it changed.
 std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
 
@@ -83,10 +86,10 @@ std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
 ///
 /// Later deliveries get `discarded` and are acknowledged. No purge removes this state; `forget` does.
 ///
-/// Transaction: one of its own for each message; none may be open. If a later message fails, the changes of the earlier
+/// @transaction one of its own for each message; none may be open. If a later message fails, the changes of the earlier
 ///              ones stay.
-/// Blocking:    it waits for a delivery that holds a key.
-/// Errors:      as `list_failed`.
+/// @blocking    it waits for a delivery that holds a key.
+/// @errors      as `list_failed`.
 /// @return how many messages it changed.
 std::size_t discard_failed(soci::session& session, const FailedFilter& filter);
 

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// One thing that `diagnose` reports.
+
 #include <string>
 #include <string_view>
 
@@ -20,7 +23,7 @@ std::string_view to_string(Severity) noexcept;
 
 /// One thing that makes a database unsafe or slow for the inbox, or that an operator should know.
 struct Finding {
-  Severity severity;
+  Severity severity;  ///< Whether somebody must act (`error`), should act (`warning`), or only should know it (`note`).
   std::string subject;  ///< What it concerns: "sync_binlog", "txinbox_consumed_message.business_key".
   std::string found;    ///< What was found there.
   std::string remedy;   ///< What to do about it.

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// What a handler is: the functions that consumers call.
+
 #include <concepts>
 #include <cstddef>
 #include <functional>

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Makes a service's own handler idempotent in one line.
+
 #include <concepts>
 #include <functional>
 #include <string>
@@ -14,6 +17,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+/// @cond
 namespace detail {
 
 /// An integer type that can be a number in a key. `bool` and the character types are excluded.
@@ -68,19 +72,22 @@ void call_handler(const Handler& handler, const M& message, First& first, More&.
 }
 
 }  // namespace detail
+/// @endcond
 
 /// The function object that `idempotent` returns.
 template <class Consumer, class KeyOf, class Handler>
 class Idempotent {
  public:
+  /// As `idempotent`, which deduces the template arguments.
   Idempotent(Consumer& consumer, KeyOf key_of, Handler handler)
       : consumer_(&consumer), key_of_(std::move(key_of)), handler_(std::move(handler)) {}
 
   /// Consumes one delivery of `message`. `message` must not change until the call returns.
   ///
-  /// Blocking, Threads: as the consumer's `consume`.
-  /// Errors: what `key_of` throws, before anything is sent; otherwise as `consume`. In both cases `action_for` says
-  ///         what to do.
+  /// @blocking as the consumer's `consume`.
+  /// @errors   what `key_of` throws, before anything is sent; otherwise as `consume`. In both cases `action_for` says
+  ///           what to do.
+  /// @threads  as the consumer's `consume`.
   template <class M>
   Result operator()(const M& message) const {
     return consumer_->consume(detail::message_from(key_of_, message), [&](auto& first, auto&... more) -> void {
@@ -100,15 +107,15 @@ class Idempotent {
 ///     auto on_order = txinbox::idempotent(consumer, &Order::no, insert_order);
 ///     txinbox::Result result = on_order(order);
 ///
-/// `consumer`: a `TxConsumer`, a `LeaseConsumer`, or another class with such a `consume`. The returned function keeps a
-///             reference to it, so it must outlive that function.
-/// `key_of`:   a member, a member function or any function of the message. It returns the business key (text or an
-///             integer), or the whole `Message`, with the broker's id and the content. It must return the same for each
-///             delivery of a message. See also `prefixed` and `JsonTemplate`.
-/// `handler`:  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a `LeaseConsumer`,
-///             (Lease&, const M&). It returns nothing, and may run several times: see `Handler`.
+/// @param consumer a `TxConsumer`, a `LeaseConsumer`, or another class with such a `consume`. The returned function
+///                 keeps a reference to it, so it must outlive that function.
+/// @param key_of   a member, a member function or any function of the message. It returns the business key (text or an
+///                 integer), or the whole `Message`, with the broker's id and the content. It must return the same for
+///                 each delivery of a message. See also `prefixed` and `JsonTemplate`.
+/// @param handler  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a `LeaseConsumer`,
+///                 (Lease&, const M&). It returns nothing, and may run several times: see `Handler`.
 ///
-/// Threads: any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
+/// @threads any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
 template <class Consumer, class KeyOf, class Handler>
 auto idempotent(Consumer& consumer, KeyOf key_of, Handler handler) {
   return Idempotent<Consumer, KeyOf, Handler>(consumer, std::move(key_of), std::move(handler));

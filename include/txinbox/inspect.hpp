@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// For operators: examines the database, and shows what the tables hold.
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -24,13 +27,13 @@ TXINBOX_NAMESPACE_BEGIN
 /// slow, a connection without encryption, messages that need an operator (parked, torn, with an expired lease), and a
 /// retention that is too short. The list is empty if there is nothing to report.
 ///
-/// Transaction: none may be open.
-/// Errors:      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
+/// @transaction none may be open.
+/// @errors      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
 std::vector<Finding> diagnose(soci::session& session);
 
 /// What the tables hold for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means never.
 struct ConsumerStatus {
-  std::string consumer;
+  std::string consumer;             ///< The consumer's name.
   std::int64_t consumed = 0;        ///< Rows in state consumed.
   std::int64_t consuming = 0;       ///< Rows of a `LeaseConsumer` that are not consumed yet.
   std::int64_t parked = 0;          ///< Rows in state parked or torn.
@@ -76,27 +79,28 @@ struct Status {
 
 /// Counts what is in the inbox's tables.
 ///
-/// `consumer`: count only this consumer, and read only its rows. Empty: count all consumers.
-///
 /// A schema before version 4 lacks some tables. The members that need them stay zero.
 ///
-/// Blocking: without `consumer` it reads the whole consumed-message table once. This takes seconds on millions of rows
+/// @param session any session on the database of the inbox.
+/// @param consumer count only this consumer, and read only its rows. Empty: count all consumers.
+///
+/// @blocking without `consumer` it reads the whole consumed-message table once. This takes seconds on millions of rows
 ///           (docs/operations/watching.md has figures). Consumers do not wait for it.
-/// Errors:   `Error` invalid_key, schema_missing; a database error as it was.
+/// @errors   `Error` invalid_key, schema_missing; a database error as it was.
 Status inbox_status(soci::session& session, std::string_view consumer = {});
 
 /// Whether any of the tables has a row of this consumer. If not, the name is wrong, or the consumer has consumed
 /// nothing yet.
 ///
-/// Errors: as `inbox_status`.
+/// @errors as `inbox_status`.
 bool has_consumer(soci::session& session, std::string_view consumer);
 
 /// One row of the consumed-message table, with what the other tables hold for its key. Times are UTC.
 struct ConsumedMessage {
-  std::string consumer;
-  std::string business_key;
-  std::string message_id;   ///< The broker's id; empty if none was given.
-  std::string state;        ///< "consumed", "consuming", "parked", "torn", "discarded".
+  std::string consumer;      ///< The consumer's name.
+  std::string business_key;  ///< See `Message::business_key`.
+  std::string message_id;    ///< The broker's id; empty if none was given.
+  std::string state;         ///< "consumed", "consuming", "parked", "torn", "discarded".
   std::string consumed_at;  ///< When the message was consumed. In other states: when the row was inserted, got its last
                             ///< lease, or was parked.
   std::optional<std::string> stored;  ///< What the handler stored.
@@ -106,21 +110,21 @@ struct ConsumedMessage {
   std::string lease_expires_at = {};             ///< When the lease expires or expired; empty if the row has no lease.
   std::int64_t failures = 0;                     ///< Deliveries that failed since the last retry.
   std::string last_error = {};                   ///< The class of the last failure.
-  std::string last_failed_at = {};
-  std::int64_t conflicts = 0;  ///< Deliveries that were refused because they had other content.
+  std::string last_failed_at = {};               ///< When it failed last; empty if no failure is known.
+  std::int64_t conflicts = 0;                    ///< Deliveries that were refused because they had other content.
 };
 
 /// The row of one key; none if the key has no row.
 ///
-/// Errors: `Error` invalid_key, schema_missing; a database error as it was.
+/// @errors `Error` invalid_key, schema_missing; a database error as it was.
 std::optional<ConsumedMessage> find_message(soci::session& session, std::string_view consumer,
                                             std::string_view business_key);
 
 /// A lease of a `LeaseConsumer` that was neither released nor completed. Times are UTC, in the form
 /// "2026-01-31 23:59:59.123456".
 struct LeaseInfo {
-  std::string consumer;
-  std::string business_key;
+  std::string consumer;               ///< The consumer's name.
+  std::string business_key;           ///< The key that is leased.
   std::string message_id;             ///< The broker's id of the delivery that got the lease; empty if none was given.
   std::string owner;                  ///< The worker's host and process: "host:4711".
   std::int64_t fence = 0;             ///< See `Lease::fence`.
@@ -140,9 +144,9 @@ struct LeaseFilter {
 
 /// Lists the leases that are held, and the leases that expired and were not taken over. The oldest lease is first.
 ///
-/// Blocking: no index covers the leases. It reads all rows of the consumer once, or the whole table if no consumer is
+/// @blocking no index covers the leases. It reads all rows of the consumer once, or the whole table if no consumer is
 ///           given. Consumers do not wait for it.
-/// Errors:   `Error` invalid_key, schema_missing; a database error as it was.
+/// @errors   `Error` invalid_key, schema_missing; a database error as it was.
 std::vector<LeaseInfo> list_leases(soci::session& session, const LeaseFilter& filter = {});
 
 TXINBOX_NAMESPACE_END

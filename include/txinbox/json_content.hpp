@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Takes the content of a message from JSON.
+
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -32,19 +35,23 @@ class JsonFields;
 ///
 /// This is the same in every version, because hashes of it are stored.
 ///
-/// Threads: any number may call one object.
+/// @threads any number may call one object.
 class JsonContent {
  public:
-  /// Limits: at least one pointer. The empty pointer means the whole text.
-  /// Errors: `Error` invalid_argument if there is no pointer, or if one is not valid.
+  /// Compares the values that these pointers find, in this order.
+  ///
+  /// @limits at least one pointer. The empty pointer means the whole text.
+  /// @errors `Error` invalid_argument if there is no pointer, or if one is not valid.
   explicit JsonContent(std::span<const std::string_view> pointers);
+
+  /// The same for a list in braces: `JsonContent({"/amount", "/account"})`.
   JsonContent(std::initializer_list<std::string_view> pointers)
       : JsonContent(std::span(pointers.begin(), pointers.size())) {}
 
   /// The content of this message. It is never empty.
   ///
-  /// Limits: as `JsonTemplate`.
-  /// Errors: `Error` invalid_key if `json` is not valid JSON, or if an object has a member twice.
+  /// @limits as `JsonTemplate`.
+  /// @errors `Error` invalid_key if `json` is not valid JSON, or if an object has a member twice.
   std::string operator()(std::string_view json) const;
 
   /// The same for a message that is parsed already.

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Takes the business key of a message from JSON.
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,17 +29,19 @@ class KeyTemplate;
 /// or `false`. Between two pointers, put a separator that no value contains: `{/a}-{/b}` makes the same key from `x-y`
 /// and `z` as from `x` and `y-z`.
 ///
-/// Threads: any number may call one object.
+/// @threads any number may call one object.
 class JsonTemplate {
  public:
-  /// Errors: `Error` invalid_argument if a pointer or a brace is not valid, and if the text has no pointer: every
+  /// Reads the template.
+  ///
+  /// @errors `Error` invalid_argument if a pointer or a brace is not valid, and if the text has no pointer: every
   ///         message would get the same key.
   explicit JsonTemplate(std::string_view text);
 
   /// The text for this message.
   ///
-  /// Limits: arrays and objects 256 deep, a million values.
-  /// Errors: `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
+  /// @limits arrays and objects 256 deep, a million values.
+  /// @errors `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
   ///         if a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
   ///         message fails at each delivery: dead-letter it.
   std::string operator()(std::string_view json) const;

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// The lease under which a `LeaseHandler` runs.
+
 #include <chrono>
 #include <cstdint>
 #include <stop_token>
@@ -18,12 +21,13 @@ class ActiveLease;
 
 /// The lease under which a handler runs. The object exists for one run of the handler.
 ///
-/// Threads: any thread may call the members while the handler runs, except `delivery`.
+/// @threads any thread may call the members while the handler runs, except `delivery`.
 class Lease {
  public:
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
+  /// The message that was passed to `consume`.
   const Message& message() const noexcept { return delivery_.message(); }
 
   /// The delivery. `delivery().store` stores a result that later duplicates get.
@@ -51,11 +55,12 @@ class Lease {
   ///
   /// A lease that has expired is renewed too, if no other worker has taken the key over. `stop_token` then stays set.
   ///
-  /// Blocking: it waits for a renewal by the heartbeat that is still running, for a connection of the pool, and for one
+  /// @blocking it waits for a renewal by the heartbeat that is still running, for a connection of the pool, and for one
   ///           round trip.
-  /// Errors:   `Error` lease_lost if another worker has taken the key over, or an operator has removed the row: stop,
-  ///           and let this error through. Errors of the pool and the database as they were: the lease can still be
-  ///           renewed.
+  /// @errors
+  /// - `Error` lease_lost if another worker has taken the key over, or an operator has removed the row: stop, and let
+  ///   this error through.
+  /// - Errors of the pool and the database as they were: the lease can still be renewed.
   void renew();
 
   /// The token is set when the lease's time is over, when `renew` or the heartbeat finds that the lease is lost, and

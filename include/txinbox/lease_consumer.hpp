@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Consumes messages whose handler cannot be in one transaction, under a lease.
+
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -35,7 +38,7 @@ struct LeaseOptions {
   /// its own. The interval is at most half of `lease`; a third is sensible. Zero: no renewal.
   std::chrono::milliseconds heartbeat{0};
 
-  /// As in `TxConsumerOptions`.
+  /// As `TxConsumerOptions::max_attempts`.
   int max_attempts = 0;
 
   /// How the claim and the completion are tried again after a transient error. Each of them has all attempts and all of
@@ -46,20 +49,20 @@ struct LeaseOptions {
   /// returns, its message is completed. A `consume` that begins later throws `stopped`.
   std::stop_token stop = {};
 
-  /// As in `TxConsumerOptions`. The heartbeat's thread never calls it.
+  /// As `TxConsumerOptions::observer`. The heartbeat's thread never calls it.
   std::function<void(const Event&)> observer = {};
 
-  /// As in `TxConsumerOptions`. The heartbeat's thread never calls them.
+  /// As `TxConsumerOptions::listeners`. The heartbeat's thread never calls them.
   Listeners listeners = {};
 
-  /// As in `TxConsumerOptions`. But the handler does not run again within one `consume`.
+  /// As `TxConsumerOptions::is_transient`. But the handler does not run again within one `consume`.
   std::function<bool(const std::exception_ptr&)> is_transient = {};
 
-  /// As in `TxConsumerOptions`. It costs a read and two writes for each message. An attempt that waits for other
-  /// attempts keeps its lease, and renews it before its handler runs.
+  /// As `TxConsumerOptions::count_starts`. It costs a read and two writes for each message. An attempt that waits for
+  /// other attempts keeps its lease, and renews it before its handler runs.
   bool count_starts = false;
 
-  /// As in `TxConsumerOptions`.
+  /// As `TxConsumerOptions::keep_error_text`.
   bool keep_error_text = false;
 };
 
@@ -79,13 +82,20 @@ class LeaseConsumer {
  public:
   /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
   ///
-  /// Limits:  as `TxConsumer`. A `TxConsumer` with the same name shares the keys of this consumer.
-  /// Errors:  `Error` invalid_key, or invalid_argument for the options.
-  /// Threads: any number may call `consume`.
+  /// @limits  as the constructor of `TxConsumer`. A `TxConsumer` with the same name shares the keys of this consumer.
+  /// @errors  `Error` invalid_key, or invalid_argument for the options.
+  /// @threads any number may call `consume`.
   LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
 
+  /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
+  /// either.
   LeaseConsumer(LeaseConsumer&&) noexcept;
+
+  /// Moves as the constructor does. The consumer that this object was is destroyed.
   LeaseConsumer& operator=(LeaseConsumer&&) noexcept;
+
+  /// Ends the consumer: no thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
+  /// the number of duplicates that is not yet in the database.
   ~LeaseConsumer();
 
   /// Consumes one delivery: gets the lease, runs the handler, completes the row.
@@ -93,19 +103,21 @@ class LeaseConsumer {
   /// If the handler throws, the lease is released, so that the next delivery runs at once. If the failure parks the
   /// message, `consume` returns `parked`. If the handler throws `RetryLater`, `consume` returns `postponed`.
   ///
-  /// Transaction: one of its own for each step; none while the handler runs.
-  /// Blocking:    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion; `wait`;
+  /// @transaction one of its own for each step; none while the handler runs.
+  /// @blocking    the sum of: `retry.max_elapsed` and one more run, for the claim; the same for the completion; `wait`;
   ///              the handler's own time; a renewal by the heartbeat that is still running when the handler ends. That
   ///              renewal takes at most the longest of `connect_timeout`, `statement_timeout` plus 5 s, and
   ///              `lock_timeout` plus 5 s.
-  /// Errors:      what the handler threw.
-  ///              `Error` lease_lost if another worker has taken the key over before the completion: the handler ran,
-  ///              and nothing is acknowledged. Also if the lease ends before the handler can begin, because the lease
-  ///              is shorter than the round trips to the database. Other codes of error.hpp.
-  ///              A database error that outlived its retries, as it was. If it came from the completion, the handler
-  ///              runs again after the lease has expired.
-  ///              After any error, do not acknowledge: `action_for` says what to do.
-  /// Threads:     any number may call it, also from inside another `LeaseHandler`. A handler of a `TxConsumer` on the
+  /// @errors      after any error, do not acknowledge: `action_for` says what to do.
+  /// - What the handler threw.
+  /// - `Error` lease_lost if another worker has taken the key over before the completion: the handler ran, and nothing
+  ///   is acknowledged. Also if the lease ends before the handler can begin, because the lease is shorter than the
+  ///   round trips to the database.
+  /// - `Error` invalid_argument for an empty handler, and other codes of `ErrorCode`.
+  /// - A database error that outlived its retries, as it was. If it came from the completion, the handler runs again
+  ///   after the lease has expired.
+  ///
+  /// @threads     any number may call it, also from inside another `LeaseHandler`. A handler of a `TxConsumer` on the
   ///              same pool must not (`nested_consume`).
   Result consume(const Message& message, const LeaseHandler& handler);
 

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// What identifies a message.
+
 #include <string>
 
 #include <txinbox/version.hpp>
@@ -9,7 +12,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// What identifies one message to the inbox. Everything else about the message is the handler's own.
 ///
-/// Limits: key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
+/// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
 ///         breaks a limit gets `invalid_key` before any statement is sent.
 struct Message {
   /// What identifies the message within the consumer, 1 to 255 bytes: an order number, a payment reference. It is not

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Metrics in the text format of Prometheus.
+
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -18,14 +21,15 @@ struct MetricsOptions {
   /// The upper bounds of the buckets in which durations are counted: positive and ascending.
   std::vector<std::chrono::nanoseconds> duration_buckets = default_duration_buckets();
 
-  /// The same for the ages of originals when their duplicates come.
+  /// The upper bounds of the buckets in which the ages of originals are counted when their duplicates come: positive
+  /// and ascending.
   std::vector<std::chrono::nanoseconds> age_buckets = default_age_buckets();
 
   /// How many consumers have counters of their own. Later consumers are counted under "other", so that no event can
   /// make the text grow without limit.
   std::size_t max_consumers = 100;
 
-  /// The same for the classes of errors of each consumer.
+  /// How many classes of errors each consumer counts apart. Later classes are counted under "other".
   std::size_t max_error_classes = 30;
 
   static std::vector<std::chrono::nanoseconds> default_duration_buckets();  ///< 0.5 ms to 30 s.
@@ -40,13 +44,15 @@ struct MetricsOptions {
 /// It must outlive the consumers that it observes. One object is enough for all consumers of a process.
 /// docs/operations/watching.md lists what it counts. It never stores or shows a business key.
 ///
-/// Errors:  the constructor throws `Error` invalid_argument for buckets that are empty, not positive or not ascending.
-/// Threads: any number.
+/// @threads any number.
 class Metrics {
  public:
   /// The Content-Type of an HTTP response that holds `text`.
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
+  /// Begins with no consumer: a consumer is counted from its first event on.
+  ///
+  /// @errors `Error` invalid_argument for buckets that are empty, not positive or not ascending.
   explicit Metrics(MetricsOptions options = {});
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;

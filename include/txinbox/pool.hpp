@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// A pool of connections that are configured for the inbox.
+
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -22,11 +25,14 @@ struct Slot;
 
 /// A connection that a pool has lent. The destructor gives it back.
 ///
-/// Threads: one at a time. The object may outlive the `Pool` object.
+/// @threads one at a time. The object may outlive the `Pool` object.
 class Connection {
  public:
+  /// Takes the connection over. The moved-from object has no connection: it may only be assigned to or destroyed.
   Connection(Connection&&) noexcept;
-  Connection& operator=(Connection&&) noexcept;
+
+  /// Exchanges the connections of the two objects. `other` gives the old one back when it is destroyed.
+  Connection& operator=(Connection&& other) noexcept;
 
   /// Gives the connection back to the pool: it rolls back, and restores the settings that are listed at
   /// `PoolOptions::on_connect`. If that fails, it closes the connection, so that the connection holds no locks.
@@ -34,12 +40,19 @@ class Connection {
   /// It does not drop temporary tables or session-level advisory locks: the user must. On MariaDB and MySQL with
   /// session tracking, a temporary table with the name of the consumed-message table makes it close the connection.
   ///
-  /// Blocking: at most five short round trips.
+  /// @blocking at most five short round trips.
   ~Connection();
 
+  /// The SOCI session of this connection. It is valid as long as this object has the connection.
   soci::session& session() const noexcept;
+
+  /// The same as `session`: `*connection << "select 1"`.
   soci::session& operator*() const noexcept { return session(); }
+
+  /// A member of `session`: `connection->begin()`.
   soci::session* operator->() const noexcept { return &session(); }
+
+  /// Passes the connection where a session is wanted: `txinbox::migrate(connection)`.
   operator soci::session&() const noexcept { return session(); }  // NOLINT(google-explicit-constructor)
 
  private:
@@ -60,23 +73,32 @@ class Connection {
 /// On PostgreSQL, a consumer's session is read-only outside of its transactions, unless a pooler stands before the
 /// server. A session that `acquire` lends is writable.
 ///
-/// Threads:   any number may call `acquire`. No thread may move the pool while another one uses it.
-/// Processes: a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
+/// @threads   any number may call `acquire`. No thread may move the pool while another one uses it.
+/// @processes a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
 ///            pool of its own. The child may destroy the parent's pool: this does not touch the parent's connections,
 ///            and leaks the child's copies. A child that was forked inside a handler, or while it had a `Connection`,
 ///            must not use that session. It must end with exec or _exit.
 class Pool {
  public:
+  /// Takes the connections over. The moved-from pool may only be assigned to or destroyed.
   Pool(Pool&&) noexcept;
+
+  /// Takes the connections of the other pool over, and releases those that it had as the destructor does.
   Pool& operator=(Pool&&) noexcept;
-  ~Pool();  ///< The connections are closed when the last `Connection`, consumer and purger on the pool is destroyed.
+
+  /// Releases the connections. They are closed when the last `Connection`, consumer and purger on the pool is
+  /// destroyed.
+  ~Pool();
 
   /// Lends a connection until the returned object is destroyed.
   ///
-  /// Blocking: at most `acquire_timeout` for a free connection, and `connect_timeout` if it must be opened; on
+  /// @blocking at most `acquire_timeout` for a free connection, and `connect_timeout` if it must be opened; on
   ///           PostgreSQL a short round trip.
-  /// Errors:   `Error` acquire_timeout; `stopped` if `stop` was set during the wait; `forked`; if it opens a
-  ///           connection, the errors of `open_pool`.
+  /// @errors
+  /// - `Error` acquire_timeout if no connection became free in time.
+  /// - `Error` stopped if `stop` was set during the wait.
+  /// - `Error` forked in a child of the process that opened the pool.
+  /// - If it opens a connection, the errors of `open_pool`.
   Connection acquire(std::stop_token stop = {});
 
   /// The options with which the pool was opened.
@@ -107,16 +129,19 @@ class Pool {
 /// server's certificate. If the server does not offer this, it is refused before the client logs in. The TLS settings
 /// of the `[client]` group count where the URL has none (SECURITY.md).
 ///
-/// Blocking: `connect_timeout`.
-/// Errors:   `Error` invalid_argument for a URL, an option, or a file named in the URL that cannot be read.
-///           unsupported_database for a database that is not compiled in.
-///           unsafe_connection for `reconnect=1`, for `sslca` in a connection string of SOCI, for an in-memory SQLite
-///           database with more than one connection, for a MySQL connection that should be encrypted and is not, or for
-///           an unsafe setting that `on_connect` made.
-///           transaction_open if `on_connect` left a transaction open.
-///           access_refused if the server refuses the user, password or database, or the file cannot be used.
-///           A database error as it was if the database cannot be reached. What `on_connect` throws.
-///           No text holds the password, or a value of the URL's parameters.
+/// @blocking at most `connect_timeout`.
+/// @errors
+/// - `Error` invalid_argument for a URL, an option, or a file named in the URL that cannot be read.
+/// - `Error` unsupported_database for a database that is not compiled in.
+/// - `Error` unsafe_connection for `reconnect=1`, for `sslca` in a connection string of SOCI, for an in-memory SQLite
+///   database with more than one connection, for a MySQL connection that should be encrypted and is not, or for an
+///   unsafe setting that `on_connect` made.
+/// - `Error` transaction_open if `on_connect` left a transaction open.
+/// - `Error` access_refused if the server refuses the user, password or database, or the file cannot be used.
+/// - A database error as it was if the database cannot be reached.
+/// - What `on_connect` throws.
+///
+/// No text of txinbox holds the password, or a value of the URL's parameters.
 Pool open_pool(const std::string& url, PoolOptions options = {});
 
 TXINBOX_NAMESPACE_END

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// How a pool connects, and its time-outs.
+
 #include <chrono>
 #include <cstddef>
 #include <functional>

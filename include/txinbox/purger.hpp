@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Removes old rows in the background.
+
 #include <chrono>
 #include <memory>
 
@@ -18,9 +21,10 @@ struct PurgerOptions {
   /// The first purge begins within the interval, and within a minute.
   std::chrono::milliseconds interval{std::chrono::minutes(10)};
 
-  /// If not zero, the purger also calls `purge_failed` with `failed_older_than`, and `purge_conflicts` with
-  /// `conflicts_older_than`.
+  /// If not zero, the purger also calls `purge_failed` with this time, from 1 s to 100 years.
   std::chrono::seconds failed_older_than{0};
+
+  /// If not zero, the purger also calls `purge_conflicts` with this time, from 1 s to 100 years.
   std::chrono::seconds conflicts_older_than{0};
 
   /// The options of each purge. Its stop token also ends the purger. Its observer is called on the purger's thread. If
@@ -33,20 +37,24 @@ struct PurgerOptions {
 ///
 /// It borrows a connection of the pool for each batch, and gives it back while it rests.
 ///
-/// Threads:   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
-/// Processes: it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
+/// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
+/// @processes it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
 class Purger {
  public:
   /// Starts the thread. `older_than` is as in `purge`.
   ///
-  /// Errors: `Error` invalid_argument, invalid_key, as `purge`.
+  /// @errors `Error` invalid_argument, invalid_key, as `purge`.
   Purger(Pool&, std::chrono::seconds older_than, PurgerOptions = {});
+
+  /// Takes the thread over. The moved-from purger does nothing.
   Purger(Purger&&) noexcept;
+
+  /// Stops its own thread and waits for it, as the destructor does. Then it takes the other's thread over.
   Purger& operator=(Purger&&) noexcept;
 
   /// Stops the thread and waits for it.
   ///
-  /// Blocking: until the present batch ends, usually some milliseconds. If the network is silent: at most the longer of
+  /// @blocking until the present batch ends, usually some milliseconds. If the network is silent: at most the longer of
   ///           `acquire_timeout` and `connect_timeout`, plus the longer of `statement_timeout` and `lock_timeout`, plus
   ///           5 s.
   ~Purger();

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// The options of a cache that answers duplicates from memory.
+
 #include <chrono>
 #include <cstddef>
 

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// How a delivery ended, what an error means, and what the broker loop must do.
+
 #include <chrono>
 #include <exception>
 #include <optional>
@@ -29,7 +32,7 @@ std::string_view to_string(Outcome) noexcept;
 
 /// The outcome of a delivery, and the values that belong to it.
 struct [[nodiscard]] Result {
-  Outcome outcome;
+  Outcome outcome;  ///< How the delivery ended. It says which of the other members have a value.
 
   /// For failed: the error. For parked: the error of this delivery, if that error parked the message; otherwise null.
   /// For postponed: what the handler threw.
@@ -93,10 +96,11 @@ std::string error_class(const std::exception_ptr&);
 /// failed statement had. A database's error gives its code and what the code means ("MariaDB/MySQL error 1213
 /// (deadlock)"). An exception of another kind gives its `what()`.
 ///
-/// `with_server_text`: also the server's own text. That text can hold values of the message.
-///
 /// A null pointer gives an empty text.
-std::string describe_error(const std::exception_ptr&, bool with_server_text = false);
+///
+/// @param error what was thrown.
+/// @param with_server_text also the server's own text. That text can hold values of the message.
+std::string describe_error(const std::exception_ptr& error, bool with_server_text = false);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

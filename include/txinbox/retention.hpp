@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Removes rows: those of one key, and those that are old.
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -21,9 +24,9 @@ TXINBOX_NAMESPACE_BEGIN
 /// Removes the row of one key, in any state. The next delivery runs the handler again. It is for an operator who knows
 /// that the effect is missing, or that it must be repeated.
 ///
-/// Transaction: its own; none may be open.
-/// Blocking:    it waits for a transaction that holds the key.
-/// Errors:      `Error` invalid_key, transaction_open, schema_missing; a database error as it was.
+/// @transaction its own; none may be open.
+/// @blocking    it waits for a transaction that holds the key.
+/// @errors      `Error` invalid_key, transaction_open, schema_missing; a database error as it was.
 /// @return whether there was a row.
 bool forget(soci::session& session, std::string_view consumer, std::string_view business_key);
 
@@ -76,39 +79,39 @@ struct PurgeOptions {
 /// a limit or the stop token ended it, or an error after it had removed rows. It adds no row for a consumer that has no
 /// rows, because the name can be a typing error.
 ///
-/// Transaction: its own, one for each batch; none may be open.
-/// Blocking:    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the
+/// @transaction its own, one for each batch; none may be open.
+/// @blocking    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the
 ///              writer's lock, at most the session's busy time-out.
-/// Limits:      `older_than` from 1 s to 100 years.
-/// Errors:      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open, and what
+/// @limits      `older_than` from 1 s to 100 years.
+/// @errors      `Error` invalid_argument for `older_than` and the options, invalid_key, transaction_open, and what
 ///              `verify` throws; a database error as it was, after its retries. Rows that were removed before the error
 ///              stay removed.
 /// @return how many rows were removed.
 std::size_t purge(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// The same for `txinbox_failed_message`: it removes the rows of messages whose last failure is older. A message that
-/// is parked or torn keeps its row. It also removes markers of attempts (`count_starts`) that began longer ago and
+/// As `purge`, but for `txinbox_failed_message`: it removes the rows of messages whose last failure is older. A message
+/// that is parked or torn keeps its row. It also removes markers of attempts (`count_starts`) that began longer ago and
 /// never ended, if the message has no failure. It writes nothing to `txinbox_consumer`.
 std::size_t purge_failed(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
-/// The same for `txinbox_conflicting_message`: it removes the records of conflicting contents whose last delivery is
-/// older. It writes nothing to `txinbox_consumer`.
+/// As `purge`, but for `txinbox_conflicting_message`: it removes the records of conflicting contents whose last
+/// delivery is older. It writes nothing to `txinbox_consumer`.
 std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
 
 /// Counts the rows that `purge` would remove now, of this consumer or, if the name is empty, of all consumers. It
 /// removes nothing and writes nothing.
 ///
-/// Transaction: none may be open.
-/// Blocking:    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
+/// @transaction none may be open.
+/// @blocking    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
 ///              index on the time. It waits for no row.
-/// Errors:      as `purge`.
+/// @errors      as `purge`.
 std::size_t count_purgeable(soci::session& session, std::chrono::seconds older_than, const std::string& consumer = {});
 
-/// The same for `purge_failed`.
+/// As `count_purgeable`, but counts what `purge_failed` would remove.
 std::size_t count_purgeable_failed(soci::session& session, std::chrono::seconds older_than,
                                    const std::string& consumer = {});
 
-/// The same for `purge_conflicts`.
+/// As `count_purgeable`, but counts what `purge_conflicts` would remove.
 std::size_t count_purgeable_conflicts(soci::session& session, std::chrono::seconds older_than,
                                       const std::string& consumer = {});
 

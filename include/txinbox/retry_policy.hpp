@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// How often and how fast a transaction runs again after a transient error.
+
 #include <chrono>
 
 #include <txinbox/version.hpp>

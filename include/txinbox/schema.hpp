@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Creates, upgrades and verifies the tables.
+
 #include <string>
 #include <vector>
 
@@ -14,15 +17,15 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// One migration of the schema: the file `migrations/<database>/V<version>__<name>.sql`.
 struct Migration {
-  int version;
-  std::string name;
-  std::string sql;
+  int version;       ///< From 1 on, without gaps. The same number on every database.
+  std::string name;  ///< The name in the name of the file, such as "consumed_message".
+  std::string sql;   ///< The text of the file: one or more statements.
 };
 
 /// The migrations for a database, in the order of their versions. `database` is "sqlite3", "mysql" (MariaDB and MySQL)
 /// or "postgresql".
 ///
-/// Errors: `Error` unsupported_database for another name, and for a database that is not compiled in.
+/// @errors `Error` unsupported_database for another name, and for a database that is not compiled in.
 std::vector<Migration> migrations(const std::string& database);
 
 /// Applies the migrations that are not applied yet, then verifies the tables. It does not change what earlier
@@ -30,19 +33,23 @@ std::vector<Migration> migrations(const std::string& database);
 ///
 /// If something is missing although its migration is recorded, all migrations run again, and create what is missing.
 ///
-/// Transaction: its own; none may be open. On SQLite and PostgreSQL all migrations and their versions commit together.
+/// @transaction its own; none may be open. On SQLite and PostgreSQL all migrations and their versions commit together.
 ///              MariaDB and MySQL commit each DDL statement. There, the next call completes an interrupted migration.
-/// Blocking:    it waits for another `migrate` on the same database, at most a minute.
-/// Errors:      `Error` transaction_open; schema_mismatch if tables with these names have another structure; another
-///              schema code if the tables are still not right; a database error as it was.
+/// @blocking    it waits for another `migrate` on the same database, at most a minute.
+/// @errors
+/// - `Error` transaction_open.
+/// - `Error` schema_mismatch if tables with these names have another structure.
+/// - `Error` with another schema code if the tables are still not right.
+/// - A database error as it was.
+///
 /// @return the migrations that this call has applied, in order, also those that it ran again. If several processes call
 ///         it at once, only one of them gets the migrations.
 std::vector<Migration> migrate(soci::session& session);
 
 /// Whether one migration is applied, and since when.
 struct MigrationState {
-  int version = 0;
-  std::string name;
+  int version = 0;         ///< See `Migration::version`.
+  std::string name;        ///< The name in this library; if it does not contain the migration, the recorded name.
   bool known = true;       ///< This library contains it. If not, a newer library has applied it.
   bool applied = false;    ///< Its version is recorded in the database, by `migrate` or by another tool.
   std::string applied_at;  ///< UTC, in the form "2026-01-31 23:59:59.123456"; empty if it is not applied.
@@ -52,18 +59,19 @@ struct MigrationState {
 /// It changes nothing. It reads only the records; `diagnose` compares the tables. If the table with the records does
 /// not exist, no migration is listed as applied.
 ///
-/// Transaction: none may be open.
-/// Errors:      `Error` transaction_open; a database error as it was.
+/// @transaction none may be open.
+/// @errors      `Error` transaction_open; a database error as it was.
 std::vector<MigrationState> migration_states(soci::session& session);
 
 /// Verifies that the tables are those of the migrations, and that the session is safe for consuming.
 ///
-/// Transaction: none may be open.
-/// Errors:      `Error` with a text that lists every finding and its remedy. Its code is the first that applies of
-///              schema_missing, schema_outdated, schema_too_new, schema_mismatch, unsafe_connection. If the
-///              consumed-message table has another structure and there is no table of migrations, it is
-///              schema_mismatch.
-///              `Error` transaction_open; a database error as it was.
+/// @transaction none may be open.
+/// @errors
+/// - `Error` with a text that lists every finding and its remedy. Its code is the first that applies of schema_missing,
+///   schema_outdated, schema_too_new, schema_mismatch, unsafe_connection. If the consumed-message table has another
+///   structure and there is no table of migrations, it is schema_mismatch.
+/// - `Error` transaction_open.
+/// - A database error as it was.
 void verify(soci::session& session);
 
 TXINBOX_NAMESPACE_END

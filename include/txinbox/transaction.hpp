@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// A guarded transaction for callers that claim and commit themselves.
+
 #include <memory>
 #include <string_view>
 
@@ -25,16 +28,17 @@ TXINBOX_NAMESPACE_BEGIN
 ///
 /// Use it once: after `commit` or `rollback`, only destroy it.
 ///
-/// Threads: only the session's thread.
+/// @threads only the session's thread.
 class Transaction {
  public:
   /// Verifies the session and the tables, then begins a transaction on the session.
   ///
-  /// Blocking: four or five short round trips for the check, and the begin. On SQLite it waits for the writer's lock,
+  /// @blocking four or five short round trips for the check, and the begin. On SQLite it waits for the writer's lock,
   ///           as long as the session's `timeout` allows.
-  /// Errors:   `Error` transaction_open if the session is inside a transaction; unsafe_connection, unsupported_database
-  ///           or a schema code from the check; a database error as it was. After an error no transaction is open, and
-  ///           no setting is changed.
+  /// @errors   after an error no transaction of this object is open, and no setting is changed.
+  /// - `Error` transaction_open if the session is inside a transaction.
+  /// - `Error` unsafe_connection, unsupported_database or a schema code from the check.
+  /// - A database error as it was.
   explicit Transaction(soci::session& session);
 
   /// Rolls back, unless `commit` has succeeded.
@@ -47,18 +51,21 @@ class Transaction {
   /// with the claim, or not at all. One transaction may make several claims. Make them in a fixed order of keys:
   /// otherwise two such transactions can deadlock.
   ///
-  /// Blocking: it waits for another transaction that holds the same key, at most the session's lock time-out.
-  /// Errors:   `Error` invalid_key before any statement is sent; unknown_state; transaction_lost if this transaction
-  ///           has ended; a database error as it was. After any of these errors `commit` refuses, because the SQL would
-  ///           be committed without its claim.
+  /// @blocking it waits for another transaction that holds the same key, at most the session's lock time-out.
+  /// @errors   after any error `commit` refuses, because the SQL would be committed without its claim.
+  /// - `Error` invalid_key before any statement is sent.
+  /// - `Error` unknown_state for a row that this library does not understand.
+  /// - `Error` transaction_lost if this transaction has ended.
+  /// - A database error as it was.
   Claim claim(std::string_view consumer, const Message& message);
 
   /// Verifies that the transaction is still the one that was opened, then commits it.
   ///
-  /// Errors: `Error` transaction_lost if it is not, or if a claim threw. What could be undone was rolled back. A claim
-  ///         that was already committed is marked torn: later deliveries get `parked`.
-  ///         A database error as it was. After a lost connection the commit may have taken effect. Run the whole
-  ///         transaction again to find out: if it has taken effect, its claim returns `already_consumed`.
+  /// @errors
+  /// - `Error` transaction_lost if it is not, or if a claim threw. What could be undone was rolled back. A claim that
+  ///   was already committed is marked torn: later deliveries get `parked`.
+  /// - A database error as it was. After a lost connection the commit may have taken effect. Run the whole transaction
+  ///   again to find out: if it has taken effect, its claim returns `already_consumed`.
   void commit();
 
   /// Rolls back. It does nothing if the transaction has already ended.

@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Consumes messages: the claim and the handler's SQL in one transaction.
+
 #include <exception>
 #include <functional>
 #include <memory>
@@ -100,23 +103,30 @@ class TxConsumer {
  public:
   /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
   ///
-  /// Limits:  `consumer` is 1 to 64 bytes of valid UTF-8 without NUL. Use one name for each consumer group. If two
+  /// @limits  `consumer` is 1 to 64 bytes of valid UTF-8 without NUL. Use one name for each consumer group. If two
   ///          services have the same name, each treats the messages of the other as its own duplicates.
-  /// Errors:  `Error` invalid_key, or invalid_argument for the options.
-  /// Threads: any number may call `consume`.
+  /// @errors  `Error` invalid_key, or invalid_argument for the options.
+  /// @threads any number may call `consume`.
   TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
 
   /// Creates a consumer on the caller's own session, which must outlive the consumer. The consumer never reconnects the
   /// session, and leaves its settings as it found them. It verifies the tables at the first `consume`, and the
   /// session's settings at each.
   ///
-  /// Limits:  as above.
-  /// Errors:  as above; `Error` unsupported_database if the session is not connected.
-  /// Threads: only the session's thread.
+  /// @limits  as the other constructor.
+  /// @errors  as the other constructor; `Error` unsupported_database if the session is not connected.
+  /// @threads only the session's thread.
   TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options = {});
 
+  /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
+  /// either.
   TxConsumer(TxConsumer&&) noexcept;
+
+  /// Moves as the constructor does. The consumer that this object was is destroyed.
   TxConsumer& operator=(TxConsumer&&) noexcept;
+
+  /// Ends the consumer: no thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
+  /// the number of duplicates that is not yet in the database.
   ~TxConsumer();
 
   /// Consumes one delivery: claims the key, runs the handler, commits.
@@ -124,18 +134,21 @@ class TxConsumer {
   /// If the failure of this delivery parks the message (`max_attempts`, `rejected`), `consume` returns `parked`, with
   /// the error in `Result::error`. If the handler throws `RetryLater`, `consume` returns `postponed`.
   ///
-  /// Transaction: its own. On the caller's own session, no transaction may be open.
-  /// Blocking:    at most `retry.max_elapsed` and one more run. One run takes at most the sum of: `acquire_timeout`;
+  /// @transaction its own. On the caller's own session, no transaction may be open.
+  /// @blocking    at most `retry.max_elapsed` and one more run. One run takes at most the sum of: `acquire_timeout`;
   ///              `connect_timeout`; `lock_timeout` for the claim; the handler's own time, in which each statement
   ///              takes at most `statement_timeout`; `statement_timeout` for the commit. docs/reference/blocking.md has
   ///              the whole sum.
-  /// Errors:      what the handler threw, after the rollback, and after the failure was counted in a short transaction
-  ///              of its own. If it cannot be counted, the handler's error is thrown all the same.
-  ///              `Error` transaction_lost if the handler ended the transaction; invalid_argument for an empty handler;
-  ///              other codes of error.hpp.
-  ///              A database error that outlived its retries, as the `soci::soci_error` that it was.
-  ///              After any error, do not acknowledge: `action_for` says what to do.
-  /// Threads:     with a pool any number. A handler on the same pool must not call it (`nested_consume`).
+  /// @errors      after any error, do not acknowledge: `action_for` says what to do.
+  /// - What the handler threw, after the rollback, and after the failure was counted in a short transaction of its own.
+  ///   If it cannot be counted, the handler's error is thrown all the same.
+  /// - `Error` transaction_lost if the handler ended the transaction.
+  /// - `Error` invalid_key for a message that breaks the limits of `Message`, before any statement is sent.
+  /// - `Error` invalid_argument for an empty handler.
+  /// - `Error` with another code of `ErrorCode`, for example stopped, nested_consume, acquire_timeout or a schema code.
+  /// - A database error that outlived its retries, as the `soci::soci_error` that it was.
+  ///
+  /// @threads     with a pool any number. A handler on the same pool must not call it (`nested_consume`).
   Result consume(const Message& message, const Handler& handler);
 
   /// Consumes several deliveries in one transaction: one claim of all keys, the handlers of the new keys in the given
@@ -155,19 +168,22 @@ class TxConsumer {
   /// path, a time zone) stays for the next handler. The exception is a clock that a handler stops (`timestamp` on
   /// MariaDB and MySQL): it runs again for the next claim.
   ///
-  /// It returns one result for each message, in the given order. With `stop`, at most one message failed (`failed`, or
-  /// `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
-  ///
-  /// Transaction: its own, one or more. On the caller's own session, no transaction may be open.
-  /// Blocking:    as `consume`, with the time of all handlers. `retry.max_elapsed` counts for the whole batch,
+  /// @transaction its own, one or more. On the caller's own session, no transaction may be open.
+  /// @blocking    as `consume`, with the time of all handlers. `retry.max_elapsed` counts for the whole batch,
   ///              `retry.max_attempts` for each part. Another consumer that wants one of the keys waits until the batch
   ///              commits, at most its own `lock_timeout`.
-  /// Limits:      any number of messages, also none; 50 to 500 are sensible.
-  /// Errors:      it throws only if nothing was sent: `Error` stopped, invalid_argument for an empty handler,
-  ///              nested_consume, forked, acquire_timeout, transaction_open, a schema code, or a database error from
-  ///              connecting. A later error (an invalid key, what a handler throws, a database error that outlives its
-  ///              retries) is in the result of its message.
-  /// Threads:     as `consume`.
+  /// @limits      any number of messages, also none; 50 to 500 are sensible.
+  /// @errors      it throws only if nothing was sent:
+  /// - `Error` stopped, nested_consume, forked, acquire_timeout, transaction_open, or a schema code.
+  /// - `Error` invalid_argument for an empty handler.
+  /// - A database error from connecting.
+  ///
+  /// A later error (an invalid key, what a handler throws, a database error that outlives its retries) is in the
+  /// result of its message.
+  ///
+  /// @threads     as `consume`.
+  /// @return one result for each message, in the given order. With `stop`, at most one message failed (`failed`, or
+  ///         `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
   std::vector<Result> consume_batch(std::span<const Message> messages, const Handler& handler,
                                     OnFailure on_failure = OnFailure::stop);
 

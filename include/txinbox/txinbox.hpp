@@ -1,6 +1,7 @@
 #pragma once
 
-/// This header includes all public headers of txinbox.
+/// @file
+/// Includes all public headers of txinbox.
 
 #include <txinbox/claim.hpp>
 #include <txinbox/content.hpp>
@@ -30,3 +31,15 @@
 #include <txinbox/transaction.hpp>
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
+
+/// A transactional inbox on SOCI: for each message, the SQL of its handler takes effect exactly once.
+///
+/// Most services need `open_pool`, `TxConsumer` and `action_for`. `LeaseConsumer` is for handlers that call other
+/// services.
+///
+/// These rules hold for every function, unless it says something else:
+/// - A free function uses its `soci::session` only during the call. No other thread may use the session meanwhile.
+/// - "A database error as it was" is the `soci::soci_error` that SOCI threw. `is_transient`, `error_class` and
+///   `action_for` say what it means.
+/// - A function that is not `noexcept` may also throw `std::bad_alloc`.
+namespace txinbox {}

@@ -1,17 +1,26 @@
 #pragma once
 
+/// @file
+/// The version of the library, and the inline namespace of its ABI.
+
 #if __cplusplus < 202002L
 #error "txinbox needs C++20: compile with -std=c++20 or later"
 #endif
 
-/// The version of these headers. CMake reads it from here. No other file repeats it.
+/// The version of these headers: MAJOR.MINOR.PATCH. CMake reads it from here. No other file repeats it. Before 1.0, the
+/// API may change with each MINOR.
 #define TXINBOX_VERSION_MAJOR 0
+/// See `TXINBOX_VERSION_MAJOR`.
 #define TXINBOX_VERSION_MINOR 1
+/// See `TXINBOX_VERSION_MAJOR`.
 #define TXINBOX_VERSION_PATCH 0
 
 /// Each header opens and closes the inline namespace of this ABI with these two macros. Before 1.0, each 0.MINOR has an
 /// ABI of its own. If a program links two versions of the library by mistake, their symbols have different names.
+///
+/// A service needs these macros only to declare a class of txinbox without its header.
 #define TXINBOX_NAMESPACE_BEGIN inline namespace v0_1 {
+/// See `TXINBOX_NAMESPACE_BEGIN`.
 #define TXINBOX_NAMESPACE_END }
 
 namespace txinbox {
@@ -20,7 +29,7 @@ TXINBOX_NAMESPACE_BEGIN
 /// The version of the library that the program runs with, such as "0.1.0". It differs from the macros if this is
 /// another shared library than the one that the program was compiled with.
 ///
-/// Threads: any.
+/// @threads any.
 const char* version() noexcept;
 
 TXINBOX_NAMESPACE_END
