@@ -13,7 +13,7 @@
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
-#   --no-lint        without clang-format and clang-tidy
+#   --no-lint        without clang-format, clang-tidy and Doxygen
 #   --long           with what takes long: every fault behind a handler's misbehaviour, storms of ten
 #                    minutes instead of half a minute, more fuzzing, the sanitizers on every database
 #   --jobs N         build with N processes; as many as there are processors by default
@@ -22,8 +22,8 @@
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
 # starts the servers and ends them. A run of everything, which --database and --test limit, also lets a
 # storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
-# (clang-format) and lints (clang-tidy) besides. What fuzzing has found is tried in every run; --long tries
-# more (tests/fuzz.sh), in a build of its own.
+# (clang-format), makes the pages of the API (tests/api_docs.sh) and lints (clang-tidy) besides. What fuzzing has
+# found is tried in every run; --long tries more (tests/fuzz.sh), in a build of its own.
 #
 # Debian 12 has no MySQL server: it is fetched from Debian unstable once, and stays in a cache folder
 # (tests/get_mysql.sh). If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user
@@ -92,15 +92,17 @@ step "Install what is missing"
 "$root/tests/install-packages.sh" "$([ -n "$galera$failover" ] && echo cluster || echo test)"
 
 cd "$root"
-if [ -n "$lint" ]; then
-  step "Check the format"
-  find include src tools tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
-fi
-
-step "Build ($preset)"
 build=$root/build/$preset
 mkdir -p "$build"
 [ -w "$build" ] || { echo "tests/run.sh: $build belongs to another user: remove it" >&2; exit 1; }
+if [ -n "$lint" ]; then
+  step "Check the format"
+  find include src tools tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+  step "Make the pages of the API"
+  "$root/tests/api_docs.sh" "$build"
+fi
+
+step "Build ($preset)"
 cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 targets=()
 if [ -n "$quick" ]; then targets=(--target txinbox_unit_tests txinbox_conformance txinbox_cli_tests); fi

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Makes the pages of the API and of docs/ with Doxygen, in BUILD_FOLDER/api/html. Fails if a public member has no
+# description, if a link between pages or to a heading leads nowhere, or if docs/reference/api.md lacks a header.
+#
+# Usage: api_docs.sh BUILD_FOLDER
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1/api"
+folder=$(cd "$1/api" && pwd)
+
+cd "$root"
+for header in include/txinbox/*.hpp; do
+  grep -qF "$header" docs/reference/api.md || { echo "docs/reference/api.md does not name $header" >&2; exit 1; }
+done
+
+version=$(sed -n 's/^#define TXINBOX_VERSION_[A-Z]* \([0-9]*\)$/\1/p' include/txinbox/version.hpp | paste -sd.)
+{
+  cat docs/api/Doxyfile
+  echo "PROJECT_NUMBER = $version"
+  echo "OUTPUT_DIRECTORY = \"$folder\""
+} | doxygen -
+echo "api docs: $folder/html/index.html"
