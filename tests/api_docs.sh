@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the pages of the API and of docs/ with Doxygen, in BUILD_FOLDER/api/html. Fails if a public member has no
-# description, if a link between pages or to a heading leads nowhere, or if docs/reference/api.md lacks a header.
+# description, if a label is unknown, if a link between pages or to a heading leads nowhere, or if docs/reference/api.md
+# lacks a header.
 #
 # Usage: api_docs.sh BUILD_FOLDER
 set -euo pipefail
@@ -13,6 +14,11 @@ cd "$root"
 for header in include/txinbox/*.hpp; do
   grep -qF "$header" docs/reference/api.md || { echo "docs/reference/api.md does not name $header" >&2; exit 1; }
 done
+# The internal headers write a label so. Doxygen would make it part of the paragraph before.
+if grep -nE '/// +(Transaction|Blocking|Limits|Errors|Threads|Processes): ' include/txinbox/*.hpp; then
+  echo "write @errors instead of Errors: in a public header, and so on" >&2
+  exit 1
+fi
 
 version=$(sed -n 's/^#define TXINBOX_VERSION_[A-Z]* \([0-9]*\)$/\1/p' include/txinbox/version.hpp | paste -sd.)
 {
