@@ -3,9 +3,6 @@
 
 include(CMakePackageConfigHelpers)
 
-set(TXINBOX_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/txinbox" CACHE STRING "Where the CMake package goes")
-mark_as_advanced(TXINBOX_CMAKE_DIR)
-
 get_target_property(library_type txinbox TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(txinbox_is_static TRUE)
@@ -91,19 +88,5 @@ if(soci_library_directory AND NOT soci_library_directory IN_LIST CMAKE_CXX_IMPLI
   string(PREPEND pc_libs " -L${soci_library_directory}")
 endif()
 
-# The prefix is found from the file's own place, so that the tree can be moved.
-set(pc_folder "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
-if(libdir_is_absolute)
-  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
-else()
-  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${pc_folder}" OUTPUT_VARIABLE
-             pc_up)
-  set(pc_prefix "\${pcfiledir}/${pc_up}")
-endif()
-set(pc_libdir "\${prefix}")
-set(pc_includedir "\${prefix}")
-cmake_path(APPEND pc_libdir "${CMAKE_INSTALL_LIBDIR}")
-cmake_path(APPEND pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
 configure_file(cmake/txinbox.pc.in txinbox.pc @ONLY)
-install(FILES "${CMAKE_CURRENT_BINARY_DIR}/txinbox.pc" DESTINATION "${pc_folder}")
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/txinbox.pc" DESTINATION "${TXINBOX_PKG_CONFIG_DIR}")

@@ -22,11 +22,11 @@ struct JsonValue;
 ///
 /// It holds copies of all values, so that the text may end before it. Copies share these values.
 ///
-/// Threads: any number may call one object.
+/// @threads any number may call one object.
 class JsonDocument {
  public:
-  /// Limits: arrays and objects 256 deep, a million values. Each value takes many times the memory of its text.
-  /// Errors: `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), or if an object has a member twice.
+  /// @limits arrays and objects 256 deep, a million values. Each value takes many times the memory of its text.
+  /// @errors `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), or if an object has a member twice.
   ///         The error text says at which byte the JSON is malformed. It holds none of the values. Such a message fails
   ///         at each delivery: dead-letter it.
   explicit JsonDocument(std::string_view json);
@@ -34,7 +34,7 @@ class JsonDocument {
   /// The text of the value that a JSON Pointer (RFC 6901) finds: a string as it is, a number as it is written in the
   /// JSON, a boolean as `true` or `false`. None if there is no value, or if it is null.
   ///
-  /// Errors: `Error` invalid_argument if the pointer is not valid; invalid_key if it finds an array or an object.
+  /// @errors `Error` invalid_argument if the pointer is not valid; invalid_key if it finds an array or an object.
   std::optional<std::string> text(std::string_view pointer) const;
 
  private:

@@ -48,7 +48,7 @@ class JsonTemplate {
 
   /// The same for a message that is parsed already.
   ///
-  /// Errors: `Error` invalid_key if a pointer finds nothing, null, an array or an object.
+  /// @errors `Error` invalid_key if a pointer finds nothing, null, an array or an object.
   std::string operator()(const JsonDocument& json) const;
 
   /// A function of the service's own message: `JsonTemplate("/order/no").of(&Incoming::body)`. `member` gives the JSON

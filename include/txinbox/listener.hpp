@@ -25,8 +25,8 @@ std::string_view to_string(ScopeKind) noexcept;
 
 /// One part of a delivery, as a `Listener` sees it. It is valid only during the call.
 struct Scope {
-  ScopeKind kind;
-  std::string_view consumer;
+  ScopeKind kind;                     ///< Which part of the delivery it is.
+  std::string_view consumer;          ///< The name of the consumer.
   std::span<const Message> messages;  ///< For handler: its message. Otherwise: all messages of the call.
   int attempt = 1;                    ///< The run within this call. For consume: 1.
 };
@@ -45,17 +45,18 @@ struct Scope {
 /// During a handler's `on_begin` and `on_end`, the transaction is open: return soon, and do not use the pool. During
 /// all other calls txinbox has no transaction open and holds no connection.
 ///
-/// Threads: consumers on several threads call one listener at the same time.
+/// @threads consumers on several threads call one listener at the same time.
 class Listener {
  public:
   virtual ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
+  /// A scope begins, on the thread that runs it.
   virtual void on_begin(const Scope&) {}
 
-  /// `error`: what ended the scope; null if it ended normally. A call that ends with a `failed` or `parked` result has
-  /// ended normally; its event has the error.
+  /// A scope has ended, on the same thread. `error`: what ended it; null if it ended normally. A call that ends with a
+  /// `failed` or `parked` result has ended normally; its event has the error.
   virtual void on_end(const Scope&, const std::exception_ptr& /*error*/) {}
 
   /// As `TxConsumerOptions::observer`. It is called inside the scope of the call.

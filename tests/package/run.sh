@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs txinbox, or builds and runs a small program that uses it. For ctest.
 #
-# Usage: run.sh install|find_package|add_subdirectory|fetch_content|pkg_config static|shared
+# Usage: run.sh install|find_package|find_component|add_subdirectory|fetch_content|pkg_config static|shared
 #
 # From the environment: TXINBOX_SOURCE, the checkout; TXINBOX_PACKAGE_FOLDER, where to build; CXX.
 set -euo pipefail
@@ -26,7 +26,8 @@ case $method in
   install)
     rm -rf "$folder"
     configure_and_build "$TXINBOX_SOURCE" "$folder/build" -DTXINBOX_BUILD_TESTS=OFF -DTXINBOX_BUILD_EXAMPLES=OFF \
-      -DTXINBOX_BUILD_BENCHMARKS=OFF -DTXINBOX_BUILD_CLI=OFF -DCMAKE_INSTALL_PREFIX="$folder/installed"
+      -DTXINBOX_BUILD_BENCHMARKS=OFF -DTXINBOX_BUILD_CLI=OFF -DTXINBOX_EXTRA_COMPONENTS="$package/component" \
+      -DTXINBOX_WITH_SAMPLE=ON -DCMAKE_INSTALL_PREFIX="$folder/installed"
     cmake --install "$folder/build"
     # Moved, so that a path of the build or of the first prefix would be found out.
     mv "$folder/installed" "$prefix"
@@ -46,6 +47,9 @@ case $method in
     fi
     configure_and_build "$package/find_package" "$folder/find_package" -DCMAKE_PREFIX_PATH="$prefix" "${absent[@]}"
     ;;
+  find_component)
+    configure_and_build "$package/find_component" "$folder/find_component" -DCMAKE_PREFIX_PATH="$prefix"
+    ;;
   add_subdirectory)
     configure_and_build "$package/subdirectory" "$folder/add_subdirectory" -DTXINBOX_SOURCE="$TXINBOX_SOURCE"
     ;;
@@ -60,6 +64,8 @@ case $method in
     mkdir -p "$folder/pkg_config"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox)"
     "$CXX" -std=c++20 "$package/consumer.cpp" -o "$folder/pkg_config/consumer" "${flags[@]}"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-sample)"
+    "$CXX" -std=c++20 "$package/component_consumer.cpp" -o "$folder/pkg_config/component_consumer" "${flags[@]}"
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     ;;
@@ -67,6 +73,7 @@ esac
 
 program=$folder/$method/consumer
 "$program"
+if [ $method = pkg_config ]; then "$folder/pkg_config/component_consumer"; fi
 
 # That the library was linked as it should be.
 if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\.so\.0\.'; then linked=shared; else linked=static; fi

@@ -1,0 +1,19 @@
+# Where the CMake package and the pkg-config files go: of the library, and of each component.
+
+set(TXINBOX_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/txinbox" CACHE STRING "Where the CMake package goes")
+mark_as_advanced(TXINBOX_CMAKE_DIR)
+
+# The prefix is found from the file's own place, so that the tree can be moved.
+set(TXINBOX_PKG_CONFIG_DIR "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
+if(libdir_is_absolute)
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY
+             "${CMAKE_INSTALL_PREFIX}/${TXINBOX_PKG_CONFIG_DIR}" OUTPUT_VARIABLE pc_up)
+  set(pc_prefix "\${pcfiledir}/${pc_up}")
+endif()
+set(pc_libdir "\${prefix}")
+set(pc_includedir "\${prefix}")
+cmake_path(APPEND pc_libdir "${CMAKE_INSTALL_LIBDIR}")
+cmake_path(APPEND pc_includedir "${CMAKE_INSTALL_INCLUDEDIR}")
