@@ -77,7 +77,16 @@ class Database {
   /// Throws an error of the last statement that SOCI did not report.
   virtual void check_last_statement(soci::session&) const {}
 
-  virtual std::unique_ptr<Session> attach(soci::session&, Ownership) const = 0;
+  /// The inbox on one connection.
+  virtual std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection>, Ownership) const = 0;
+
+  /// The connection of a SOCI session to this database.
+  virtual std::unique_ptr<NativeConnection> native_connection(soci::session&) const = 0;
+
+  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const {
+    return attach(native_connection(sql), ownership);
+  }
+
   virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
 
   /// How it spells statements about the tables in `schema`.

@@ -15,6 +15,7 @@
 
 #include "backend/claim_row.hpp"
 #include "backend/dialect.hpp"
+#include "backend/native_connection.hpp"
 #include "backend/problem.hpp"
 #include "backend/purge.hpp"
 #include "backend/query.hpp"
@@ -200,7 +201,14 @@ class Session {
   virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
  protected:
-  explicit Session(Birth birth) : birth_(birth) {}
+  Session(Birth birth, std::unique_ptr<NativeConnection> connection)
+      : birth_(birth), connection_(std::move(connection)) {}
+
+  /// The client library's connection; null when it is closed.
+  template <class Handle>
+  Handle* native_handle() const noexcept {
+    return static_cast<Handle*>(connection_->handle());
+  }
 
   /// The committed row of this key, read outside any transaction. It also returns none where such a read would change
   /// something, as opening a snapshot does.
@@ -230,6 +238,7 @@ class Session {
     return duplicates_in_a_row_ >= enough_in_a_row;
   }
 
+  std::unique_ptr<NativeConnection> connection_;
   int duplicates_in_a_row_ = 0;
 };
 

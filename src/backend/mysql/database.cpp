@@ -171,8 +171,12 @@ class MysqlDatabase final : public Database {
     if (connection != nullptr && mysql_errno(connection) != 0) throw_mysql_error(connection);
   }
 
-  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
-    return std::make_unique<MysqlSession>(sql, ownership);
+  using Database::attach;
+  std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection> connection, Ownership ownership) const override {
+    return std::make_unique<MysqlSession>(std::move(connection), ownership);
+  }
+  std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
+    return std::make_unique<SociConnection<mysql_native>>(sql);
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }

@@ -44,20 +44,19 @@ void keep_alive(int socket) {
 
 }  // namespace
 
-MysqlSession::MysqlSession(soci::session& sql, Ownership ownership)
-    : Session(Birth::torn),
-      sql_(sql),
+MysqlSession::MysqlSession(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+    : Session(Birth::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool),
       flavour_(flavour_of(parse_server_version(mysql_get_server_info(connection())))) {}
 
 MysqlSession::~MysqlSession() {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (tracker_.active() && db != nullptr) tracker_.end(db);
 }
 
 MYSQL* MysqlSession::connection() {
-  MYSQL* connection = mysql_native(sql_);
-  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
+  MYSQL* connection = native();
+  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the session is not connected");
   return connection;
 }
 
@@ -207,7 +206,7 @@ bool MysqlSession::is_configured_connection(MYSQL* db) const noexcept {
 }
 
 bool MysqlSession::intact() noexcept {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (db == nullptr) return false;
   if (!pooled_) return true;
   if (!is_configured_connection(db)) return false;
@@ -261,7 +260,7 @@ bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
 
 bool MysqlSession::reset() noexcept {
   if (!intact()) return false;
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   // ROLLBACK first: UNLOCK TABLES would commit an open transaction.
   return try_exec(db, "ROLLBACK") == 0 && try_exec(db, "UNLOCK TABLES") == 0 && restore(db);
 }

@@ -25,7 +25,7 @@ namespace backend {
 /// rows.
 class MysqlSession final : public Session {
  public:
-  MysqlSession(soci::session&, Ownership);
+  MysqlSession(std::unique_ptr<NativeConnection>, Ownership);
   ~MysqlSession() override;
 
   void configure(const PoolOptions&) override;
@@ -76,6 +76,7 @@ class MysqlSession final : public Session {
     std::size_t rows;
   };
 
+  MYSQL* native() const noexcept { return native_handle<MYSQL>(); }
   MYSQL* connection();
   bool is_configured_connection(MYSQL*) const noexcept;
   void set_settings(const PoolOptions&);
@@ -103,7 +104,6 @@ class MysqlSession final : public Session {
   bool restore_after_compound(MYSQL*) noexcept;
   bool is_shadowed(MYSQL*) noexcept;
 
-  soci::session& sql_;
   MysqlSessionTracker tracker_;  ///< Pool.
   const bool pooled_;
   Flavour flavour_;              ///< What the server can do.

@@ -33,7 +33,7 @@ bool MysqlSession::in_transaction() {
 }
 
 bool MysqlSession::guard_likely_intact() noexcept {
-  const MYSQL* db = mysql_native(sql_);
+  const MYSQL* db = native();
   return db != nullptr && (db->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
@@ -111,7 +111,7 @@ std::string MysqlSession::closing_sql(const std::string& statements) const {
 }
 
 CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   commit_sent_ = false;
   if (in_one_statement()) return commit_in_one_statement(db, claims, writes);
@@ -150,7 +150,7 @@ unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
 }
 
 RollbackStatus MysqlSession::roll_back() noexcept {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return RollbackStatus::failed;
   drain(db);
   const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_;
@@ -170,7 +170,7 @@ RollbackStatus MysqlSession::roll_back() noexcept {
 
 /// Runs a statement that needs one of our savepoints. Returns false if the savepoint is gone.
 bool MysqlSession::runs_on_savepoint(const std::string& sql) {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return false;
   if (drain(db) != 0) throw_mysql_error(db);
   const unsigned error = try_exec(db, sql);
@@ -196,7 +196,7 @@ bool MysqlSession::release_savepoint(const ClosingClaim* claim) {
 }
 
 bool MysqlSession::rollback_to_savepoint() noexcept {
-  MYSQL* db = mysql_native(sql_);
+  MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return false;
   drain(db);
   return try_exec(db, "ROLLBACK TO SAVEPOINT " + step_) == 0 && try_exec(db, "RELEASE SAVEPOINT " + step_) == 0;
@@ -242,8 +242,8 @@ MysqlSession::Changed MysqlSession::change_with(const std::string& sql) {
   }
 }
 
-std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t columns) {
-  auto rows = query(sql_, sql, columns);
+std::vector<Row> MysqlSession::read(const std::string& sql, std::size_t /*columns*/) {
+  auto rows = query_rows(connection(), sql);
   if (!pooled_ && !autocommit_) exec(connection(), "COMMIT");
   return rows;
 }

@@ -131,8 +131,12 @@ class PostgresqlDatabase final : public Database {
     return {.what = "PostgreSQL SQLSTATE", .code = state, .meaning = postgresql_meaning(state)};
   }
 
-  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
-    return std::make_unique<PostgresqlSession>(sql, ownership);
+  using Database::attach;
+  std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection> connection, Ownership ownership) const override {
+    return std::make_unique<PostgresqlSession>(std::move(connection), ownership);
+  }
+  std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
+    return std::make_unique<SociConnection<postgresql_native>>(sql);
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }

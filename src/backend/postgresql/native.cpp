@@ -34,8 +34,8 @@ PostgresqlResult exec(PGconn* connection, const std::string& sql) {
   return result;
 }
 
-std::vector<Row> postgresql_query(soci::session& sql, const std::string& text, std::size_t columns) {
-  const auto result = exec(postgresql_native(sql), text);
+std::vector<Row> postgresql_query(PGconn* connection, const std::string& text, std::size_t columns) {
+  const auto result = exec(connection, text);
   std::vector<Row> rows(static_cast<std::size_t>(PQntuples(result.get())), Row(columns));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
@@ -45,6 +45,10 @@ std::vector<Row> postgresql_query(soci::session& sql, const std::string& text, s
     }
   }
   return rows;
+}
+
+std::vector<Row> postgresql_query(soci::session& sql, const std::string& text, std::size_t columns) {
+  return postgresql_query(postgresql_native(sql), text, columns);
 }
 
 std::string postgresql_text(soci::session& sql, const std::string& text) {

@@ -34,6 +34,7 @@ PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
 PostgresqlResult exec(PGconn* connection, const std::string& sql);
 
 /// As the functions of query.hpp, but with a bounded wait. Those go through SOCI and can wait for ever.
+std::vector<Row> postgresql_query(PGconn*, const std::string& sql, std::size_t columns);
 std::vector<Row> postgresql_query(soci::session&, const std::string& sql, std::size_t columns);
 std::string postgresql_text(soci::session&, const std::string& sql);
 Settings postgresql_settings(soci::session&, const std::string& sql);

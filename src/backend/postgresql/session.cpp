@@ -43,14 +43,14 @@ constexpr std::array settings = {Setting{"session_authorization", true},  // bef
 
 }  // namespace
 
-PostgresqlSession::PostgresqlSession(soci::session& sql, Ownership ownership)
-    : Session(Birth::consumed), sql_(sql), pooled_(ownership == Ownership::pool) {
+PostgresqlSession::PostgresqlSession(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+    : Session(Birth::consumed, std::move(owner)), pooled_(ownership == Ownership::pool) {
   name_statements();
 }
 
 PGconn* PostgresqlSession::connection() {
-  PGconn* connection = postgresql_native(sql_);
-  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
+  PGconn* connection = native();
+  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the session is not connected");
   return connection;
 }
 
@@ -110,7 +110,7 @@ void PostgresqlSession::lend() {
 
 /// `asked`: the row of those that are not reported.
 bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   int column = 0;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const char* now =
@@ -143,7 +143,7 @@ std::vector<Problem> PostgresqlSession::unsafe_settings() {
 }
 
 bool PostgresqlSession::intact() noexcept {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   if (pg == nullptr || PQstatus(pg) != CONNECTION_OK) return false;
   if (!pooled_ || process_id_ == 0) return true;
   if (PQbackendPID(pg) != process_id_) return false;
@@ -158,7 +158,7 @@ bool PostgresqlSession::intact() noexcept {
 
 bool PostgresqlSession::reset() noexcept {
   if (!intact()) return false;
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   const bool open = PQtransactionStatus(pg) != PQTRANS_IDLE;
   return succeeded(try_exec(pg, (open ? "ROLLBACK; " : "") + restore_).get());
 }

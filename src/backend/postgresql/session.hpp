@@ -26,7 +26,7 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 /// rows.
 class PostgresqlSession final : public Session {
  public:
-  PostgresqlSession(soci::session&, Ownership);
+  PostgresqlSession(std::unique_ptr<NativeConnection>, Ownership);
 
   void configure(const PoolOptions&) override;
   void remember_settings() override;
@@ -69,6 +69,7 @@ class PostgresqlSession final : public Session {
     std::string sql;
   };
 
+  PGconn* native() const noexcept { return native_handle<PGconn>(); }
   PGconn* connection();
   void name_statements();
   void prepare_statements();
@@ -85,7 +86,6 @@ class PostgresqlSession final : public Session {
   bool settings_are_remembered(const PGresult* asked) noexcept;
   bool settings_restored(const std::vector<PostgresqlResult>&);
 
-  soci::session& sql_;
   const bool pooled_;
   int process_id_ = 0;  ///< Pool: the process of the server that was configured.
   std::string table_ = "txinbox_consumed_message";

@@ -44,7 +44,7 @@ bool PostgresqlSession::in_transaction() {
 }
 
 bool PostgresqlSession::guard_likely_intact() noexcept {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
 }
 
@@ -81,7 +81,7 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
 }
 
 CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
@@ -119,7 +119,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
 
 /// `replies` are those of a pipeline that has committed and has read the settings at its end.
 bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& replies) {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   if (PQstatus(pg) != CONNECTION_OK) return false;
   const PGresult* asked = replies.back().get();
   if (PQresultStatus(asked) == PGRES_TUPLES_OK && settings_are_remembered(asked)) return true;
@@ -127,7 +127,7 @@ bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& r
 }
 
 RollbackStatus PostgresqlSession::roll_back() noexcept {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   if (pg == nullptr || PQstatus(pg) != CONNECTION_OK) return RollbackStatus::failed;
   if (pooled_ && PQbackendPID(pg) != process_id_) return RollbackStatus::failed;
   const std::string end = pooled_ ? "ROLLBACK; " + restore_ : "ROLLBACK";
@@ -161,7 +161,7 @@ bool PostgresqlSession::release_savepoint(const ClosingClaim* /*born consumed*/)
 }
 
 bool PostgresqlSession::rollback_to_savepoint() noexcept {
-  PGconn* pg = postgresql_native(sql_);
+  PGconn* pg = native();
   if (pg == nullptr || PQtransactionStatus(pg) == PQTRANS_IDLE) return false;
   return succeeded(try_exec(pg, fmt::format("ROLLBACK TO SAVEPOINT {0}; RELEASE SAVEPOINT {0}", step_)).get());
 }
@@ -200,7 +200,7 @@ PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
 }
 
 std::vector<Row> PostgresqlSession::read(const std::string& sql, std::size_t columns) {
-  return postgresql_query(sql_, sql, columns);
+  return postgresql_query(connection(), sql, columns);
 }
 
 }  // namespace backend

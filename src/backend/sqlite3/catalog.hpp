@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "backend/catalog.hpp"
+#include "backend/sqlite3/native.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -13,7 +14,7 @@ std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql);
 
 // tables.cpp and server.cpp hold parts of it.
 std::vector<Problem> check_sqlite3_tables(soci::session& sql);
-std::vector<Problem> check_sqlite3_session(soci::session& sql);
+std::vector<Problem> check_sqlite3_session(::sqlite3* connection);
 std::vector<Finding> check_sqlite3_server(soci::session& sql);
 
 }  // namespace backend

@@ -139,8 +139,12 @@ class Sqlite3Database final : public Database {
             .is_complete = !meaning.empty() && !has_names};
   }
 
-  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const override {
-    return std::make_unique<Sqlite3Session>(sql, ownership);
+  using Database::attach;
+  std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection> connection, Ownership ownership) const override {
+    return std::make_unique<Sqlite3Session>(std::move(connection), ownership);
+  }
+  std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
+    return std::make_unique<SociConnection<sqlite3_native>>(sql);
   }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }

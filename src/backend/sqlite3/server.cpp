@@ -4,6 +4,7 @@
 #include "backend/report.hpp"
 #include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/native.hpp"
+#include "backend/sqlite3/statement.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
@@ -20,8 +21,9 @@ bool is_in_memory(soci::session& sql) {
 
 }  // namespace
 
-std::vector<Problem> check_sqlite3_session(soci::session& sql) {
-  if (query_text(sql, "PRAGMA main.journal_mode") != "off") return {};
+std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
+  Sqlite3Statement mode(connection, "PRAGMA main.journal_mode");
+  if (!mode.fetch() || mode.text(0) != "off") return {};
   return {{ErrorCode::unsafe_connection,
            {Severity::error, "journal_mode", "off: SQLite cannot roll back without a journal",
             "PRAGMA journal_mode = WAL"}}};

@@ -40,9 +40,8 @@ bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
 
 }  // namespace
 
-Sqlite3Session::Sqlite3Session(soci::session& sql, Ownership ownership)
-    : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn),
-      sql_(sql),
+Sqlite3Session::Sqlite3Session(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+    : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
@@ -74,8 +73,8 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
 }
 
 ::sqlite3* Sqlite3Session::connection() {
-  ::sqlite3* connection = sqlite3_native(sql_);
-  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected");
+  ::sqlite3* connection = native();
+  if (connection == nullptr) throw Error(ErrorCode::unsupported_database, "the session is not connected");
   return connection;
 }
 
@@ -168,7 +167,7 @@ void Sqlite3Session::restore() noexcept {
 /// If the handler has opened a new connection, it has another address: SQLite does not free the old one while our
 /// statements are prepared on it.
 bool Sqlite3Session::intact() noexcept {
-  ::sqlite3* now = sqlite3_native(sql_);
+  ::sqlite3* now = native();
   if (!pooled_) return now != nullptr;
   if (now == configured_ || configured_ == nullptr) return now != nullptr;
   if (begin_.prepared()) {

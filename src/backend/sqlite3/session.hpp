@@ -27,13 +27,13 @@ namespace backend {
 /// session.cpp holds the settings, transaction.cpp the guarded transaction, purge.cpp the removal of old rows.
 class Sqlite3Session final : public Session {
  public:
-  Sqlite3Session(soci::session&, Ownership);
+  Sqlite3Session(std::unique_ptr<NativeConnection>, Ownership);
   ~Sqlite3Session() override;
 
   void configure(const PoolOptions&) override;
   void remember_settings() override;
   void use_schema(const std::string&) override;
-  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(sql_); }
+  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(connection()); }
   bool reset() noexcept override;
   bool intact() noexcept override;
 
@@ -100,6 +100,7 @@ class Sqlite3Session final : public Session {
     bool keep_;
   };
 
+  ::sqlite3* native() const noexcept { return native_handle<::sqlite3>(); }
   ::sqlite3* connection();
   Use statement(Sqlite3Statement& slot, const char* sql);
   void release_statements() noexcept;
@@ -117,7 +118,6 @@ class Sqlite3Session final : public Session {
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
-  soci::session& sql_;
   const bool pooled_;
   ::sqlite3* configured_ = nullptr;  ///< Pool: the connection with our hooks and settings.
   std::chrono::milliseconds lock_timeout_{0};

@@ -179,7 +179,7 @@ bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
 }
 
 bool Sqlite3Session::guard_likely_intact() noexcept {
-  ::sqlite3* db = sqlite3_native(sql_);
+  ::sqlite3* db = native();
   return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
@@ -203,7 +203,7 @@ bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
 }
 
 CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
-  ::sqlite3* db = sqlite3_native(sql_);
+  ::sqlite3* db = native();
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
@@ -226,7 +226,7 @@ CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::s
 RollbackStatus Sqlite3Session::roll_back() noexcept {
   const EndTurn end_turn{turn_};
 
-  ::sqlite3* db = sqlite3_native(sql_);
+  ::sqlite3* db = native();
   if (!intact()) return RollbackStatus::failed;
   const bool open = sqlite3_get_autocommit(db) == 0;
   const bool ours = open && (pooled_ ? guard_is_there(db) : try_sqlite3_exec(db, "ROLLBACK TO " + guard_));
@@ -265,7 +265,7 @@ bool Sqlite3Session::release_savepoint(const ClosingClaim* claim) {
 }
 
 bool Sqlite3Session::rollback_to_savepoint() noexcept {
-  ::sqlite3* db = sqlite3_native(sql_);
+  ::sqlite3* db = native();
   if (db == nullptr || (pooled_ && !guard_is_there(db))) return false;
   return try_sqlite3_exec(db, "ROLLBACK TO " + step_) && try_sqlite3_exec(db, "RELEASE " + step_);
 }
@@ -310,7 +310,17 @@ std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& 
   });
 }
 
-std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) { return query(sql_, sql, columns); }
+std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) {
+  Sqlite3Statement select(connection(), sql);
+  std::vector<Row> rows;
+  while (select.fetch()) {
+    Row& row = rows.emplace_back(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (!select.is_null(static_cast<int>(i))) row[i] = select.text(static_cast<int>(i));
+    }
+  }
+  return rows;
+}
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END
