@@ -51,7 +51,8 @@ struct Flavour {
   bool applicable_roles = false;     ///< information_schema.applicable_roles.
   bool binary_log = false;           ///< @@log_bin and @@sql_log_bin say whether a commit is durable once it is seen.
 
-  /// A locking read that sees the last committed row. With FOR UPDATE, two redeliveries of one key can deadlock.
+  /// A locking read that sees the last committed row. With FOR UPDATE, two redeliveries of one key can deadlock. Empty:
+  /// a plain read sees it.
   std::string_view lock_existing = "FOR UPDATE";
 
   /// A locking read that does not wait for locked rows: "SKIP LOCKED", "NOWAIT". Empty: it waits.

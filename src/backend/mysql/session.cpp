@@ -130,7 +130,11 @@ void MysqlSession::remember_settings() {
     const std::string_view name = settings[i];
     const auto& found = row[i + 1];
     const std::string value = found.value_or("NULL");  // character_set_results may be
-    if (name == flavour_.isolation) reads_committed_ = flavour_.has_all_variables && value != "READ-UNCOMMITTED";
+    if (name == flavour_.isolation) {
+      reads_committed_ = flavour_.has_all_variables && value != "READ-UNCOMMITTED";
+      // Here a plain read sees the last committed row, too. If it finds nothing after all, the message runs again.
+      if (!flavour_.has_all_variables && value == "READ-COMMITTED") flavour_.lock_existing = {};
+    }
     const bool bare = !found || (!value.empty() && value.find_first_not_of("0123456789.") == std::string::npos);
     // The tracker tells when somebody has stopped the clock.
     if (name == "sql_mode" && !tracker_.active() && !flavour_.clock.empty()) {
