@@ -36,6 +36,11 @@ const std::vector<Mode> modes = {
     {"session, stop", false, OnFailure::stop},    {"session, steps", false, OnFailure::skip, true},
 };
 
+/// Of one consumer: the modes run in the same database.
+std::string claim_of(const EffectDatabase& db, const std::string& consumer, const std::string& key) {
+  return db.claim_of(key, " and consumer = '" + consumer + "'");
+}
+
 void leave(soci::session& sql, const std::string& id) { sql << "insert into effect values (:id)", soci::use(id); }
 
 void honest(soci::session& sql, Delivery& d) {
@@ -43,7 +48,7 @@ void honest(soci::session& sql, Delivery& d) {
   leave(sql, d.message().business_key + "-after");
 }
 
-Handler with_culprit(const GuardCase& each, TestDatabase& db, int& culprits_runs) {
+Handler with_culprit(const GuardCase& each, EffectDatabase& db, int& culprits_runs) {
   return [&](soci::session& sql, Delivery& d) {
     if (d.message().business_key == "bad") throw HandlersOwnError("an honest failure");
     if (d.message().business_key != culprit) return honest(sql, d);
@@ -54,43 +59,32 @@ Handler with_culprit(const GuardCase& each, TestDatabase& db, int& culprits_runs
   };
 }
 
-long long effects_of(const TestDatabase& db, const std::string& id) {
-  return db.number("select count(*) from effect where id = '" + id + "'");
-}
-
-/// A row's state, or "none".
-std::string claim_of(const TestDatabase& db, const std::string& consumer, const std::string& key) {
-  const std::string where =
-      " from txinbox_consumed_message where consumer = '" + consumer + "' and business_key = '" + key + "'";
-  return db.number("select count(*)" + where) == 0 ? "none" : db.text("select state" + where);
-}
-
 bool is_acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
 
 /// What holds for each message, whatever its neighbour does.
-void check_told(const TestDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
+void check_told(const EffectDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
   CAPTURE(key);
   CAPTURE(to_string(result.outcome));
   const std::string claim = claim_of(db, consumer, key);
   if (is_acknowledged(result)) {
     CHECK(claim == "consumed");
-    CHECK(effects_of(db, key + "-before") == 1);
+    CHECK(db.effects_of(key + "-before") == 1);
     // What a handler runs after the end of its transaction may stay: docs/reference/guard.md says where.
-    if (key == culprit) CHECK(effects_of(db, key + "-after") >= 1);
+    if (key == culprit) CHECK(db.effects_of(key + "-after") >= 1);
   } else {
     CHECK(claim != "consumed");
   }
   if (key == culprit) return;
   if (is_acknowledged(result)) {
-    CHECK(effects_of(db, key + "-after") == 1);
+    CHECK(db.effects_of(key + "-after") == 1);
   } else {
-    CHECK(effects_of(db, key + "-before") <= 1);
-    CHECK(effects_of(db, key + "-after") == effects_of(db, key + "-before"));
+    CHECK(db.effects_of(key + "-before") <= 1);
+    CHECK(db.effects_of(key + "-after") == db.effects_of(key + "-before"));
   }
 }
 
 /// Delivers all again until the broker is rid of them.
-void check_redeliveries(const TestDatabase& db, const std::string& consumer, std::set<std::string> acknowledged) {
+void check_redeliveries(const EffectDatabase& db, const std::string& consumer, std::set<std::string> acknowledged) {
   Pool pool = db.pool(1);
   TxConsumer again(pool, consumer);
   const auto messages = messages_of(keys);
@@ -109,7 +103,7 @@ void check_redeliveries(const TestDatabase& db, const std::string& consumer, std
   }
 }
 
-void check_case(TestDatabase& db, const GuardCase& each, const Ending& alone, const Mode& mode) {
+void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, const Mode& mode) {
   db.run("delete from effect");
   db.run("drop table if exists made_by_handler");
   const std::string consumer_name = mode.name;
@@ -153,8 +147,7 @@ TEST_CASE("a handler that loses a batch's transaction costs no neighbour its eff
   for (const GuardCase& each : guard_cases()) {
     if (!each.in_pool) continue;
     CAPTURE(each.name);
-    TestDatabase db;
-    db.run("create table effect (id varchar(20) not null)");
+    EffectDatabase db;
     prepare_guard_case(db);
     for (const Mode& mode : modes) {
       CAPTURE(mode.name);

@@ -13,8 +13,8 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/child_process.hpp"
 #include "support/effects.hpp"
-#include "support/in_process.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
 

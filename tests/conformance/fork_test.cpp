@@ -12,9 +12,9 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/child_process.hpp"
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
-#include "support/in_process.hpp"
 #include "support/outcomes.hpp"
 
 namespace txinbox::test {

@@ -12,14 +12,14 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/effects.hpp"
 #include "support/guard_cases.hpp"
-#include "support/test_database.hpp"
 
 namespace txinbox::test {
 namespace {
 
 /// What was there after the delivery.
-Ending observe(TestDatabase& db, TxConsumer& consumer, const GuardCase& each) {
+Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each) {
   const Message message{.business_key = "key"};
   Ending ending;
   try {
@@ -36,16 +36,15 @@ Ending observe(TestDatabase& db, TxConsumer& consumer, const GuardCase& each) {
   } catch (const soci::soci_error&) {
     ending.how = "handler's error";
   }
-  const bool there = db.number("select count(*) from txinbox_consumed_message where business_key = 'key'") == 1;
-  ending.claim = there ? db.text("select state from txinbox_consumed_message where business_key = 'key'") : "none";
-  ending.before = db.number("select count(*) from effect where id = 'before'");
-  ending.after = db.number("select count(*) from effect where id = 'after'");
+  ending.claim = db.claim_of("key");
+  ending.before = db.effects_of("before");
+  ending.after = db.effects_of("after");
   return ending;
 }
 
 /// What holds for every handler on every database: an acknowledgement means a claim with all of its
 /// SQL, and what is not acknowledged is never taken for consumed.
-void check_next_delivery(const Ending& ending, TxConsumer& consumer, TestDatabase& db) {
+void check_next_delivery(const Ending& ending, TxConsumer& consumer, EffectDatabase& db) {
   if (ending.how == "consumed") {
     CHECK(ending.claim == "consumed");
     CHECK(ending.before == 1);
@@ -61,7 +60,7 @@ void check_next_delivery(const Ending& ending, TxConsumer& consumer, TestDatabas
   if (ending.claim == "none") CHECK(second.outcome == Outcome::consumed);
   if (ending.claim == "torn") CHECK(second.outcome == Outcome::parked);
   if (ending.claim == "consumed") CHECK(second.outcome == Outcome::already_consumed);
-  CHECK(db.number("select count(*) from effect") == runs);
+  CHECK(db.effects() == runs);
 }
 
 /// An ending in words, for people.
@@ -92,8 +91,7 @@ std::string documented() {
 
 /// Runs one case on one kind of session and returns its cell of the table.
 std::string cell(const GuardCase& each, const Ending& expected, bool pooled) {
-  TestDatabase db;
-  db.run("create table effect (id varchar(20) not null)");
+  EffectDatabase db;
   prepare_guard_case(db);
   Pool pool = db.pool(2);
   const auto sql = db.session();
@@ -131,8 +129,7 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
 
 TEST_CASE("the observer hears of a torn claim when no connection is held") {
   if (on_postgresql()) return;  // nothing is torn there
-  TestDatabase db;
-  db.run("create table effect (id varchar(20) not null)");
+  EffectDatabase db;
   const auto sql = db.session();
   // A pool on SQLite leaves nothing torn: there the session of a caller's shows the event.
   Pool pool = db.pool(1);

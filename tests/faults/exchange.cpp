@@ -6,8 +6,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "faults/child_process.hpp"
 #include "faults/fault_table.hpp"
+#include "support/child_process.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -21,12 +21,6 @@ Rows FaultDatabase::rows_of(const Message& message) const {
   return {effects_of(message.business_key + "/1"), effects_of(message.business_key + "/2")};
 }
 
-std::string FaultDatabase::claim_of(const Message& message) const {
-  const std::string state =
-      text("select state from txinbox_consumed_message where business_key = '" + message.business_key + "'");
-  return state.empty() ? "none" : state;
-}
-
 std::string FaultDatabase::lease_of(const Message& message) const {
   return claim_of(message) + " until " +
          text("select lease_expires_at from txinbox_consumed_message where business_key = '" + message.business_key +

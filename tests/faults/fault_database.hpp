@@ -28,8 +28,8 @@ class FaultDatabase : public EffectDatabase {
 
   Rows rows_of(const Message&) const;
 
-  /// The state of its claim, or "none".
-  std::string claim_of(const Message&) const;
+  using EffectDatabase::claim_of;
+  std::string claim_of(const Message& message) const { return claim_of(message.business_key); }
 
   /// Its state, and until when its lease is.
   std::string lease_of(const Message&) const;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "faults/child_process.hpp"
+#include "support/child_process.hpp"
 
 namespace txinbox::test {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <doctest/doctest.h>
 
-#include "faults/child_process.hpp"
 #include "faults/exchange.hpp"
 #include "faults/fault_table.hpp"
-#include "faults/misconduct.hpp"
+#include "faults/misbehaving_handler.hpp"
+#include "support/child_process.hpp"
 #include "support/long_run.hpp"
 
 namespace txinbox::test {
@@ -20,13 +20,13 @@ class Trial {
       : db_(db), proxy_(proxy), subject_(subject), replica_(subject, db.url()) {}
 
   /// The points of a delivery from the misbehaviour on, at which either side begins to speak.
-  std::vector<FaultPoint> points(const Misconduct& misconduct) {
+  std::vector<FaultPoint> points(MisbehavingHandler handler) {
     const auto messages = next_messages();
     Service service(subject_, proxy_.url());
     service.warm_up();
     proxy_.count();
     std::size_t before = 0;
-    (void)service.deliver(messages, misconduct.handler(db_, messages, [&] {
+    (void)service.deliver(messages, handler.handler(db_, [&] {
       if (before == 0) before = proxy_.passed_by_now();
     }));
     const auto passed = proxy_.passed();
@@ -37,31 +37,31 @@ class Trial {
     return all;
   }
 
-  void without_fault(const Misconduct& misconduct) {
+  void without_fault(MisbehavingHandler handler) {
     Broker broker(db_, subject_, next_messages());
     {
       Service service(subject_, db_.url());
-      broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
+      broker.deliver(service, handler.handler(db_));
     }
-    finish("handler misbehaves", misconduct, broker);
+    finish("handler misbehaves", handler, broker);
   }
 
-  void with_fault(const std::string& kind, const Misconduct& misconduct, FaultPoint point, Fault fault) {
+  void with_fault(const std::string& kind, MisbehavingHandler handler, FaultPoint point, Fault fault) {
     CAPTURE(to_string(point));
     Broker broker(db_, subject_, next_messages());
     {
       Service service(subject_, proxy_.url());
       service.warm_up();
       proxy_.arm(point, fault, [&] { return db_.end_session(proxy_.newest_port()); });
-      broker.deliver(service, misconduct.handler(db_, broker.messages(), [] {}));
+      broker.deliver(service, handler.handler(db_));
       CHECK(proxy_.reached());
       // The same process goes on when it has a connection again.
       if (subject_.pooled) broker.deliver(service, write_two_rows);
     }
-    finish(kind, misconduct, broker);
+    finish(kind, handler, broker);
   }
 
-  void with_kill(const Misconduct& misconduct, FaultPoint point) {
+  void with_kill(MisbehavingHandler handler, FaultPoint point) {
     CAPTURE(to_string(point));
     Broker broker(db_, subject_, next_messages());
     db_.disconnect();  // the child's handler has one of its own
@@ -70,10 +70,10 @@ class Trial {
       Service service(subject_, proxy.url());
       service.warm_up();
       proxy.arm(point, Fault::kill_process);
-      (void)service.deliver(broker.messages(), misconduct.handler(db_, broker.messages(), [] {}));
+      (void)service.deliver(broker.messages(), handler.handler(db_));
     });
     CHECK(end.signal == SIGKILL);
-    finish("handler misbehaves, then the process is killed", misconduct, broker);
+    finish("handler misbehaves, then the process is killed", handler, broker);
   }
 
  private:
@@ -82,10 +82,13 @@ class Trial {
     return messages_for(subject_, ++number);
   }
 
-  void finish(const std::string& kind, const Misconduct& misconduct, Broker& broker) {
+  void finish(const std::string& kind, const MisbehavingHandler& handler, Broker& broker) {
     broker.deliver_until_settled(replica_);
     (void)replica_.deliver(broker.messages(), write_two_rows);
-    misconduct.check(subject_, db_, broker);
+    for (std::size_t i = 0; i < broker.messages().size(); ++i) {
+      const Message& each = broker.messages()[i];
+      handler.check_end(i, each, broker.settled().at(each.business_key), db_);
+    }
     count_case(kind, subject_.name);
   }
 
@@ -99,35 +102,28 @@ enum class Of { every_subject, first_unless_long };
 
 /// With a fault behind each there are thousands: unless there is time, only the first subject's.
 template <class Try>
-void for_each_misconduct(Of of, const Try& try_one) {
+void for_each_trial(Of of, const Try& try_one) {
   FaultDatabase db;
   prepare_guard_case(db);
   { Service(subjects().front(), db.url()).warm_up(); }
   FaultProxy proxy(db.url(), on_mysql());
-  for (const Subject& subject : transaction_subjects()) {
-    CAPTURE(subject.name);
-    if (of == Of::first_unless_long && !long_run() && &subject != &subjects().front()) {
-      continue;
-    }
+  for_each_misbehaviour([&](const Subject& subject, const GuardCase& each) {
+    if (of == Of::first_unless_long && !long_run() && &subject != &subjects().front()) return;
     Trial trial(db, proxy, subject);
-    for (const GuardCase& each : guard_cases()) {
-      if (!each.in_pool) continue;  // the database has no such statement
-      CAPTURE(each.name);
-      try_one(trial, subject, each);
-    }
-  }
+    try_one(trial, subject, each);
+  });
 }
 
 }  // namespace
 
 TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3())) {
-  for_each_misconduct(Of::every_subject, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+  for_each_trial(Of::every_subject, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     for (std::size_t message = 0; message < subject.messages; ++message) {
-      for (int after_row = 0; after_row <= 2; ++after_row) {
+      for (int rows_before = 0; rows_before <= 2; ++rows_before) {
         CAPTURE(message);
-        CAPTURE(after_row);
-        trial.without_fault({each, message, after_row});
+        CAPTURE(rows_before);
+        trial.without_fault({subject, each, message, rows_before});
       }
     }
   });
@@ -135,29 +131,29 @@ TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/gua
 
 TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3())) {
-  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
-    const Misconduct misconduct{each, subject.messages / 2, 1};
-    for (const FaultPoint& point : trial.points(misconduct)) {
-      trial.with_fault("handler misbehaves, then the connection is cut", misconduct, point, Fault::cut);
+  for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
+    for (const FaultPoint& point : trial.points(handler)) {
+      trial.with_fault("handler misbehaves, then the connection is cut", handler, point, Fault::cut);
     }
   });
 }
 
 TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3() || !long_run())) {
-  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
-    const Misconduct misconduct{each, subject.messages / 2, 1};
-    for (const FaultPoint& point : trial.points(misconduct)) {
-      trial.with_fault("handler misbehaves, then the server ends the session", misconduct, point, Fault::run);
+  for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
+    for (const FaultPoint& point : trial.points(handler)) {
+      trial.with_fault("handler misbehaves, then the server ends the session", handler, point, Fault::run);
     }
   });
 }
 
 TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/reference/guard.md says" *
           doctest::skip(on_sqlite3())) {
-  for_each_misconduct(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
-    const Misconduct misconduct{each, subject.messages / 2, 1};
-    for (const FaultPoint& point : trial.points(misconduct)) trial.with_kill(misconduct, point);
+  for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
+    const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
+    for (const FaultPoint& point : trial.points(handler)) trial.with_kill(handler, point);
   });
 }
 

@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 
 #include "faults/broker.hpp"
-#include "faults/child_process.hpp"
 #include "faults/fault_table.hpp"
 #include "faults/sqlite_statements.hpp"
+#include "support/child_process.hpp"
 
 namespace txinbox::test {
 namespace {

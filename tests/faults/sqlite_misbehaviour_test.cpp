@@ -6,12 +6,12 @@
 
 #include <doctest/doctest.h>
 
-#include "faults/child_process.hpp"
 #include "faults/fault_table.hpp"
+#include "faults/misbehaving_handler.hpp"
 #include "faults/sqlite_image.hpp"
-#include "faults/sqlite_misbehaviour.hpp"
 #include "faults/sqlite_statements.hpp"
 #include "faults/sqlite_vfs.hpp"
+#include "support/child_process.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -23,18 +23,20 @@ struct Scene {
   std::string pool_settings;  ///< Of a new session.
 };
 
-void check_ends(const Scene& scene, const Misbehaviour& handler, const std::vector<Action>& actions) {
-  const std::vector<Message> messages = handler.messages();
+std::vector<Message> messages_of(const MisbehavingHandler& handler) { return messages_for(handler.subject(), 1); }
+
+void check_ends(const Scene& scene, const MisbehavingHandler& handler, const std::vector<Action>& actions) {
+  const std::vector<Message> messages = messages_of(handler);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     CHECK(actions[i] != Action::stop);
     if (actions[i] == Action::redeliver) continue;
-    handler.check_end(i, {actions[i], scene.db.rows_of(messages[i])}, scene.db);
+    handler.check_end(i, messages[i], {actions[i], scene.db.rows_of(messages[i])}, scene.db);
   }
 }
 
 /// Redelivers until all are settled, the handler honest by now, and then once more.
-void check_rest(const Scene& scene, const Misbehaviour& handler, Service* service) {
-  Broker broker(scene.db, handler.subject(), handler.messages());
+void check_rest(const Scene& scene, const MisbehavingHandler& handler, Service* service) {
+  Broker broker(scene.db, handler.subject(), messages_of(handler));
   std::optional<Service> another;
   if (service != nullptr && !handler.subject().pooled) {  // it may have lost its session
     broker.deliver(*service, write_two_rows);
@@ -44,28 +46,28 @@ void check_rest(const Scene& scene, const Misbehaviour& handler, Service* servic
   broker.deliver_until_settled(*service);
   const std::vector<Action> last = service->deliver(broker.messages(), write_two_rows);
   for (std::size_t i = 0; i < last.size(); ++i) {
-    const Settled& end = broker.settled().at(broker.messages()[i].business_key);
+    const Message& each = broker.messages()[i];
+    const Settled& end = broker.settled().at(each.business_key);
     CHECK(last[i] == end.action);
-    CHECK(scene.db.rows_of(broker.messages()[i]) == end.rows);
+    handler.check_end(i, each, end, scene.db);
   }
-  check_ends(scene, handler, last);
   if (handler.subject().pooled) {
     service->with_session([&](soci::session& sql) { scene.db.check_clean(sql, scene.pool_settings); });
   }
 }
 
 /// One delivery, watched from the moment at which the handler misbehaves.
-void deliver(const Scene& scene, Misbehaviour& handler, const SqliteVfs::Watcher& watcher) {
+void deliver(const Scene& scene, MisbehavingHandler& handler, const SqliteVfs::Watcher& watcher) {
   scene.image.restore();
   Service service(handler.subject(), scene.db.url());
   const std::vector<Action> actions =
-      service.deliver(handler.messages(), handler.handler(scene.db, [&] { scene.vfs.watch(watcher); }));
+      service.deliver(messages_of(handler), handler.handler(scene.db, [&] { scene.vfs.watch(watcher); }));
   scene.vfs.watch({});
   check_ends(scene, handler, actions);
   check_rest(scene, handler, &service);
 }
 
-std::vector<Io> rehearse(const Scene& scene, Misbehaviour handler) {
+std::vector<Io> rehearse(const Scene& scene, MisbehavingHandler handler) {
   std::vector<Io> calls;
   deliver(scene, handler, [&](Io io) {
     calls.push_back(io);
@@ -75,7 +77,7 @@ std::vector<Io> rehearse(const Scene& scene, Misbehaviour handler) {
 }
 
 /// Fails call `at`; with `lasting`, all from there on.
-void fail(const Scene& scene, Misbehaviour handler, std::size_t at, bool lasting) {
+void fail(const Scene& scene, MisbehavingHandler handler, std::size_t at, bool lasting) {
   std::size_t passed = 0;
   deliver(scene, handler, [&](Io io) -> SqliteVfs::Verdict {
     const std::size_t now = passed++;
@@ -86,7 +88,9 @@ void fail(const Scene& scene, Misbehaviour handler, std::size_t at, bool lasting
   REQUIRE(passed > at);
 }
 
-void fail_each_call(const Scene& scene, const Misbehaviour& handler) {
+enum class Tries { each_call, also_all_from_each_on };
+
+void fail_each_call(const Scene& scene, const MisbehavingHandler& handler, Tries tries) {
   const std::vector<Io> calls = rehearse(scene, handler);
   REQUIRE(!calls.empty());
   const std::string kind = "a misbehaving handler, then an I/O error";
@@ -95,15 +99,15 @@ void fail_each_call(const Scene& scene, const Misbehaviour& handler) {
     CAPTURE(static_cast<int>(calls[at]));
     fail(scene, handler, at, false);
     count_case(kind, handler.subject().name);
-    if (handler.is_harmless() || handler.place() != Place::between) continue;
+    if (tries == Tries::each_call) continue;
     fail(scene, handler, at, true);
     count_case(kind + ", until mended", handler.subject().name);
   }
 }
 
-void kill_at_each_statement(const Scene& scene, const Misbehaviour& prototype) {
+void kill_at_each_statement(const Scene& scene, const MisbehavingHandler& prototype) {
   const auto serve = [&](const std::function<void()>& at_point) {
-    Misbehaviour handler = prototype;
+    MisbehavingHandler handler = prototype;
     bool begun = false;
     at_each_sqlite_statement(
         [&] {
@@ -111,7 +115,7 @@ void kill_at_each_statement(const Scene& scene, const Misbehaviour& prototype) {
         },
         AtStatement::begins);
     Service service(handler.subject(), scene.db.url());
-    (void)service.deliver(handler.messages(), handler.handler(scene.db, [&] { begun = true; }));
+    (void)service.deliver(messages_of(handler), handler.handler(scene.db, [&] { begun = true; }));
     begun = false;
   };
   int points = 0;
@@ -145,20 +149,17 @@ TEST_CASE("a misbehaving handler and a fault leave no more than docs/reference/g
   Service(subjects().front(), db.url()).with_session([&](soci::session& sql) {
     scene.pool_settings = db.settings_of(sql);
   });
-  for (const Subject& subject : transaction_subjects()) {
-    CAPTURE(subject.name);
-    for (const GuardCase& each : guard_cases()) {
-      if (!each.in_pool) continue;
-      for (const Place place : {Place::first, Place::between, Place::last}) {
-        const Misbehaviour handler(subject, each, place);
-        if (handler.is_harmless() && place != Place::between) continue;
-        const std::string name = handler.name();
-        CAPTURE(name);
-        fail_each_call(scene, handler);
-        kill_at_each_statement(scene, handler);
-      }
+  for_each_misbehaviour([&](const Subject& subject, const GuardCase& each) {
+    for (int rows_before = 0; rows_before <= 2; ++rows_before) {
+      const MisbehavingHandler handler(subject, each, subject.messages / 2, rows_before,
+                                       MisbehavingHandler::Runs::first);
+      if (handler.is_harmless() && rows_before != 1) continue;
+      CAPTURE(rows_before);
+      const bool is_middle = rows_before == 1 && !handler.is_harmless();
+      fail_each_call(scene, handler, is_middle ? Tries::also_all_from_each_on : Tries::each_call);
+      kill_at_each_statement(scene, handler);
     }
-  }
+  });
 }
 
 }  // namespace txinbox::test

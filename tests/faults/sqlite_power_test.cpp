@@ -14,11 +14,11 @@
 #include <doctest/doctest.h>
 
 #include "faults/broker.hpp"
-#include "faults/child_process.hpp"
 #include "faults/fault_table.hpp"
 #include "faults/report_pipe.hpp"
 #include "faults/sqlite_image.hpp"
 #include "faults/sqlite_vfs.hpp"
+#include "support/child_process.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -157,7 +157,7 @@ CutEnd run_case(const FaultDatabase& db, const Setup& setup, std::size_t moment,
   CHECK(db.text("pragma integrity_check") == "ok");
   int lost = 0;
   for (const std::string& key : report.lines()) {
-    const bool there = key == warmed_up ? db.number(warm_ups) > 0 : db.claim_of({.business_key = key}) == "consumed";
+    const bool there = key == warmed_up ? db.number(warm_ups) > 0 : db.claim_of(key) == "consumed";
     if (!there) ++lost;
   }
   for (const Message& each : broker.messages()) {

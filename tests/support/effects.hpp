@@ -14,12 +14,19 @@ class EffectDatabase : public TestDatabase {
  public:
   /// On MySQL bytes: a column of text takes only what its character set has.
   EffectDatabase() {
-    run(on_mysql() ? "create table effect (id varbinary(255))" : "create table effect (id varchar(255))");
+    run(std::string("create table effect (id ") + (on_mysql() ? "varbinary" : "varchar") + "(255) not null)");
   }
 
   long long effects() const { return number("select count(*) from effect"); }
   long long effects_of(const std::string& id) const {
     return number("select count(*) from effect where id = '" + id + "'");
+  }
+
+  /// The state of a claim, or "none".
+  std::string claim_of(const std::string& key, const std::string& condition = "") const {
+    const std::string state =
+        text("select state from txinbox_consumed_message where business_key = '" + key + "'" + condition);
+    return state.empty() ? "none" : state;
   }
   long long claims() const { return number("select count(*) from txinbox_consumed_message"); }
 

@@ -39,6 +39,26 @@ GuardCase in_order(const std::string& name, Act act, const Endings& sqlite, cons
   return {name, std::move(act), endings.in_pool, endings.in_session};
 }
 
+/// One of the list.
+Act listed(const std::string& name) {
+  return [name](soci::session& sql, TestDatabase&) {
+    torture::misbehave(name, {.sql = sql,
+                              .write = "insert into effect values ('other')",
+                              .failing_write = "insert into effect values (null)"});
+  };
+}
+
+GuardCase in_order(const std::string& name, const Endings& sqlite, const Endings& mysql, const Endings& postgresql) {
+  return in_order(name, listed(name), sqlite, mysql, postgresql);
+}
+
+Act then_throws(Act act) {
+  return [act = std::move(act)](soci::session& sql, TestDatabase& db) {
+    act(sql, db);
+    throw HandlersOwnError("thrown by the handler");
+  };
+}
+
 /// Makes the handler's session the victim of a real deadlock, and swallows the error.
 void swallow_deadlock(soci::session& sql, TestDatabase& db) {
   sql << "update pair set n = n + 1 where id = 1";
@@ -135,58 +155,18 @@ std::vector<GuardCase> guard_cases() {
   return {
       in_order(
           "is honest", [](soci::session&, TestDatabase&) {}, both(consumed), both(consumed), both(consumed)),
-      in_order(
-          "uses a savepoint of its own",
-          [](soci::session& sql, TestDatabase&) {
-            sql << "savepoint mine";
-            sql << "insert into effect values ('other')";
-            sql << "rollback to savepoint mine";
-            sql << "release savepoint mine";
-          },
-          both(consumed), both(consumed), both(consumed)),
+      in_order("uses a savepoint of its own", both(consumed), both(consumed), both(consumed)),
       in_order("swallows a deadlock", swallow_deadlock, never, both(undone), both(undone)),
       in_order("swallows a lock time-out", swallow_lock_timeout, never, both(consumed), both(undone)),
-      in_order("swallows an SQL error", statement("insert into effect values (null)"), both(consumed), both(consumed),
-               both(undone)),
-      in_order(
-          "calls commit()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.commit(); }); },
-          {undone, torn_and_after}, both(torn), all_undone_but_on_session),
-      in_order(
-          "lets the error of commit() through", [](soci::session& sql, TestDatabase&) { sql.commit(); }, never, never,
-          both(undone)),
-      in_order(
-          "calls rollback()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.rollback(); }); },
-          all_undone_but_on_session, both(undone), all_undone_but_on_session),
-      in_order(
-          "calls begin()", [](soci::session& sql, TestDatabase&) { quietly([&] { sql.begin(); }); }, both(consumed),
-          both(torn), both(consumed)),
-      in_order(
-          "commits a soci::transaction",
-          [](soci::session& sql, TestDatabase&) {
-            quietly([&] {
-              soci::transaction inner(sql);
-              inner.commit();
-            });
-          },
-          both(consumed), both(torn), all_undone_but_on_session),
-      in_order(
-          "rolls back a soci::transaction",
-          [](soci::session& sql, TestDatabase&) { quietly([&] { const soci::transaction inner(sql); }); },
-          both(consumed), both(torn), all_undone_but_on_session),
-      in_order(
-          "rolls back and begins again",
-          [](soci::session& sql, TestDatabase&) {
-            quietly([&] { sql.rollback(); });
-            quietly([&] { sql.begin(); });
-          },
-          both(undone), both(undone), both(undone)),
-      in_order(
-          "commits and begins again",
-          [](soci::session& sql, TestDatabase&) {
-            quietly([&] { sql.commit(); });
-            quietly([&] { sql.begin(); });
-          },
-          {undone, torn}, both(torn), both(undone)),
+      in_order("swallows an SQL error", both(consumed), both(consumed), both(undone)),
+      in_order("calls commit()", {undone, torn_and_after}, both(torn), all_undone_but_on_session),
+      in_order("lets the error of commit() through", never, never, both(undone)),
+      in_order("calls rollback()", all_undone_but_on_session, both(undone), all_undone_but_on_session),
+      in_order("calls begin()", both(consumed), both(torn), both(consumed)),
+      in_order("commits a soci::transaction", both(consumed), both(torn), all_undone_but_on_session),
+      in_order("rolls back a soci::transaction", both(consumed), both(torn), all_undone_but_on_session),
+      in_order("rolls back and begins again", both(undone), both(undone), both(undone)),
+      in_order("commits and begins again", {undone, torn}, both(torn), both(undone)),
       in_order("runs COMMIT AND CHAIN", statement("commit and chain"), both(consumed), both(torn),
                all_undone_but_on_session),
       in_order("runs ROLLBACK AND CHAIN", statement("rollback and chain"), both(consumed), both(undone), both(undone)),
@@ -205,28 +185,14 @@ std::vector<GuardCase> guard_cases() {
                both(undone)),
       in_order("meets OR ROLLBACK", statement("insert or rollback into pair values (1, 0)"), all_undone_but_on_session,
                never, never),
-      in_order(
-          "commits, then throws",
-          [](soci::session& sql, TestDatabase&) {
-            quietly([&] { sql.commit(); });
-            throw HandlersOwnError("thrown by the handler");
-          },
-          {own_error_undone, own_error_torn}, both(own_error_torn), both(own_error_undone)),
-      in_order(
-          "rolls back, then throws",
-          [](soci::session& sql, TestDatabase&) {
-            quietly([&] { sql.rollback(); });
-            throw HandlersOwnError("thrown by the handler");
-          },
-          both(own_error_undone), both(own_error_undone), both(own_error_undone)),
+      in_order("commits, then throws", then_throws(listed("calls commit()")), {own_error_undone, own_error_torn},
+               both(own_error_torn), both(own_error_undone)),
+      in_order("rolls back, then throws", then_throws(listed("calls rollback()")), both(own_error_undone),
+               both(own_error_undone), both(own_error_undone)),
       in_order("is disconnected and reconnects", reconnect_after_kill, never, all_undone_but_on_session,
                all_undone_but_on_session),
-      in_order(
-          "reconnects", [](soci::session& sql, TestDatabase&) { sql.reconnect(); }, all_undone_but_on_session,
-          all_undone_but_on_session, all_undone_but_on_session),
-      in_order(
-          "closes the session", [](soci::session& sql, TestDatabase&) { sql.close(); }, both(undone), both(undone),
-          both(undone)),
+      in_order("reconnects", all_undone_but_on_session, all_undone_but_on_session, all_undone_but_on_session),
+      in_order("closes the session", both(undone), both(undone), both(undone)),
   };
 }
 

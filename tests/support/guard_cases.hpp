@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 
 #include "support/test_database.hpp"
+#include "torture/misbehaviours.hpp"
 
 namespace txinbox::test {
 
@@ -39,14 +40,7 @@ std::vector<GuardCase> guard_cases();
 /// The tables and procedures that the cases need.
 void prepare_guard_case(TestDatabase&);
 
-/// Swallows whatever is thrown, as a careless handler does.
-template <class F>
-void quietly(F&& f) {
-  try {
-    f();
-  } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch)
-  }
-}
+using torture::quietly;
 
 /// What the server calls a session's connection.
 long long connection_id(soci::session&);

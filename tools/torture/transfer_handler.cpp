@@ -4,11 +4,13 @@
 #include <csignal>
 #include <thread>
 
+#include <fmt/format.h>
 #include <soci/soci.h>
 #include <unistd.h>
 
 #include "torture/dice.hpp"
 #include "torture/error_kind.hpp"
+#include "torture/misbehaviours.hpp"
 #include "torture/scratch_tables.hpp"
 #include "torture/transfer_statements.hpp"
 
@@ -40,6 +42,11 @@ void TransferHandler::operator()(soci::session& sql, Delivery& delivery) {
 
 void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPlan& key, Conduct conduct) {
   const auto no_pause = milliseconds(0);
+  const HandlerScene scene{
+      .sql = sql,
+      .write = fmt::format("update {} set touched = touched + 1 where id = {}", account_table,
+                           std::min(key.transfer.from, key.transfer.to)),
+      .failing_write = fmt::format("insert into {} (id, balance, touched) values (0, 0, 0)", account_table)};
   const auto plan_failure = [&] { is_failure_planned_[delivery.index()] = true; };
   switch (conduct) {
     case Conduct::honest:
@@ -51,9 +58,7 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
     case Conduct::hogs:
       return write(sql, delivery, key, false, hog_for_);
     case Conduct::uses_savepoint:
-      sql << "savepoint txinbox_torture";
-      touch(sql, key.transfer);
-      sql << "rollback to savepoint txinbox_torture";
+      misbehave("uses a savepoint of its own", scene);
       return write(sql, delivery, key, false, no_pause);
     case Conduct::throws_first:
       plan_failure();
@@ -64,10 +69,7 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
       throw PlannedFailure("after its SQL");
     case Conduct::swallows_error:
       plan_failure();  // on PostgreSQL, where the error ends the transaction
-      try {
-        sql << std::string("insert into ") + account_table + " (id, balance, touched) values (0, 0, 0)";
-      } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): that is the point
-      }
+      misbehave("swallows an SQL error", scene);
       return go_on(sql, delivery, key);
     case Conduct::swallows_deadlock:
       plan_failure();
@@ -80,18 +82,16 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
     case Conduct::rolls_back_and_throws:
       plan_failure();
       write(sql, delivery, key, false, no_pause);
-      sql.rollback();
+      misbehave("calls rollback()", scene);
       throw PlannedFailure("after a rollback of its own");
     case Conduct::rolls_back_and_begins:
       plan_failure();
-      sql.rollback();
-      sql.begin();
+      misbehave("rolls back and begins again", scene);
       return write(sql, delivery, key, false, no_pause);
     case Conduct::closes_session:
       plan_failure();
       write(sql, delivery, key, false, no_pause);
-      sql.close();
-      return;
+      return misbehave("closes the session", scene);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "faults/child_process.hpp"
+#include "support/child_process.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@ ChildEnding run_in_child(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("no process can be started");
   if (child == 0) {
+    alarm(600);  // a child that hangs is ended
     try {
       work();
     } catch (...) {
@@ -23,6 +24,11 @@ ChildEnding run_in_child(const std::function<void()>& work) {
   if (waitpid(child, &status, 0) != child) throw std::runtime_error("a process cannot be waited for");
   if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
   return {.status = WEXITSTATUS(status)};
+}
+
+int in_process(const std::function<void()>& work) {
+  const ChildEnding end = run_in_child(work);
+  return end.signal == 0 ? end.status : -1;
 }
 
 void die() {
