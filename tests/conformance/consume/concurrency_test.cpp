@@ -199,5 +199,25 @@ TEST_CASE("threads of one process queue for SQLite's writer: none is starved, no
   CHECK(db.effects() == 200);
 }
 
+TEST_CASE("batches with the same keys in opposite orders do not deadlock") {
+  EffectDatabase db;
+  Pool pool = db.pool(4);
+  std::atomic<int> retries = 0;
+  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& e) {
+                        if (e.type == EventType::retry) ++retries;
+                      }});
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Message> forward;
+    for (int i = 0; i < 30; ++i) forward.push_back({.business_key = std::to_string(round) + "-" + std::to_string(i)});
+    std::vector<Message> backward(forward.rbegin(), forward.rend());
+    std::thread other([&] { (void)consumer.consume_batch(backward, add_effect); });
+    (void)consumer.consume_batch(forward, add_effect);
+    other.join();
+  }
+  CHECK(db.effects() == 600);
+  CHECK(db.claims() == 600);
+  CHECK(retries == 0);
+}
+
 }  // namespace
 }  // namespace txinbox::test

@@ -1,7 +1,6 @@
 // What a batch promises: the same as one message after another.
 
 #include <algorithm>
-#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -326,26 +325,6 @@ TEST_CASE("a stop lets the transaction in hand finish, and runs no further one")
   });
   CHECK(outcomes(unfinished) == Outcomes{not_run, not_run});
   CHECK(db.effects() == 2);
-}
-
-TEST_CASE("batches with the same keys in opposite orders do not deadlock") {
-  EffectDatabase db;
-  Pool pool = db.pool(4);
-  std::atomic<int> retries = 0;
-  TxConsumer consumer(pool, "order-service", {.observer = [&](const Event& e) {
-                        if (e.type == EventType::retry) ++retries;
-                      }});
-  for (int round = 0; round < 20; ++round) {
-    std::vector<Message> forward;
-    for (int i = 0; i < 30; ++i) forward.push_back({.business_key = std::to_string(round) + "-" + std::to_string(i)});
-    std::vector<Message> backward(forward.rbegin(), forward.rend());
-    std::thread other([&] { (void)consumer.consume_batch(backward, add_effect); });
-    (void)consumer.consume_batch(forward, add_effect);
-    other.join();
-  }
-  CHECK(db.effects() == 600);
-  CHECK(db.claims() == 600);
-  CHECK(retries == 0);
 }
 
 }  // namespace

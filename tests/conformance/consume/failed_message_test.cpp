@@ -1,4 +1,4 @@
-// Messages whose handler fails: what is counted, when they are parked, and how they come back.
+// Messages whose handler fails: what is counted, and when they are parked.
 
 #include <unistd.h>
 
@@ -15,43 +15,12 @@
 
 #include "support/child_process.hpp"
 #include "support/effects.hpp"
+#include "support/failing_deliveries.hpp"
 #include "support/outcomes.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
 namespace {
-
-const Message order{.business_key = "order123", .message_id = "m1"};
-
-void refuse(soci::session& sql, Delivery& delivery) {
-  add_effect(sql, delivery);
-  throw std::invalid_argument("no stock of 4711");
-}
-
-void reject(soci::session&, Delivery&) { throw Error(ErrorCode::rejected, "not for us"); }
-
-/// Throws what the handler threw, also where that parked the message.
-template <class Consumer, class H>
-void consume_or_throw(Consumer& consumer, const Message& message, const H& handler) {
-  const Result result = consumer.consume(message, handler);
-  CHECK(result.outcome == parked);
-  CHECK(action_for(result) == Action::dead_letter);
-  if (result.error) std::rethrow_exception(result.error);
-}
-
-template <class Consumer>
-void fails(Consumer& consumer, const Message& message = order) {
-  CHECK_THROWS_AS(consume_or_throw(consumer, message, refuse), std::invalid_argument);
-}
-
-FailedMessage only_failed(const TestDatabase& db, const FailedFilter& filter = {}) {
-  const auto sql = db.session();
-  const auto all = list_failed(*sql, filter);
-  REQUIRE(all.size() == 1);
-  return all.front();
-}
-
-std::size_t failed_count(const TestDatabase& db) { return list_failed(*db.session()).size(); }
 
 TEST_CASE("a failed delivery leaves its count, its first and last error, and nothing of the handler's") {
   const EffectDatabase db;
@@ -212,75 +181,6 @@ TEST_CASE("what a batch's message fails with is counted for that message alone")
   CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{duplicate, parked, duplicate});
 }
 
-TEST_CASE("retry lets the next delivery run, and the count begins anew") {
-  const EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.max_attempts = 2});
-  fails(consumer);
-  fails(consumer);
-  CHECK(consumer.consume(order, add_effect).outcome == parked);
-  CHECK(retry_failed(*db.session(), {.business_key = "order124"}) == 0);
-  CHECK(retry_failed(*db.session(), {.consumer = "svc", .business_key = "order123"}) == 1);
-  fails(consumer);
-  CHECK(consumer.consume(order, add_effect).outcome == consumed);
-  CHECK(retry_failed(*db.session(), {}) == 0);
-  CHECK(consumer.consume(order, add_effect).outcome == duplicate);
-}
-
-TEST_CASE("retry does not touch what is torn") {
-  const EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
-  fails(consumer);
-  db.run("update txinbox_consumed_message set state = 'torn'");
-  CHECK(only_failed(db).state == FailedState::torn);
-  CHECK(retry_failed(*db.session(), {}) == 0);
-  CHECK(consumer.consume(order, add_effect).outcome == parked);
-}
-
-TEST_CASE("discard leaves a state that never runs and is acknowledged") {
-  const EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
-  fails(consumer);
-  TxConsumer patient(pool, "patient");
-  fails(patient);
-  CHECK(discard_failed(*db.session(), {}) == 2);
-  for (TxConsumer* each : {&consumer, &patient}) {
-    const Result result = each->consume(order, add_effect);
-    CHECK(result.outcome == Outcome::discarded);
-    CHECK(action_for(result) == Action::acknowledge);
-  }
-  CHECK(outcomes(consumer.consume_batch(messages_of({"order123", "2"}), add_effect)) ==
-        Outcomes{Outcome::discarded, consumed});
-  CHECK(failed_count(db) == 0);
-  CHECK(list_failed(*db.session(), {.state = FailedState::discarded}).size() == 2);
-  CHECK(retry_failed(*db.session(), {}) == 0);
-  CHECK(discard_failed(*db.session(), {}) == 0);
-}
-
-TEST_CASE("filters choose by consumer, key, state and age, and the latest failure comes first") {
-  const EffectDatabase db;
-  Pool pool = db.pool(1);
-  TxConsumer a(pool, "a", {.max_attempts = 1});
-  TxConsumer b(pool, "b");
-  fails(a, {.business_key = "1"});
-  fails(b, {.business_key = "1"});
-  fails(b, {.business_key = "2"});
-  const auto sql = db.session();
-  CHECK(list_failed(*sql, {.consumer = "b"}).size() == 2);
-  CHECK(list_failed(*sql, {.business_key = "1"}).size() == 2);
-  CHECK(list_failed(*sql, {.state = FailedState::parked}).size() == 1);
-  CHECK(list_failed(*sql, {.state = FailedState::failing}).size() == 2);
-  CHECK(list_failed(*sql, {.older_than = std::chrono::hours(1)}).empty());
-  CHECK(list_failed(*sql, {.limit = 2}).size() == 2);
-  db.run("update txinbox_failed_message set last_failed_at = " +
-         here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'") + " where business_key = '2'");
-  CHECK(list_failed(*sql, {.older_than = std::chrono::hours(1)}).front().business_key == "2");
-  CHECK(list_failed(*sql).back().business_key == "2");
-  CHECK_THROWS_AS((void)list_failed(*sql, {.business_key = std::string(256, 'x')}), Error);
-}
-
 TEST_CASE("if the counting fails, the handler's error is what the caller gets, and nothing is parked") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -340,36 +240,6 @@ TEST_CASE("a crash between the rollback and the count loses the count, and nothi
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
   fails(consumer);
   CHECK(only_failed(db).state == FailedState::parked);
-}
-
-TEST_CASE("retries and parking at the same time end in one of the two, and the message is not lost") {
-  const EffectDatabase db;
-  Pool pool = db.pool(3);
-  std::atomic<bool> over = false;
-  std::thread operators([&] {
-    const auto sql = db.session();
-    while (!over) retry_failed(*sql, {});
-  });
-  std::vector<std::thread> deliveries;
-  for (int t = 0; t < 2; ++t) {
-    deliveries.emplace_back([&] {
-      TxConsumer consumer(pool, "svc", {.max_attempts = 1});
-      for (int i = 0; i < 20; ++i) {
-        try {
-          const Result result = consumer.consume(order, refuse);
-          CHECK(result.outcome == parked);
-        } catch (const std::invalid_argument&) {  // it ran, and failed
-        }
-      }
-    });
-  }
-  for (auto& each : deliveries) each.join();
-  over = true;
-  operators.join();
-  CHECK(db.effects() == 0);
-  retry_failed(*db.session(), {});
-  CHECK(TxConsumer(pool, "svc").consume(order, add_effect).outcome == consumed);
-  CHECK(db.effects() == 1);
 }
 
 TEST_CASE("max_attempts below zero is refused") {

@@ -1,0 +1,173 @@
+// Attempts that are counted from their start: a message that kills its process is parked in the end.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/child_process.hpp"
+#include "support/crashing_handlers.hpp"
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a message that kills its process is counted from its second death on, and parked after max_attempts") {
+  const EffectDatabase db;
+  const auto killed = [&] {
+    return in_process([&] {
+      Pool pool = db.pool(2);
+      (void)TxConsumer(pool, "svc", counting).consume(order, crash);
+    });
+  };
+  CHECK(killed() == died);
+  CHECK(markers(db) == 1);
+  CHECK(exclusive_markers(db) == 0);
+  CHECK(killed() == died);  // runs alone from now on
+  CHECK(exclusive_markers(db) == 1);
+  CHECK(list_failed(*db.session()).empty());
+  CHECK(killed() == died);  // counts the second death
+  CHECK(exclusive_markers(db) == 1);
+  CHECK(only_failed(db).attempts == 1);
+  CHECK(only_failed(db).deaths == 1);
+  CHECK(only_failed(db).last_error == "process died");
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", counting);
+  CHECK(consumer.consume(order, add_effect).outcome == parked);
+  CHECK(consumer.consume(order, add_effect).outcome == parked);
+  CHECK(only_failed(db).state == FailedState::parked);
+  CHECK(only_failed(db).deaths == 2);
+  CHECK(db.effects() == 0);
+  CHECK(retry_failed(*db.session(), {}) == 1);
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+}
+
+TEST_CASE("without count_starts, a message that kills its process is never counted") {
+  const EffectDatabase db;
+  for (int i = 0; i < 3; ++i) {
+    CHECK(in_process([&] {
+            Pool pool = db.pool(1);
+            (void)TxConsumer(pool, "svc", {.max_attempts = 1}).consume(order, crash);
+          }) == died);
+  }
+  Pool pool = db.pool(1);
+  CHECK(TxConsumer(pool, "svc", {.max_attempts = 1}).consume(order, add_effect).outcome == consumed);
+  CHECK(list_failed(*db.session()).empty());
+}
+
+TEST_CASE("an attempt that ends leaves no marker: consumed, failed, given back") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}, .max_attempts = 9, .count_starts = true});
+  int seen = 0;
+  const auto watch = [&](soci::session& sql, Delivery& delivery) {
+    seen += static_cast<int>(markers(db));
+    add_effect(sql, delivery);
+  };
+  CHECK(consumer.consume({.business_key = "1"}, watch).outcome == consumed);
+  CHECK(seen == 1);
+  CHECK(db.number("select count(*) from txinbox_failed_message") == 0);
+  CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
+  CHECK(markers(db) == 0);
+  CHECK(only_failed(db).attempts == 1);
+  CHECK_THROWS(
+      (void)consumer.consume(order, [](soci::session&, Delivery&) { throw Error(ErrorCode::acquire_timeout, ""); }));
+  CHECK(markers(db) == 0);
+  CHECK(only_failed(db).attempts == 1);
+  CHECK(consumer.consume(order, watch).outcome == consumed);
+  CHECK(consumer.consume(order, watch).outcome == duplicate);
+  CHECK(markers(db) == 0);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a batch runs message by message, each in its place, and one that fails fails alone") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc", counting);
+  std::vector<std::size_t> places;
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    places.push_back(delivery.index());
+    add_effect(sql, delivery);
+    if (delivery.message().business_key == "bad") throw std::runtime_error("bad");
+  };
+  const auto batch = messages_of({"1", "bad", "2"});
+  CHECK(outcomes(consumer.consume_batch(batch, handler, OnFailure::skip)) == Outcomes{consumed, failed, consumed});
+  CHECK(places == std::vector<std::size_t>{0, 1, 2});
+  CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{duplicate, parked, not_run});
+  CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{duplicate, parked, duplicate});
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a lost connection's marker is struck out before the backoff, too" * doctest::skip(on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  long long markers_in_backoff = -1;
+  const auto observer = [&](const Event& event) {
+    if (event.type == EventType::retry) markers_in_backoff = markers(db);
+  };
+  TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = 1ms}, .observer = observer, .count_starts = true});
+  int runs = 0;
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    if (++runs == 1) kill_connection(sql, db);
+    add_effect(sql, delivery);
+  };
+  CHECK(consumer.consume(order, handler).outcome == consumed);
+  CHECK(markers_in_backoff == 0);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a lease is not released while the marker of its attempt is there") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  long long markers_at_the_end = -1;
+  const auto observer = [&](const Event& event) {
+    if (event.type == EventType::failed) markers_at_the_end = markers(db);
+  };
+  LeaseConsumer consumer(pool, "svc", {.max_attempts = 2, .observer = observer, .count_starts = true});
+  CHECK_THROWS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, ""); }));
+  CHECK(markers_at_the_end == 0);
+}
+
+TEST_CASE("a lease's handler that kills its process is parked after max_attempts") {
+  const EffectDatabase db;
+  const auto killed = [&] {
+    return in_process([&] {
+      Pool pool = db.pool(2);
+      (void)LeaseConsumer(pool, "svc", counting_leases).consume(order, crash_leased);
+    });
+  };
+  for (int i = 0; i < 3; ++i) {  // the first death is not counted
+    CHECK(killed() == died);
+    std::this_thread::sleep_for(250ms);
+  }
+  Pool pool = db.pool(2);
+  LeaseConsumer consumer(pool, "svc", counting_leases);
+  CHECK(consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not"); }).outcome == parked);
+  CHECK(only_failed(db).deaths == 2);
+  CHECK(only_failed(db).state == FailedState::parked);
+  CHECK(retry_failed(*db.session(), {}) == 1);
+  CHECK(consumer.consume(order, [](Lease&) {}).outcome == consumed);
+  CHECK(markers(db) == 0);
+}
+
+TEST_CASE("count_starts is refused on a session of the caller's") {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  CHECK_THROWS_AS(TxConsumer(*sql, "svc", counting), Error);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,203 @@
+// How a pool lends connections: waits, errors, and connections that are lost.
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/guard_cases.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+const Message order{.business_key = "order123"};
+
+TEST_CASE("acquire waits no longer than its time-out") {
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = milliseconds(20)});
+  const auto held = pool.acquire();
+  CHECK(thrown_by([&] { auto second = pool.acquire(); }) == "acquire_timeout");
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, add_effect); }) == "acquire_timeout");
+}
+
+TEST_CASE("a stop token ends the wait for a connection") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const auto held = pool.acquire();
+  std::stop_source stop;
+  std::thread stopper([&] { stop.request_stop(); });
+  CHECK(thrown_by([&] { auto second = pool.acquire(stop.get_token()); }) == "stopped");
+  stopper.join();
+}
+
+TEST_CASE("a connection that could not be opened is tried again, and takes no place of the pool") {
+  EffectDatabase db;
+  bool broken = false;
+  Pool pool =
+      db.pool(PoolOptions{.connections = 2, .acquire_timeout = milliseconds(20), .on_connect = [&](soci::session&) {
+                            if (broken) throw std::domain_error("as if the server refused it");
+                          }});
+  const auto held = pool.acquire();
+  broken = true;
+  for (int i = 0; i < 3; ++i) CHECK_THROWS_AS((void)pool.acquire(), std::domain_error);
+  broken = false;
+  CHECK_NOTHROW((void)pool.acquire());
+}
+
+/// The URL with other parts.
+std::string url_with(const std::string& url, const std::string& user, const std::string& database) {
+  const auto begin = url.find("://") + 3;
+  const auto password = url.find(':', begin);
+  const auto path = url.find('/', begin);
+  const auto more = std::min(url.find('?', path), url.size());
+  const std::string named = database.empty() ? url.substr(path + 1, more - path - 1) : database;
+  return url.substr(0, begin) + (user.empty() ? url.substr(begin, password - begin) : user) +
+         url.substr(password, path - password) + "/" + named + url.substr(more);
+}
+
+TEST_CASE("what the server or the file system refuses is to be mended, and not tried again") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  std::vector<std::string> urls;
+  if (on_sqlite3()) {
+    urls = {"sqlite:///no/such/folder/x.db", "sqlite:" TXINBOX_SOURCE_DIR "/tests/main.cpp",
+            "sqlite:" TXINBOX_SOURCE_DIR};
+  } else {
+    urls = {url_with(db.url(), "nobody", ""), url_with(db.url(), "", "nowhere")};
+  }
+  for (const std::string& url : urls) {
+    CAPTURE(url);
+    std::exception_ptr error;
+    try {
+      (void)open_pool(url);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    CHECK(code_of(error) == ErrorCode::access_refused);
+    CHECK(action_for(error) == Action::stop);
+    CHECK(!is_transient(error));
+  }
+}
+
+TEST_CASE("a parameter of the URL that the client library does not know is refused by name") {
+  if (!on_postgresql()) return;
+  const TestDatabase db(TestDatabase::Tables::none);
+  const std::string url = db.url() + (db.url().find('?') == std::string::npos ? "?" : "&") + "nonsense=1";
+  try {
+    (void)open_pool(url);
+    FAIL("it was accepted");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    CHECK(std::string(error.what()).find("nonsense") != std::string::npos);
+  }
+}
+
+TEST_CASE("a connection that the server closed while it was idle is not lent" * doctest::skip(on_sqlite3())) {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  const long long before = connection_id(pool.acquire().session());
+  kill_connection(before, db);
+  const Connection next = pool.acquire();
+  CHECK(connection_id(next.session()) != before);
+}
+
+TEST_CASE("a connection that is given back frees the one who waits") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  auto held = std::make_unique<Connection>(pool.acquire());
+  std::thread releaser([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    held.reset();
+  });
+  long long one = 0;
+  auto second = pool.acquire();
+  second.session() << "select 1", soci::into(one);
+  CHECK(one == 1);
+  releaser.join();
+}
+
+TEST_CASE("a connection comes back rolled back") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  {
+    auto connection = pool.acquire();
+    connection.session().begin();
+    connection.session() << "insert into effect values ('left open')";
+  }
+  {
+    auto connection = pool.acquire();
+    long long rows = 1;
+    connection.session() << "select count(*) from effect", soci::into(rows);
+    CHECK(rows == 0);
+  }
+  TxConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
+}
+
+TEST_CASE("a connection stands for its session") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  const Connection connection = pool.acquire();
+  CHECK(&*connection == &connection.session());
+  connection->begin();
+  *connection << "insert into effect values ('a')";
+  connection->commit();
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("a connection may outlive its pool object") {
+  EffectDatabase db;
+  auto pool = std::make_unique<Pool>(db.pool(1));
+  auto connection = pool->acquire();
+  pool.reset();
+  connection.session() << "insert into effect values ('x')";
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("options that make no sense are refused by name") {
+  const std::string url = "sqlite::memory:";
+  for (const PoolOptions& options :
+       {PoolOptions{.connections = 0}, PoolOptions{.connections = 1, .acquire_timeout = milliseconds(0)},
+        PoolOptions{.connections = 1, .lock_timeout = milliseconds(-1)},
+        PoolOptions{.connections = 1, .statement_timeout = std::chrono::hours(24 * 365)}}) {
+    CHECK(thrown_by([&] { auto pool = open_pool(url, options); }) == "invalid_argument");
+  }
+  Pool pool = open_pool(url, {.connections = 1});
+  for (const RetryPolicy& retry : {RetryPolicy{.max_attempts = 0}, RetryPolicy{.initial_backoff = milliseconds(-1)},
+                                   RetryPolicy{.initial_backoff = milliseconds(10), .max_backoff = milliseconds(1)},
+                                   RetryPolicy{.max_elapsed = milliseconds(-1)}}) {
+    CHECK(thrown_by([&] { TxConsumer(pool, "svc", {.retry = retry}); }) == "invalid_argument");
+  }
+}
+
+TEST_CASE("a server that turned read-only is transient, and the pool opens another connection") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  const auto admin = db.session();
+  int connects = 0;
+  // The test's user may write on a read-only server, so the handler meets the code in another way.
+  Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session&) { ++connects; }});
+  TxConsumer consumer(pool, "svc");
+  const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    if (d.attempt() == 1) sql << "signal sqlstate 'HY000' set mysql_errno = 1290, message_text = 'read-only'";
+  });
+  CHECK(result.outcome == Outcome::consumed);
+  CHECK(connects == 2);
+  CHECK(db.effects() == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
