@@ -8,8 +8,8 @@
 #   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
 #                    PgBouncer
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
-#   --quick          only the unit tests, and the conformance tests and those of the command; on SQLite, or on what
-#                    --database names
+#   --quick          only what takes less than three minutes and needs no server (the tests with the label "quick"); or,
+#                    on what --database names, the conformance tests and those of the command
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
@@ -108,30 +108,37 @@ targets=()
 if [ -n "$quick" ]; then targets=(--target txinbox_unit_tests txinbox_conformance txinbox_cli_tests); fi
 cmake --build --preset $preset -j "$jobs" "${targets[@]}"
 
-# What ctest is to run, by label; each database's tests have its name.
+# What ctest is to run, by label: a test runs that has one of these, none of `excluded` and, with --quick, what
+# `kinds` says.
 labels=()
+excluded=(failover package)
+kinds=
 servers=()
 if [ -n "$galera$failover" ]; then
   labels+=(${galera:+galera} ${failover:+failover})
+  excluded=()
+elif [ -n "$quick" ] && [ ${#databases[@]} = 0 ]; then
+  labels+=(quick)
 elif [ ${#databases[@]} = 0 ]; then
-  databases=(sqlite3)
-  if [ -z "$quick" ]; then databases+=(mariadb postgresql mysql); fi
-  labels+=(unit)
+  databases=(sqlite3 mariadb postgresql mysql)
+  labels+=(unit source headers fuzz)
   # A user's builds, and the model of a protocol: neither a database nor a sanitizer changes them.
-  if [ -n "$all" ]; then labels+=(package model); fi
+  if [ -n "$all" ]; then
+    labels+=(package model)
+    excluded=(failover)
+  fi
+elif [ -n "$quick" ]; then
+  kinds='^(conformance|cli)$'
 fi
 for database in "${databases[@]}"; do
   case $database in
-    sqlite3) labels+=(sqlite3) ;;
-    mariadb) labels+=(mysql) servers+=(--mariadb) ;;
-    postgresql) labels+=(postgresql) servers+=(--postgresql) ;;
-    mysql)
-      labels+=(mysql8)
-      if [ -z "${TXINBOX_TEST_MYSQL_URL:-}" ]; then servers+=(--mysql); fi
-      ;;
+    sqlite3) ;;
+    mysql) if [ -z "${TXINBOX_TEST_MYSQL_URL:-}" ]; then servers+=(--mysql); fi ;;
+    *) servers+=("--$database") ;;
   esac
+  labels+=("$database")
 done
-pattern="^($(IFS='|'; echo "${labels[*]}"))\$"
+one_of() { local IFS='|'; echo "^($*)\$"; }
 
 if [ -n "$filter" ]; then
   # A filter that fits nothing would pass.
@@ -151,10 +158,11 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1}
 
 step "Test: ${labels[*]}"
 # Three at a time: most of a test is waiting for a server.
-run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 3 -L "$pattern")
+run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 3 -L "$(one_of "${labels[@]}")")
+if [ ${#excluded[@]} -gt 0 ]; then run+=(-LE "$(one_of "${excluded[@]}")"); fi
+if [ -n "$kinds" ]; then run+=(-L "$kinds"); fi
 # Of TLS, which needs servers of its own.
 if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then run+=(-E '^tls_mysql$'); fi
-if [ -n "$quick" ]; then run+=(-R '^(unit|conformance|cli)(_|$)'); fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
 log=$(mktemp)
