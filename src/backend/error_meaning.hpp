@@ -2,20 +2,34 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
-#include <utility>
 
 #include <txinbox/version.hpp>
+
+#include "backend/error_class.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What a code means, in a few words; empty for a code that is not in the table.
-template <class Code, std::size_t N>
-constexpr std::string_view meaning_in(const std::array<std::pair<Code, std::string_view>, N>& meanings, Code code) {
-  const auto* found = std::ranges::find(meanings, code, [](const auto& each) { return each.first; });
-  return found == meanings.end() ? std::string_view() : found->second;
+/// What an error code of a database means. Each database lists its codes once, in its error_meaning.cpp.
+struct ErrorMeaning {
+  ErrorClass error_class = ErrorClass::other;  ///< To the inbox.
+  std::string_view text = {};                  ///< To people, in a few words; empty: none.
+};
+
+template <class Code>
+struct ErrorCodeMeaning {
+  Code code;
+  ErrorMeaning meaning;
+};
+
+/// The first entry for which `fits(code)` is true; null if there is none.
+template <class Code, std::size_t N, class Fits>
+constexpr const ErrorMeaning* find_meaning(const std::array<ErrorCodeMeaning<Code>, N>& meanings, const Fits& fits) {
+  const auto* const found = std::ranges::find_if(meanings, fits, &ErrorCodeMeaning<Code>::code);
+  return found == meanings.end() ? nullptr : &found->meaning;
 }
 
 }  // namespace backend

@@ -1,6 +1,7 @@
 #include "backend/mysql/catalog.hpp"
 
 #include <fmt/format.h>
+#include <mysqld_error.h>
 
 #include <chrono>
 
@@ -14,9 +15,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
-
-constexpr unsigned lock_wait_timeout = 1205;  // ER_LOCK_WAIT_TIMEOUT
-constexpr unsigned deadlock = 1213;           // ER_LOCK_DEADLOCK
 
 /// The name of the lock. All databases of the server share the names.
 constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
@@ -58,7 +56,7 @@ class MysqlCatalog final : public Catalog {
     while (query_text(sql_, fmt::format("SELECT GET_LOCK({}, 1)", lock_name)) != "1") {
       if (std::chrono::steady_clock::now() > give_up) {
         throw soci::mysql_soci_error("another process has been migrating this database for a minute",
-                                     static_cast<int>(lock_wait_timeout));
+                                     ER_LOCK_WAIT_TIMEOUT);
       }
     }
   }
@@ -71,7 +69,7 @@ class MysqlCatalog final : public Catalog {
       try {
         return run_script(sql_, sql);
       } catch (const soci::mysql_soci_error& error) {
-        if (error.err_num_ != deadlock || left == 0) throw;
+        if (error.err_num_ != ER_LOCK_DEADLOCK || left == 0) throw;
       }
     }
   }

@@ -1,4 +1,3 @@
-#include <errmsg.h>
 #include <mysqld_error.h>
 
 #include <fmt/format.h>
@@ -18,19 +17,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
-
-// Error numbers for which one of the two client libraries has no name.
-constexpr unsigned er_client_interaction_timeout = 4031;  // MySQL: closed after wait_timeout
-constexpr unsigned er_connection_killed = 1927;           // MariaDB
-constexpr unsigned er_wsrep_not_ready = 1047;             // Galera: the node is not primary
-constexpr unsigned er_error_during_commit = 1180;         // Galera: it was cut off while it committed
-constexpr unsigned er_statement_timeout_mariadb = 1969;
-constexpr unsigned er_query_timeout_mysql = 3024;
-constexpr unsigned er_record_changed = 1020;  // MariaDB: innodb_snapshot_isolation
-constexpr unsigned er_read_only_mode = 1836;
-constexpr unsigned er_group_replication_rollback = 3101;  // MySQL: certification failed at COMMIT
-constexpr unsigned er_lock_nowait = 3572;                 // MySQL; MariaDB says 1205
-constexpr unsigned er_table_not_in_engine = 1932;
 
 class MysqlDatabase final : public Database {
  public:
@@ -96,63 +82,7 @@ class MysqlDatabase final : public Database {
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
-    switch (e->err_num_) {
-      case ER_DUP_ENTRY:
-        return ErrorClass::duplicate_key;
-      case ER_LOCK_DEADLOCK:
-        return ErrorClass::deadlock;
-      case ER_LOCK_WAIT_TIMEOUT:
-      case ER_LOCK_ABORTED:  // somebody wants the table for himself
-      case er_lock_nowait:
-        return ErrorClass::lock_timeout;
-      case er_record_changed:
-      case er_group_replication_rollback:
-      case ER_NEED_REPREPARE:  // a prepared statement is out of date: a new run prepares anew
-        return ErrorClass::serialization_failure;
-      case ER_QUERY_INTERRUPTED:
-      case er_statement_timeout_mariadb:
-      case er_query_timeout_mysql:
-        return ErrorClass::statement_timeout;
-      case ER_OPTION_PREVENTS_STATEMENT:
-      case er_read_only_mode:
-      case ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION:
-        return ErrorClass::read_only;
-      case CR_CONNECTION_ERROR:
-      case CR_CONN_HOST_ERROR:
-      case CR_UNKNOWN_HOST:
-      case CR_SERVER_GONE_ERROR:
-      case CR_SERVER_LOST:
-      case ER_SERVER_SHUTDOWN:
-      case ER_CON_COUNT_ERROR:
-      case ER_TOO_MANY_USER_CONNECTIONS:
-      case er_connection_killed:
-      case er_client_interaction_timeout:
-      case er_wsrep_not_ready:
-      case er_error_during_commit:
-      case ER_CANT_CREATE_THREAD:  // for a new connection
-      case ER_NET_READ_ERROR:
-      case ER_NET_READ_INTERRUPTED:
-      case ER_NET_ERROR_ON_WRITE:
-      case ER_NET_WRITE_INTERRUPTED:
-        return ErrorClass::connection_lost;
-      case ER_DISK_FULL:
-      case ER_RECORD_FILE_FULL:  // "the table is full"
-      case ER_FILSORT_ABORT:
-      case ER_GET_ERRNO:  // what the engine got from the system
-      case ER_OUTOFMEMORY:
-      case ER_OUT_OF_SORTMEMORY:
-      case ER_OUT_OF_RESOURCES:
-      case CR_OUT_OF_MEMORY:
-      case ER_LOCK_TABLE_FULL:
-      case ER_USER_LIMIT_REACHED:
-      case ER_NO_SUCH_TABLE:
-      case er_table_not_in_engine:
-      case ER_BAD_DB_ERROR:
-      case ER_NO_DB_ERROR:  // the session's default database is gone
-        return ErrorClass::environment;
-      default:
-        return ErrorClass::other;
-    }
+    return mysql_meaning(e->err_num_).error_class;
   }
 
   std::string code_of(const soci::soci_error& error) const override {
@@ -161,7 +91,7 @@ class MysqlDatabase final : public Database {
 
   ErrorDescription describe(const soci::soci_error& error) const override {
     const unsigned code = static_cast<const soci::mysql_soci_error&>(error).err_num_;
-    return {.what = "MariaDB/MySQL error", .code = std::to_string(code), .meaning = mysql_meaning(code)};
+    return {.what = "MariaDB/MySQL error", .code = std::to_string(code), .meaning = mysql_meaning(code).text};
   }
 
   // If the connection is lost while rows arrive, the client library forgets the result. SOCI then believes that the

@@ -1,70 +1,84 @@
 #include "backend/mysql/error_meaning.hpp"
 
-#include "backend/error_meaning.hpp"
+#include <array>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+namespace {
 
-using namespace std::string_view_literals;
+using enum ErrorClass;
 
-std::string_view mysql_meaning(unsigned code) {
-  constexpr std::array<std::pair<unsigned, std::string_view>, 53> meanings{{
-      {1021U, "the disk is full"sv},
-      {1028U, "a sort was ended"sv},
-      {1030U, "the storage engine got an error from the system"sv},
-      {1037U, "no memory"sv},
-      {1038U, "no memory to sort"sv},
-      {1040U, "too many connections"sv},
-      {1041U, "no memory"sv},
-      {1044U, "access to the database denied"sv},
-      {1045U, "access denied"sv},
-      {1046U, "the session's database is gone"sv},
-      {1047U, "a Galera node that is parted from its cluster"sv},
-      {1048U, "NULL in a NOT NULL column"sv},
-      {1049U, "no such database"sv},
-      {1054U, "no such column"sv},
-      {1062U, "duplicate key"sv},
-      {1064U, "wrong SQL"sv},
-      {1114U, "the table is full"sv},
-      {1135U, "the server cannot start a thread"sv},
-      {1142U, "no privilege on the table"sv},
-      {1146U, "no such table"sv},
-      {1158U, "the connection is lost"sv},
-      {1159U, "the connection is lost"sv},
-      {1160U, "the connection is lost"sv},
-      {1161U, "the connection is lost"sv},
-      {1180U, "it failed while it committed"sv},
-      {1203U, "too many connections of this user"sv},
-      {1205U, "lock wait timeout"sv},
-      {1206U, "no memory for more locks"sv},
-      {1213U, "deadlock"sv},
-      {1226U, "a limit of this user"sv},
-      {1264U, "a number out of range"sv},
-      {1290U, "the server is read-only"sv},
-      {1292U, "a value of the wrong form"sv},
-      {1364U, "a column without a value"sv},
-      {1366U, "a value of the wrong form"sv},
-      {1406U, "a value too long for its column"sv},
-      {1451U, "a foreign key"sv},
-      {1452U, "a foreign key"sv},
-      {1615U, "a prepared statement is out of date"sv},
-      {1689U, "the wait for a lock was ended"sv},
-      {1690U, "a number out of range"sv},
-      {1792U, "read-only transaction"sv},
-      {1836U, "the server is read-only"sv},
-      {1932U, "the table's data is gone"sv},
-      {2002U, "cannot connect"sv},
-      {2003U, "cannot connect"sv},
-      {2005U, "unknown host"sv},
-      {2006U, "the connection is lost"sv},
-      {2008U, "no memory"sv},
-      {2013U, "the connection is lost"sv},
-      {3572U, "a lock is held by another"sv},
-      {3819U, "a CHECK constraint"sv},
-      {4025U, "a CHECK constraint"sv},
-  }};
-  return meaning_in(meanings, code);
+/// By number: each of the two client libraries lacks some of the names.
+constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
+    {1020U, {serialization_failure}},  // ER_CHECKREAD; MariaDB with innodb_snapshot_isolation
+    {1021U, {environment, "the disk is full"}},
+    {1028U, {environment, "a sort was ended"}},
+    {1030U, {environment, "the storage engine got an error from the system"}},
+    {1037U, {environment, "no memory"}},
+    {1038U, {environment, "no memory to sort"}},
+    {1040U, {connection_lost, "too many connections"}},
+    {1041U, {environment, "no memory"}},
+    {1044U, {other, "access to the database denied"}},
+    {1045U, {other, "access denied"}},
+    {1046U, {environment, "the session's database is gone"}},
+    {1047U, {connection_lost, "a Galera node that is parted from its cluster"}},
+    {1048U, {other, "NULL in a NOT NULL column"}},
+    {1049U, {environment, "no such database"}},
+    {1053U, {connection_lost}},  // ER_SERVER_SHUTDOWN
+    {1054U, {other, "no such column"}},
+    {1062U, {duplicate_key, "duplicate key"}},
+    {1064U, {other, "wrong SQL"}},
+    {1114U, {environment, "the table is full"}},
+    {1135U, {connection_lost, "the server cannot start a thread"}},  // for a new connection
+    {1142U, {other, "no privilege on the table"}},
+    {1146U, {environment, "no such table"}},
+    {1158U, {connection_lost, "the connection is lost"}},
+    {1159U, {connection_lost, "the connection is lost"}},
+    {1160U, {connection_lost, "the connection is lost"}},
+    {1161U, {connection_lost, "the connection is lost"}},
+    {1180U, {connection_lost, "it failed while it committed"}},  // Galera: the node was cut off while it committed
+    {1203U, {connection_lost, "too many connections of this user"}},
+    {1205U, {lock_timeout, "lock wait timeout"}},
+    {1206U, {environment, "no memory for more locks"}},
+    {1213U, {deadlock, "deadlock"}},
+    {1226U, {environment, "a limit of this user"}},
+    {1264U, {other, "a number out of range"}},
+    {1290U, {read_only, "the server is read-only"}},
+    {1292U, {other, "a value of the wrong form"}},
+    {1317U, {statement_timeout}},  // ER_QUERY_INTERRUPTED
+    {1364U, {other, "a column without a value"}},
+    {1366U, {other, "a value of the wrong form"}},
+    {1406U, {other, "a value too long for its column"}},
+    {1451U, {other, "a foreign key"}},
+    {1452U, {other, "a foreign key"}},
+    {1615U, {serialization_failure, "a prepared statement is out of date"}},  // a new run prepares it again
+    {1689U, {lock_timeout, "the wait for a lock was ended"}},                 // another session wants to lock the table
+    {1690U, {other, "a number out of range"}},
+    {1792U, {read_only, "read-only transaction"}},
+    {1836U, {read_only, "the server is read-only"}},
+    {1927U, {connection_lost}},  // ER_CONNECTION_KILLED of MariaDB
+    {1932U, {environment, "the table's data is gone"}},
+    {1969U, {statement_timeout}},  // ER_STATEMENT_TIMEOUT of MariaDB
+    {2002U, {connection_lost, "cannot connect"}},
+    {2003U, {connection_lost, "cannot connect"}},
+    {2005U, {connection_lost, "unknown host"}},
+    {2006U, {connection_lost, "the connection is lost"}},
+    {2008U, {environment, "no memory"}},
+    {2013U, {connection_lost, "the connection is lost"}},
+    {3024U, {statement_timeout}},                          // ER_QUERY_TIMEOUT of MySQL
+    {3101U, {serialization_failure}},                      // MySQL: certification failed at COMMIT
+    {3572U, {lock_timeout, "a lock is held by another"}},  // MySQL; MariaDB says 1205
+    {3819U, {other, "a CHECK constraint"}},
+    {4025U, {other, "a CHECK constraint"}},
+    {4031U, {connection_lost}},  // MySQL: closed after wait_timeout
+});
+
+}  // namespace
+
+ErrorMeaning mysql_meaning(unsigned code) {
+  const auto* const found = find_meaning(meanings, [code](unsigned each) { return each == code; });
+  return found == nullptr ? ErrorMeaning() : *found;
 }
 
 }  // namespace backend

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -18,32 +17,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
-
-/// SQLSTATEs, and classes of them if a whole class means the same. The first that fits counts.
-struct Meaning {
-  std::string_view prefix;
-  ErrorClass error_class;
-};
-constexpr std::array meanings = {
-    Meaning{"23505", ErrorClass::duplicate_key}, Meaning{"40P01", ErrorClass::deadlock},
-    Meaning{"40001", ErrorClass::serialization_failure},
-    // A pooler or a DEALLOCATE has removed a prepared statement. The next run prepares it again.
-    Meaning{"26000", ErrorClass::serialization_failure}, Meaning{"55P03", ErrorClass::lock_timeout},
-    Meaning{"57014", ErrorClass::statement_timeout}, Meaning{"25006", ErrorClass::read_only},
-    Meaning{"08", ErrorClass::connection_lost}, Meaning{"57P01", ErrorClass::connection_lost},  // admin_shutdown
-    Meaning{"57P02", ErrorClass::connection_lost},                                              // crash_shutdown
-    Meaning{"57P03", ErrorClass::connection_lost},                                              // cannot_connect_now
-    Meaning{"57P05", ErrorClass::connection_lost},                                              // idle_session_timeout
-    Meaning{"25P03", ErrorClass::connection_lost},  // idle_in_transaction_session_timeout
-    Meaning{"25P04", ErrorClass::connection_lost},  // transaction_timeout
-    Meaning{"53300", ErrorClass::connection_lost},  // too_many_connections
-    Meaning{"TXI01", ErrorClass::commit_refused},   // raised by the trigger of V5__guard.sql
-    Meaning{"57P04", ErrorClass::connection_lost},  // database_dropped
-    Meaning{"53", ErrorClass::environment},         // insufficient_resources: disk_full, out_of_memory, …
-    Meaning{"58", ErrorClass::environment},         // system_error: io_error, …
-    Meaning{"XX", ErrorClass::environment},         // internal_error: data_corrupted, index_corrupted, …
-    Meaning{"42P01", ErrorClass::environment},      // undefined_table
-};
 
 class PostgresqlDatabase final : public Database {
  public:
@@ -115,10 +88,7 @@ class PostgresqlDatabase final : public Database {
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
-    const std::string state = e->sqlstate();
-    const auto* found =
-        std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& m) { return state.starts_with(m.prefix); });
-    return found == meanings.end() ? ErrorClass::other : found->error_class;
+    return postgresql_meaning(e->sqlstate()).error_class;
   }
 
   std::string code_of(const soci::soci_error& error) const override {
@@ -128,7 +98,7 @@ class PostgresqlDatabase final : public Database {
   ErrorDescription describe(const soci::soci_error& error) const override {
     const std::string state = static_cast<const soci::postgresql_soci_error&>(error).sqlstate();
     if (state.find_first_not_of(' ') == std::string::npos) return {.what = "PostgreSQL error without a code"};
-    return {.what = "PostgreSQL SQLSTATE", .code = state, .meaning = postgresql_meaning(state)};
+    return {.what = "PostgreSQL SQLSTATE", .code = state, .meaning = postgresql_meaning(state).text};
   }
 
   using Database::attach;

@@ -1,55 +1,70 @@
 #include "backend/postgresql/error_meaning.hpp"
 
-#include "backend/error_meaning.hpp"
+#include <array>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+namespace {
 
-using namespace std::string_view_literals;
+using enum ErrorClass;
 
-std::string_view postgresql_meaning(std::string_view sqlstate) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 33> meanings{{
-      {"22001"sv, "a value too long for its column"sv},
-      {"22003"sv, "a number out of range"sv},
-      {"22007"sv, "a date or time of the wrong form"sv},
-      {"22P02"sv, "a value of the wrong form"sv},
-      {"23502"sv, "NULL in a NOT NULL column"sv},
-      {"23503"sv, "a foreign key"sv},
-      {"23505"sv, "duplicate key"sv},
-      {"23514"sv, "a CHECK constraint"sv},
-      {"25006"sv, "the server is read-only"sv},
-      {"28000"sv, "access denied"sv},
-      {"28P01"sv, "wrong password"sv},
-      {"3D000"sv, "no such database"sv},
-      {"40001"sv, "serialization failure"sv},
-      {"40P01"sv, "deadlock"sv},
-      {"42501"sv, "no privilege"sv},
-      {"42601"sv, "wrong SQL"sv},
-      {"42703"sv, "no such column"sv},
-      {"42804"sv, "a value of the wrong type"sv},
-      {"42883"sv, "no such function or operator"sv},
-      {"42P01"sv, "no such table"sv},
-      {"53000"sv, "no resources"sv},
-      {"53100"sv, "the disk is full"sv},
-      {"53200"sv, "no memory"sv},
-      {"53300"sv, "too many connections"sv},
-      {"53400"sv, "a limit of the configuration"sv},
-      {"55P03"sv, "lock wait timeout"sv},
-      {"57014"sv, "canceled or timed out"sv},
-      {"57P01"sv, "the server shut the connection down"sv},
-      {"57P04"sv, "the database was dropped"sv},
-      {"58030"sv, "disk I/O"sv},
-      {"58P01"sv, "a file is missing"sv},
-      {"XX001"sv, "the data is corrupt"sv},
-      {"XX002"sv, "an index is corrupt"sv},
-  }};
-  if (sqlstate.starts_with("08")) return "no connection";
-  const auto meaning = meaning_in(meanings, sqlstate);
-  if (!meaning.empty()) return meaning;
-  if (sqlstate.starts_with("58")) return "the server's system";
-  if (sqlstate.starts_with("XX")) return "an internal error of the server";
-  return {};
+/// SQLSTATEs, then the first two characters of those that mean the same. The first entry that fits counts.
+constexpr auto meanings = std::to_array<ErrorCodeMeaning<std::string_view>>({
+    {"22001", {other, "a value too long for its column"}},
+    {"22003", {other, "a number out of range"}},
+    {"22007", {other, "a date or time of the wrong form"}},
+    {"22P02", {other, "a value of the wrong form"}},
+    {"23502", {other, "NULL in a NOT NULL column"}},
+    {"23503", {other, "a foreign key"}},
+    {"23505", {duplicate_key, "duplicate key"}},
+    {"23514", {other, "a CHECK constraint"}},
+    {"25006", {read_only, "the server is read-only"}},
+    {"25P03", {connection_lost}},  // idle_in_transaction_session_timeout
+    {"25P04", {connection_lost}},  // transaction_timeout
+    // A pooler or a DEALLOCATE has removed a prepared statement. The next run prepares it again.
+    {"26000", {serialization_failure}},
+    {"28000", {other, "access denied"}},
+    {"28P01", {other, "wrong password"}},
+    {"3D000", {other, "no such database"}},
+    {"40001", {serialization_failure, "serialization failure"}},
+    {"40P01", {deadlock, "deadlock"}},
+    {"42501", {other, "no privilege"}},
+    {"42601", {other, "wrong SQL"}},
+    {"42703", {other, "no such column"}},
+    {"42804", {other, "a value of the wrong type"}},
+    {"42883", {other, "no such function or operator"}},
+    {"42P01", {environment, "no such table"}},
+    {"53000", {environment, "no resources"}},
+    {"53100", {environment, "the disk is full"}},
+    {"53200", {environment, "no memory"}},
+    {"53300", {connection_lost, "too many connections"}},
+    {"53400", {environment, "a limit of the configuration"}},
+    {"55P03", {lock_timeout, "lock wait timeout"}},
+    {"57014", {statement_timeout, "canceled or timed out"}},
+    {"57P01", {connection_lost, "the server shut the connection down"}},
+    {"57P02", {connection_lost}},  // crash_shutdown
+    {"57P03", {connection_lost}},  // cannot_connect_now
+    {"57P04", {connection_lost, "the database was dropped"}},
+    {"57P05", {connection_lost}},  // idle_session_timeout
+    {"58030", {environment, "disk I/O"}},
+    {"58P01", {environment, "a file is missing"}},
+    {"TXI01", {commit_refused}},  // raised by the trigger of V5__guard.sql
+    {"XX001", {environment, "the data is corrupt"}},
+    {"XX002", {environment, "an index is corrupt"}},
+    // Whole classes.
+    {"08", {connection_lost, "no connection"}},
+    {"53", {environment}},
+    {"58", {environment, "the server's system"}},
+    {"XX", {environment, "an internal error of the server"}},
+});
+
+}  // namespace
+
+ErrorMeaning postgresql_meaning(std::string_view sqlstate) {
+  const auto* const found =
+      find_meaning(meanings, [sqlstate](std::string_view each) { return sqlstate.starts_with(each); });
+  return found == nullptr ? ErrorMeaning() : *found;
 }
 
 }  // namespace backend

@@ -4,12 +4,14 @@
 
 #include <txinbox/version.hpp>
 
+#include "backend/error_meaning.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What a code means, in a few words: the codes that a user's SQL meets most. Empty for others.
-std::string_view postgresql_meaning(std::string_view sqlstate);
+/// What a code means. A code that is not listed is `ErrorClass::other`, without a text.
+ErrorMeaning postgresql_meaning(std::string_view sqlstate);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -99,28 +99,7 @@ class Sqlite3Database final : public Database {
   std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
-    switch (e->result() & 0xFF) {
-      case SQLITE_BUSY:
-      case SQLITE_LOCKED:
-      case SQLITE_PROTOCOL:
-        return ErrorClass::lock_timeout;
-      case SQLITE_CONSTRAINT:
-        return e->result() == SQLITE_CONSTRAINT_PRIMARYKEY || e->result() == SQLITE_CONSTRAINT_UNIQUE
-                   ? ErrorClass::duplicate_key
-                   : ErrorClass::other;
-      case SQLITE_INTERRUPT:
-        return ErrorClass::statement_timeout;
-      case SQLITE_CANTOPEN:
-        return ErrorClass::connection_lost;
-      case SQLITE_FULL:
-      case SQLITE_IOERR:
-      case SQLITE_NOMEM:
-      case SQLITE_CORRUPT:
-      case SQLITE_NOTADB:
-        return ErrorClass::environment;
-      default:
-        return ErrorClass::other;
-    }
+    return sqlite3_meaning(e->result()).error_class;
   }
 
   std::string code_of(const soci::soci_error& error) const override {
@@ -129,7 +108,7 @@ class Sqlite3Database final : public Database {
 
   ErrorDescription describe(const soci::soci_error& error) const override {
     const int code = static_cast<const soci::sqlite3_soci_error&>(error).result();
-    const std::string_view meaning = sqlite3_meaning(code);
+    const std::string_view meaning = sqlite3_meaning(code).text;
     // Of wrong SQL, a constraint and a mismatch, SQLite's own text has the names.
     const int primary = code & 0xFF;
     const bool has_names = primary == SQLITE_ERROR || primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH;

@@ -1,37 +1,50 @@
 #include "backend/sqlite3/error_meaning.hpp"
 
-#include "backend/error_meaning.hpp"
+#include <sqlite3.h>
+
+#include <array>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
+namespace {
 
-using namespace std::string_view_literals;
+using enum ErrorClass;
 
-std::string_view sqlite3_meaning(int code) {
-  constexpr std::array<std::pair<int, std::string_view>, 19> meanings{{
-      {1555, "duplicate primary key"sv},
-      {2067, "duplicate key"sv},
-      {1299, "NULL in a NOT NULL column"sv},
-      {275, "a CHECK constraint"sv},
-      {787, "a foreign key"sv},
-      {1, "wrong SQL, or a table or column that is not there"sv},
-      {4, "aborted"sv},
-      {5, "the database is locked"sv},
-      {6, "a table is locked"sv},
-      {7, "no memory"sv},
-      {8, "read-only"sv},
-      {10, "disk I/O"sv},
-      {11, "the file is corrupt"sv},
-      {13, "the disk is full"sv},
-      {14, "the file cannot be opened"sv},
-      {18, "too big"sv},
-      {19, "a constraint"sv},
-      {20, "a value of the wrong type"sv},
-      {26, "not a database file"sv},
-  }};
-  const auto meaning = meaning_in(meanings, code);
-  return meaning.empty() ? meaning_in(meanings, code & 0xFF) : meaning;
+constexpr auto meanings = std::to_array<ErrorCodeMeaning<int>>({
+    {SQLITE_CONSTRAINT_PRIMARYKEY, {duplicate_key, "duplicate primary key"}},
+    {SQLITE_CONSTRAINT_UNIQUE, {duplicate_key, "duplicate key"}},
+    {SQLITE_CONSTRAINT_NOTNULL, {other, "NULL in a NOT NULL column"}},
+    {SQLITE_CONSTRAINT_CHECK, {other, "a CHECK constraint"}},
+    {SQLITE_CONSTRAINT_FOREIGNKEY, {other, "a foreign key"}},
+    {SQLITE_ERROR, {other, "wrong SQL, or a table or column that is not there"}},
+    {SQLITE_ABORT, {other, "aborted"}},
+    {SQLITE_BUSY, {lock_timeout, "the database is locked"}},
+    {SQLITE_LOCKED, {lock_timeout, "a table is locked"}},
+    {SQLITE_NOMEM, {environment, "no memory"}},
+    {SQLITE_READONLY, {other, "read-only"}},
+    {SQLITE_INTERRUPT, {statement_timeout}},
+    {SQLITE_IOERR, {environment, "disk I/O"}},
+    {SQLITE_CORRUPT, {environment, "the file is corrupt"}},
+    {SQLITE_FULL, {environment, "the disk is full"}},
+    {SQLITE_CANTOPEN, {connection_lost, "the file cannot be opened"}},
+    {SQLITE_PROTOCOL, {lock_timeout}},
+    {SQLITE_TOOBIG, {other, "too big"}},
+    {SQLITE_CONSTRAINT, {other, "a constraint"}},
+    {SQLITE_MISMATCH, {other, "a value of the wrong type"}},
+    {SQLITE_NOTADB, {environment, "not a database file"}},
+});
+
+const ErrorMeaning* meaning_of(int code) {
+  return find_meaning(meanings, [code](int each) { return each == code; });
+}
+
+}  // namespace
+
+ErrorMeaning sqlite3_meaning(int code) {
+  const ErrorMeaning* found = meaning_of(code);
+  if (found == nullptr) found = meaning_of(code & 0xFF);  // of an extended code, the primary one
+  return found == nullptr ? ErrorMeaning() : *found;
 }
 
 }  // namespace backend

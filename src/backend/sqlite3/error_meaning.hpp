@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string_view>
-
 #include <txinbox/version.hpp>
+
+#include "backend/error_meaning.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What a code means, in a few words: the codes that a user's SQL meets most. Empty for others.
-std::string_view sqlite3_meaning(int code);
+/// What a code means. A code that is not listed is `ErrorClass::other`, without a text.
+ErrorMeaning sqlite3_meaning(int code);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END
