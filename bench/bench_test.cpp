@@ -60,7 +60,7 @@ TEST_CASE("a variant that is not known is refused") {
   CHECK_THROWS_AS((void)measure_transactions(folder.target, {.variants = {"no such variant"}}), std::runtime_error);
 }
 
-TEST_CASE("a variant that lost or doubled an update is found out") {
+TEST_CASE("a variant that lost or doubled an update is detected") {
   const Folder folder;
   const Database database(folder.target);
   txinbox::Pool pool = database.pool(2);
@@ -114,7 +114,7 @@ TEST_CASE("the other sections measure what they say") {
   CHECK(describe(folder.target)["fdatasync_us"] > 0);
 }
 
-TEST_CASE("a command that does nothing is found out") {
+TEST_CASE("a variant that does nothing is detected") {
   const Folder folder;
   const CommandOptions options{.rounds = 1, .lines = 100, .command = "/bin/true", .by_hand = "/bin/true"};
   CHECK_THROWS_AS((void)measure_command(folder.target, options), std::runtime_error);

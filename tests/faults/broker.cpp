@@ -19,7 +19,7 @@ std::vector<Message> Broker::pending() const {
   return all;
 }
 
-/// SQLite's cases are too many to wait for each: there the lease's end is put into the past.
+/// On SQLite there are too many cases to wait in each: there the lease is made to expire.
 void Broker::wait_until_due() {
   if (due_in_ == std::chrono::milliseconds(0)) return;
   if (on_sqlite3()) {
@@ -34,7 +34,7 @@ void Broker::count_consumed(const Message& message, const Result& result) {
   if (result.outcome == Outcome::consumed) CHECK(++consumed_[message.business_key] == 1);
 }
 
-void Broker::hear_of(const Service& service) {
+void Broker::record_results_of(const Service& service) {
   for (std::size_t i = 0; i < messages_.size(); ++i) count_consumed(messages_[i], service.results()[i]);
 }
 

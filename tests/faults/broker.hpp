@@ -10,23 +10,23 @@
 
 namespace txinbox::test {
 
-/// How a message ended for the broker, and what its handler had left in the database by then.
+/// The action that settled a message, and the rows of its handler at that moment.
 struct Settled {
   Action action;  ///< acknowledge or dead_letter
   Rows rows;
 };
 
-/// The broker's side of one case: it delivers what is not settled until everything is.
+/// The broker of one case. It delivers messages until each is settled: acknowledged or dead-lettered.
 class Broker {
  public:
   Broker(const FaultDatabase& db, const Subject& subject, std::vector<Message> messages);
 
-  /// One delivery of all messages that are not settled: when it is due, if the last was told that another
-  /// worker is at it. Fails the test when a second consumer says that it consumed one.
+  /// Delivers all messages that are not settled, once. If the last delivery was in_progress, it waits until the
+  /// redelivery is due. Fails the test when a message is reported as consumed twice.
   void deliver(Service&, const Handler&);
 
-  /// What a service was told that another than this broker delivered to.
-  void hear_of(const Service&);
+  /// Records the results of a delivery that this broker has not made.
+  void record_results_of(const Service&);
 
   /// Delivers until all are settled, the handler honest by now. Fails the test when that takes more than
   /// ten deliveries.
@@ -35,9 +35,9 @@ class Broker {
   /// By business key.
   const std::map<std::string, Settled>& settled() const { return settled_; }
 
-  /// Each was acknowledged, each with all of its effect at that moment. Then `later` delivers every message
-  /// once more, and each has had the effect that the subject promises. Returns whether one took effect more
-  /// than once, which is promised only of those in a transaction.
+  /// Checks that each message was acknowledged, and had its whole effect at that moment. Then `later` delivers every
+  /// message once more, and the effects must be what the subject promises. Returns whether one took effect more than
+  /// once, which may happen under a lease.
   bool check_promise(Service& later);
 
   const std::vector<Message>& messages() const { return messages_; }
@@ -51,7 +51,7 @@ class Broker {
   const Subject& subject_;
   std::vector<Message> messages_;
   std::map<std::string, Settled> settled_;
-  std::map<std::string, int> consumed_;  ///< How often a consumer said so.
+  std::map<std::string, int> consumed_;  ///< How often a consumer reported it.
   std::chrono::milliseconds due_in_{0};
   int deliveries_ = 0;
 };

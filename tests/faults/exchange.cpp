@@ -62,7 +62,7 @@ void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
   if (service_) broker.deliver(*service_, write_two_rows);
   CHECK(proxy_.reached());
 
-  // By turns the service itself sees to the redeliveries, and another.
+  // Alternately the service itself and the replica get the redeliveries.
   const bool itself = service_ && subject_.pooled && number_ % 2 == 0;
   broker.deliver_until_settled(itself ? *service_ : replica_);
   const bool doubled = broker.check_promise(replica_);
@@ -70,7 +70,7 @@ void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
   count_case(kind, subject_.name, doubled ? Mark::doubled : Mark::none);
 }
 
-/// A pool may lend a connection that was lost while it lay idle; the one after it is new.
+/// A pool may lend an idle connection that is already lost. The next one is new.
 void Exchange::check_clean(Service& service) {
   const auto check = [&](soci::session& sql) { db_.check_clean(sql, settings_when_new_); };
   try {

@@ -20,22 +20,21 @@ enum class From {
 
 /// Where the faults of a delivery are.
 enum class Grain {
-  turn,         ///< where either side begins to speak: before a request, and before its reply
+  turn,         ///< where a side begins to send: before a request, and before its reply
   packet,       ///< before each packet
   half_packet,  ///< and in the middle of each
 };
 
-/// The exchange with a server in one delivery, in which one thing goes wrong at a time.
+/// The exchange with a server in one delivery, with one fault at a time.
 class Exchange {
  public:
   Exchange(const FaultDatabase&, FaultProxy&, const Subject&, From);
 
-  /// The points of a delivery in which nothing goes wrong.
+  /// The points of a delivery without a fault.
   std::vector<FaultPoint> points(Grain);
 
-  /// One case: a delivery with the fault; then, until all is settled, others without. Fails the test
-  /// when the fault is not met, or the messages have not taken effect exactly once, or the service is
-  /// left in disorder.
+  /// One case: a delivery with the fault, then deliveries without it until all is settled. Fails the test when the
+  /// fault did not occur, when a message did not take effect exactly once, or when the service's session is not clean.
   void try_fault(const std::string& kind, FaultPoint, Fault, const std::function<bool()>& at_fault = {});
 
   /// The same for a process that is killed there.
@@ -51,8 +50,8 @@ class Exchange {
   const Subject& subject_;
   From from_;
   int number_;
-  std::unique_ptr<Service> service_;  ///< The one to which the fault happens.
-  Service replica_;                   ///< Another, past the proxy.
+  std::unique_ptr<Service> service_;  ///< The fault occurs in this one.
+  Service replica_;                   ///< Another service, without the proxy.
   std::string settings_when_new_;
 };
 

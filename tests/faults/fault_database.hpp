@@ -12,8 +12,7 @@ namespace txinbox::test {
 
 struct Subject;
 
-/// How often a message's handler took effect, by the rows that it left. No constraint refuses a second
-/// time: it would be seen.
+/// How often a message's handler took effect: the count of each of its two rows. No constraint refuses a second effect.
 struct Rows {
   long long first = 0;
   long long second = 0;
@@ -21,7 +20,7 @@ struct Rows {
   friend bool operator==(const Rows&, const Rows&) = default;
 };
 
-/// A migrated database with a table of effects, and what must hold of it when a case is over.
+/// A migrated database with a table of effects, and the checks at the end of a case.
 class FaultDatabase : public EffectDatabase {
  public:
   FaultDatabase();
@@ -31,28 +30,28 @@ class FaultDatabase : public EffectDatabase {
   using EffectDatabase::claim_of;
   std::string claim_of(const Message& message) const { return claim_of(message.business_key); }
 
-  /// Its state, and until when its lease is.
+  /// The state of its claim, and the end of its lease.
   std::string lease_of(const Message&) const;
 
   /// What its handler stored.
   std::string stored_for(const Message&) const;
 
-  /// Each message has taken effect, its claim says so and has what the handler stored: once; or, under a
-  /// lease, once or more often, last by the lease that completed it.
+  /// Checks that each message took effect once, that its claim is consumed, and that the claim has the stored result.
+  /// Under a lease it may have taken effect more than once, the last time under the lease that completed it.
   void check_promise(const Subject&, std::span<const Message>) const;
 
-  /// As if the time of every lease had passed.
+  /// Makes every lease expire.
   void let_leases_end() const;
 
-  /// What a service gave back or left: no transaction is open on the session, it commits by itself, and
-  /// its settings are those of a new one.
+  /// Checks a session that a service has used: no transaction is open, autocommit is on, and its settings are those of
+  /// a new session.
   void check_clean(soci::session&, const std::string& settings_when_new) const;
 
-  /// No session but our own has a transaction open, or soon has none: a server takes a moment to see
-  /// that a client has gone.
+  /// Checks that soon no other session has an open transaction. A server needs some time to notice that a client has
+  /// disconnected.
   void check_nothing_open() const;
 
-  /// What the server does to the session whose client speaks from this port. False: there is none yet.
+  /// Ends the session whose client uses this port, or cancels its statement. False if there is none yet.
   bool end_session(int client_port) const;
   bool cancel_statement(int client_port) const;
 

@@ -33,13 +33,13 @@ struct Passed {
 /// What happens there.
 enum class Fault {
   cut,           ///< The connection ends.
-  stall,         ///< Nothing passes any more, in neither direction, until `end_stall`.
+  stall,         ///< Nothing passes in either direction until `end_stall`.
   kill_process,  ///< This process is killed.
   run,           ///< `at_fault` is called, and says whether the connection goes on.
 };
 
-/// A relay that counts packets, and lets a fault happen at one of them. Connections that are made after
-/// the fault pass freely.
+/// A relay that counts packets, and makes a fault occur at one of them. Connections that are made after the fault are
+/// not disturbed.
 class FaultProxy {
  public:
   FaultProxy(const std::string& url, bool mysql);
@@ -52,7 +52,7 @@ class FaultProxy {
   /// The same, with a fault at that point.
   void arm(FaultPoint, Fault, std::function<bool()> at_fault = {});
 
-  /// Whether the armed fault has happened, or soon does: what needs no answer may still be on its way.
+  /// Whether the armed fault has occurred, or occurs soon: a packet without a reply may still be on its way.
   bool reached() const;
 
   /// Whether it has happened by now.

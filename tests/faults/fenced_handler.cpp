@@ -32,8 +32,8 @@ LeaseHandler fenced(Pool& pool, const Handler& handler) {
       handler(sql, lease.delivery());
       transaction.commit();
     }
-    // SQLite's clock counts milliseconds, and it writes nothing where nothing changes: within the same one the
-    // steps would be others.
+    // SQLite's clock counts milliseconds, and SQLite writes nothing when nothing changes. In the same millisecond the
+    // renewal would have fewer steps.
     if (on_sqlite3()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     lease.renew();
   };

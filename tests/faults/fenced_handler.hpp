@@ -6,9 +6,8 @@
 
 namespace txinbox::test {
 
-/// The handler's work under a lease: in a transaction of its own, on a connection of the pool, and only if no
-/// greater fence has been there for its key, as a service does that remembers the greatest. Then it renews
-/// the lease, so that a fault can strike there as well.
+/// Runs the handler under a lease: in a transaction of its own, on a connection of the pool, and only if its key has
+/// seen no greater fence. Then it renews the lease, so that a fault can occur there as well.
 LeaseHandler fenced(Pool&, const Handler&);
 
 }  // namespace txinbox::test

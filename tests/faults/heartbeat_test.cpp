@@ -18,7 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A consumer with a heartbeat, whose handler waits until it has renewed the lease: after the fault, if there is one.
+/// A consumer with a heartbeat. Its handler waits until the heartbeat has renewed the lease, after the fault if there
+/// is one.
 class Beating {
  public:
   explicit Beating(const FaultDatabase& db) : db_(db), proxy_(db.url(), on_mysql()) {
@@ -37,7 +38,7 @@ class Beating {
     return all;
   }
 
-  /// The lease is kept, and the handler runs once: a heartbeat that failed beats again while there is time.
+  /// The lease is kept, and the handler runs once, because a heartbeat that failed is repeated while there is time.
   void try_fault(const std::string& kind, FaultPoint point, Fault fault, const std::function<bool()>& at_fault = {}) {
     CAPTURE(to_string(point));
     consume([&] { proxy_.arm(point, fault, at_fault); }, [] {}, true);

@@ -1,5 +1,5 @@
-// A handler misbehaves in each way that the guard names, at each place of it, and then something else
-// goes wrong: the connection is cut, the server ends the session, the process dies.
+// A handler misbehaves in each way of docs/reference/guard.md, at each place of the handler. Then a second fault
+// occurs: the connection is cut, the server ends the session, or the process dies.
 
 #include <csignal>
 
@@ -19,7 +19,7 @@ class Trial {
   Trial(FaultDatabase& db, FaultProxy& proxy, const Subject& subject)
       : db_(db), proxy_(proxy), subject_(subject), replica_(subject, db.url()) {}
 
-  /// The points of a delivery from the misbehaviour on, at which either side begins to speak.
+  /// The points of a delivery after the misbehaviour at which a side begins to send.
   std::vector<FaultPoint> points(MisbehavingHandler handler) {
     const auto messages = next_messages();
     Service service(subject_, proxy_.url());
@@ -100,7 +100,7 @@ class Trial {
 
 enum class Of { every_subject, first_unless_long };
 
-/// With a fault behind each there are thousands: unless there is time, only the first subject's.
+/// With a second fault there are thousands of cases. Without TXINBOX_TEST_LONG only the first subject's are tried.
 template <class Try>
 void for_each_trial(Of of, const Try& try_one) {
   FaultDatabase db;

@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-/// Which part of a service's life a fault strikes.
+/// During which part of a service's life a fault occurs.
 enum class Stage { opening, delivery, closing };
 
 std::string to_string(Stage);
@@ -30,11 +30,11 @@ class SqliteFaultCase {
   /// Opens and delivers, or delivers, or closes. `breaks` runs just before, `mends` just after.
   void run(const std::function<void()>& breaks, const std::function<void()>& mends);
 
-  /// Everything went well: there was no fault.
+  /// Checks a delivery without a fault.
   void check_undisturbed() const;
 
-  /// What was acknowledged is there; what was not is settled by one redelivery more, to the same service;
-  /// all of it as promised, and nothing is left locked or changed.
+  /// Checks that acknowledged messages took effect, that one redelivery to the same service settles the others, that
+  /// all effects are as promised, and that nothing stays locked or changed.
   Mark check();
 
  private:

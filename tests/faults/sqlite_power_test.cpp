@@ -1,5 +1,5 @@
-// The power goes at each call by which SQLite reaches its files: the process dies, and of what was not
-// synced some is on the disk and some is not.
+// The power is cut at each call by which SQLite accesses its files. The process dies, and only a part of the unsynced
+// writes is on the disk.
 
 #include "faults/sqlite_power_vfs.hpp"
 
@@ -25,7 +25,7 @@ namespace {
 
 using Fate = PowerDisk::Fate;
 
-/// What a disk has of the changes that were not synced.
+/// Which unsynced writes the disk keeps.
 enum class Kept { nothing, all, prefix, sectors, scrambled_sectors };
 
 std::string to_string(Kept kept) {
@@ -65,8 +65,8 @@ void cut(PowerDisk& disk, Kept kept, unsigned seed) {
   });
 }
 
-/// What comes before the first moment: nothing, or a message that was consumed. A commit may be followed
-/// by a checkpoint of the log.
+/// What precedes the first power cut: nothing, or a consumed message. With checkpoints, a checkpoint of the log follows
+/// each commit.
 enum class Start { cold, warm, warm_with_checkpoints };
 
 struct Setup {
@@ -76,7 +76,7 @@ struct Setup {
   Start start;
 };
 
-/// A moment at which the power can go: before a call, or after the last.
+/// A moment at which the power can be cut: before a call, or after the last.
 struct Moment {
   std::size_t at_risk = 0;
   int version = 0;
@@ -187,7 +187,7 @@ int lost_in_all_cuts(const FaultDatabase& db, const Setup& setup, const std::vec
   for (std::size_t at = 0; at < moments.size(); ++at) {
     const Moment& moment = moments[at];
     const bool new_state = std::exchange(last_version, moment.version) != moment.version && moment.at_risk > 0;
-    // Where nothing was written since the moment before, another draw of one way will do.
+    // If nothing was written since the moment before, one way is enough.
     for (const Kept kept : new_state ? ways : std::vector{ways[at % ways.size()]}) {
       CAPTURE(at);
       const std::string way = to_string(kept);
@@ -220,7 +220,7 @@ TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on
   }
 }
 
-TEST_CASE("a power cut is seen to undo what a weaker setting leaves at risk" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("with a weaker setting a power cut undoes acknowledged messages" * doctest::skip(!on_sqlite3())) {
   const SqliteVfs quick;
   FaultDatabase db;
   for (const Subject& subject : subjects()) {

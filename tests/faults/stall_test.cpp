@@ -61,7 +61,7 @@ class Stall {
       });
     }
     end_stall();
-    broker_.hear_of(service_);
+    broker_.record_results_of(service_);
     broker_.deliver_until_settled(replica);
     const bool doubled = broker_.check_promise(replica);
     // What the silent one was told in the end must be true as well.
@@ -79,7 +79,7 @@ class Stall {
 
 }  // namespace
 
-TEST_CASE("a connection that falls silent at any step loses and doubles nothing" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a connection that becomes silent at any step loses and doubles nothing" * doctest::skip(on_sqlite3())) {
   const FaultDatabase db;
   int number = 0;
   for (const Subject& subject : subjects()) {

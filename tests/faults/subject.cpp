@@ -18,7 +18,7 @@ PoolOptions pool_options(Waits waits) {
           .statement_timeout = waits.statement};
 }
 
-/// As short as a pool's: by itself a server makes a redelivery wait a minute, or without end.
+/// Sets time-outs as short as a pool's. A server's own would make a redelivery wait for a minute or longer.
 void shorten_waits(soci::session& sql, Waits waits) {
   const std::string lock = std::to_string(waits.lock.count());
   const std::string statement = std::to_string(waits.statement.count());
@@ -35,8 +35,7 @@ void shorten_waits(soci::session& sql, Waits waits) {
   }
 }
 
-/// One run more than none: what a fault leaves to the next run is tried, and what it leaves to the
-/// next delivery as well.
+/// Two runs: a fault is tested with a repeated run, and with a redelivery.
 TxConsumerOptions consumer_options() {
   return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
 }
@@ -113,7 +112,7 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
   }
 }
 
-/// Again while it cannot: on a slow machine, of many that do so at once one may wait for longer than a time-out.
+/// Repeated after a transient error: on a slow machine a time-out can occur when many services warm up at once.
 void Service::warm_up() {
   const Message message{.business_key = "warm-up"};
   const auto consume = [&] {

@@ -17,7 +17,7 @@
 
 namespace txinbox::test {
 
-/// One way to consume some messages, whose every step is to fail. A new kind of consumer is one more.
+/// One way to consume messages, in which each step is made to fail.
 struct Subject {
   std::string name;
   std::size_t messages;
@@ -36,16 +36,16 @@ std::span<const Subject> transaction_subjects();
 /// The messages that `subject` consumes in one case. Their keys are no other case's.
 std::vector<Message> messages_for(const Subject& subject, int number);
 
-/// How long a service's statements wait and run. Short, so that a fault shows soon. So is its lease, whose end a
-/// redelivery waits for; on SQLite the broker lets it end.
+/// How long a service's statements wait and run. Short, so that a fault shows soon. The lease is short too, because a
+/// redelivery waits for its end. On SQLite the broker makes it expire.
 struct Waits {
   std::chrono::seconds lock{1};
   std::chrono::seconds statement{1};
   std::chrono::milliseconds lease{300};
 };
 
-/// What a service holds: its connection to the database, and its consumer. One that owns its session
-/// opens another service when that is lost.
+/// A service: its connection to the database, and its consumer. After it has lost a session of its own, the test opens
+/// another service.
 class Service {
  public:
   Service(const Subject&, const std::string& url, Waits = {});
@@ -53,13 +53,13 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// One delivery of each. Returns what the broker is to do with each.
+  /// Delivers each message once. Returns the broker's action for each.
   std::vector<Action> deliver(std::span<const Message>, const Handler&);
 
-  /// What came of the last delivery, message by message.
+  /// The results of the last delivery, message by message.
   const std::vector<Result>& results() const { return results_; }
 
-  /// Consumes a new message of no case, so that what is done once for a connection has been done.
+  /// Consumes a message that belongs to no case, so that the work that is done once for a connection is done.
   void warm_up();
 
   /// Whether a session of the caller's was closed.

@@ -7,7 +7,7 @@
 namespace txinbox::test {
 namespace {
 
-// Endings that recur. "gone": SQL after the transaction's end ran on its own and cannot be undone.
+// Endings that several cases have.
 const Ending consumed{"consumed", "consumed", 1, 1};
 const Ending undone{"transaction_lost", "none", 0, 0};
 const Ending undone_but_after{"transaction_lost", "none", 0, 1};
@@ -39,7 +39,7 @@ GuardCase in_order(const std::string& name, Act act, const Endings& sqlite, cons
   return {name, std::move(act), endings.in_pool, endings.in_session};
 }
 
-/// One of the list.
+/// The misbehaviour of this name in the list.
 Act listed(const std::string& name) {
   return [name](soci::session& sql, TestDatabase&) {
     torture::misbehave(name, {.sql = sql,
@@ -59,7 +59,7 @@ Act then_throws(Act act) {
   };
 }
 
-/// Makes the handler's session the victim of a real deadlock, and swallows the error.
+/// Makes the database roll back the handler's session by a real deadlock, and ignores the error.
 void swallow_deadlock(soci::session& sql, TestDatabase& db) {
   sql << "update pair set n = n + 1 where id = 1";
   const auto other = db.session();
@@ -84,7 +84,7 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
   if (!deadlocked) throw std::logic_error("the test made no deadlock");
 }
 
-/// Waits for a lock that another session holds until the time is over, and swallows the error.
+/// Waits for a lock of another session until the time-out, and ignores the error.
 void swallow_lock_timeout(soci::session& sql, TestDatabase& db) {
   if (on_mysql()) sql << "set innodb_lock_wait_timeout = 1";
   if (on_postgresql()) sql << "set local lock_timeout = '50ms'";
@@ -123,7 +123,7 @@ void wait_until_one_waits_for_lock(const TestDatabase& db) {
                  : "select count(*) from pg_locks w where not w.granted and exists (select 1 from pg_locks h join "
                    "pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace "
                    "where h.pid = w.pid and n.nspname = current_schema())";
-  // InnoDB answers from a cache as long as it is asked more often than every 100 ms.
+  // InnoDB answers from a cache when it is asked again within 100 ms.
   while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
 }
 

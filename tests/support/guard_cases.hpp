@@ -27,7 +27,7 @@ struct HandlersOwnError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One way to misbehave, and its ending on the database under test; none where it does not apply.
+/// One way to misbehave, and how it ends on the database under test. No ending: the case does not apply there.
 struct GuardCase {
   std::string name;
   std::function<void(soci::session&, TestDatabase&)> misbehave;
@@ -42,7 +42,7 @@ void prepare_guard_case(TestDatabase&);
 
 using torture::quietly;
 
-/// What the server calls a session's connection.
+/// The server's identifier of a session's connection.
 long long connection_id(soci::session&);
 
 /// Waits until a session of the test's own database waits for a lock that another one holds.

@@ -8,8 +8,7 @@
 
 namespace txinbox::test {
 
-/// A relay that counts round trips, and can lose a server's reply: what the client sent arrives, and
-/// the answer does not.
+/// A relay that counts round trips. It can lose a reply of the server: the request arrives, and the reply does not.
 class Proxy {
  public:
   /// In front of the server that `url` names.
@@ -18,11 +17,11 @@ class Proxy {
   /// The same URL through the proxy.
   const std::string& url() const { return relay_.url(); }
 
-  /// A reply is dropped, and its connection with it: the next one, or one after `spared` others.
+  /// Drops a reply and its connection: the next reply, or the one after `spared` others.
   void lose_reply(int spared = 0) { replies_until_loss_ = spared + 1; }
 
-  /// Nothing passes any more, in neither direction, and nobody is told, until it is ended. New connections are
-  /// made, and are as silent.
+  /// Nothing passes in either direction until this is ended. Connections stay open. New ones are accepted, and are
+  /// silent too.
   void fall_silent(bool silent = true) { silent_ = silent; }
 
   /// From now on, each piece is held back for so long before it is passed on.
@@ -34,8 +33,7 @@ class Proxy {
   /// How many replies were lost so far.
   int lost() const { return lost_; }
 
-  /// How often a client has spoken after it had heard from the server, or for the first time: in how
-  /// many pieces either of them speaks makes no difference.
+  /// How often a client has sent a request. A request or a reply in several pieces counts once.
   int round_trips() const { return round_trips_; }
 
  private:

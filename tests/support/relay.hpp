@@ -8,9 +8,9 @@
 
 namespace txinbox::test {
 
-/// Stands between clients and the server that a URL names, on a loopback port of its own. What passes,
-/// and how, is for `serve` to say: it is called for each connection, on a thread of its own, with both
-/// sockets, which are closed when it returns. It must return soon once `ending` is true.
+/// A relay between clients and the server that a URL names, on a loopback port of its own. `serve` passes the data. It
+/// is called for each connection, on a thread of its own, with both sockets, which are closed when it returns. It must
+/// return soon after `ending` is true.
 class Relay {
  public:
   using Serve = std::function<void(int client, int server)>;

@@ -9,7 +9,7 @@
 
 namespace txinbox::test {
 
-/// What `f` throws, in a word: "nothing", an `ErrorCode`'s name, "transient" or "other".
+/// What `f` throws, as one word: "nothing", an `ErrorCode`'s name, "transient" or "other".
 template <class F>
 std::string thrown_by(F&& f) {
   try {

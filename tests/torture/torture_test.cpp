@@ -120,7 +120,7 @@ TEST_CASE("a storm with killed workers balances, and leaves nothing behind") {
   CHECK(rows_left(db) == 1);
 }
 
-TEST_CASE("a consumer that does not claim its keys is found out, and the evidence is kept") {
+TEST_CASE("a consumer that does not claim its keys is detected, and the tables are kept") {
   const TestDatabase db;
   const Ended ended = run(schedule({"--break", "dedup"}), db.url());
   CAPTURE(ended.err);
@@ -147,7 +147,7 @@ TEST_CASE("a consumer that does not claim its keys is found out, and the evidenc
   CHECK(tables_left(db) == 0);
 }
 
-TEST_CASE("a consumer that acknowledges before it commits is found out") {
+TEST_CASE("a consumer that acknowledges before it commits is detected") {
   const TestDatabase db;
   const Ended ended = run(schedule({"--kill-every", "0s", "--break", "acknowledge"}), db.url());
   CAPTURE(ended.err);
@@ -177,7 +177,7 @@ TEST_CASE("a storm under leases balances, and leaves nothing behind") {
   CHECK(rows_left(db) == 0);
 }
 
-TEST_CASE("handlers under leases that ignore their fence are found out") {
+TEST_CASE("handlers that ignore their fence are detected") {
   const TestDatabase db;
   const Ended ended = run(schedule({"--kill-every", "0s", "--break", "fence"}), db.url());
   CAPTURE(ended.err);
@@ -269,7 +269,7 @@ TEST_CASE("workers end with a parent that is killed") {
   CHECK(run({"--keys", "10"}, db.url()).status == 0);
 }
 
-TEST_CASE("the command is run as often as asked, and its failures are told") {
+TEST_CASE("the command runs as often as asked, and its failures are reported") {
   const TestDatabase db;
   const Ended ended = run({"--duration", "100ms", "--command", "echo ran; exit 3", "--command-every", "50ms",
                            "--command-at-least", "3", "--json"},
@@ -282,7 +282,7 @@ TEST_CASE("the command is run as often as asked, and its failures are told") {
   CHECK(ended.err.find("the command ended with status 3") != std::string::npos);
 }
 
-TEST_CASE("a database that is gone for good ends the storm with status 3, and does not hang") {
+TEST_CASE("a database that stays unreachable ends the storm with status 3") {
   const TestDatabase db;
   // As a server that is stopped: its tables cannot be reached any more.
   db.run("pragma journal_mode = wal");
@@ -295,7 +295,7 @@ TEST_CASE("a database that is gone for good ends the storm with status 3, and do
   std::filesystem::remove_all(file);
 }
 
-TEST_CASE("a wrong command line is told with status 2, before the database is touched") {
+TEST_CASE("a wrong command line ends with status 2 before the database is used") {
   const TestDatabase db;
   for (const Command::Arguments& wrong : {Command::Arguments{"--duration", "5"},
                                           {"--duration", "0s"},

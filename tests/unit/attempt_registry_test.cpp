@@ -71,7 +71,7 @@ TEST_CASE("an exclusive attempt begins when no other is in flight") {
   CHECK(in);
 }
 
-TEST_CASE("who waits to be exclusive is not passed by those that come later") {
+TEST_CASE("an attempt that waits to be exclusive begins before later attempts") {
   AttemptRegistry flight;
   auto place = flight.enter(false, at_once, {});
   std::thread waiting([&] { CHECK(flight.enter(true, for_ever, {}).waited()); });
@@ -85,7 +85,7 @@ TEST_CASE("who waits to be exclusive is not passed by those that come later") {
   CHECK(!refusal(flight, false, at_once));
 }
 
-TEST_CASE("who gives up waiting holds up nobody") {
+TEST_CASE("an attempt that gives up waiting blocks no other") {
   AttemptRegistry flight;
   const auto place = flight.enter(false, at_once, {});
   CHECK(refusal(flight, true, at_once) == ErrorCode::acquire_timeout);
@@ -101,7 +101,7 @@ TEST_CASE("a stop token ends the wait") {
   stopper.join();
 }
 
-TEST_CASE("inside another attempt of the same thread the place is free at once, and not exclusive") {
+TEST_CASE("a nested attempt of the same thread begins at once, and is not exclusive") {
   AttemptRegistry flight;
   for (const bool outer_exclusive : {false, true}) {
     const auto outer = flight.enter(outer_exclusive, at_once, {});
@@ -117,7 +117,7 @@ TEST_CASE("inside another attempt of the same thread the place is free at once, 
   CHECK(!refusal(flight, true, at_once));
 }
 
-TEST_CASE("never two with one that is exclusive, from many threads") {
+TEST_CASE("with many threads no attempt runs beside an exclusive one") {
   AttemptRegistry flight;
   std::atomic<int> inside = 0;
   std::atomic<int> wrong = 0;

@@ -39,7 +39,7 @@ std::string code_for(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a text's numbers keep the text that they had") {
+TEST_CASE("numbers keep their text") {
   const std::string line =
       R"({"a":9223372036854775807,"b":-9223372036854775808,"c":18446744073709551615,)"
       R"("d":123456789012345678901234567890,"e":1.0,"f":0.1234567890123456789,"g":1e400,"h":-0.0,"i":1E+5,"j":-0})";

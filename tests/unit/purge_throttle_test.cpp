@@ -47,7 +47,7 @@ TEST_CASE("a slow batch is followed by half as many rows, though not by fewer th
   CHECK(small.rows() == 7);
 }
 
-TEST_CASE("a batch that was in the way of others is followed by half as many rows, down to one") {
+TEST_CASE("a batch that blocked others is followed by half as many rows, down to one") {
   PurgeThrottle throttle({});
   throttle.on_contention();
   CHECK(throttle.rows() == 50);
@@ -55,7 +55,7 @@ TEST_CASE("a batch that was in the way of others is followed by half as many row
   CHECK(throttle.rows() == 1);
 }
 
-TEST_CASE("where few of the old rows may go, it looks at more of them, up to a limit, and again at fewer") {
+TEST_CASE("the scan window grows up to a limit when few of its rows can be removed, and shrinks again") {
   PurgeThrottle throttle = at_its_most({});
   CHECK(throttle.scan_window() == 1000);
   throttle.on_batch(quick, 1000, 3);
@@ -69,13 +69,13 @@ TEST_CASE("where few of the old rows may go, it looks at more of them, up to a l
   CHECK(throttle.scan_window() == 250);
 }
 
-TEST_CASE("it looks at no fewer rows than a quarter of its batch size, however few it takes") {
+TEST_CASE("the scan window is at least a quarter of the batch size") {
   PurgeThrottle throttle({});
   CHECK(throttle.rows() == 100);
   CHECK(throttle.scan_window() == 250);
 }
 
-TEST_CASE("it rests for the share of the time in which it does not work") {
+TEST_CASE("the throttle pauses for the share of time in which it does not purge") {
   CHECK(PurgeThrottle({.duty = 0.25}).pause_after(10ms) == 30ms);
   CHECK(PurgeThrottle({.duty = 0.5}).pause_after(10ms) == 10ms);
   CHECK(PurgeThrottle({.duty = 1}).pause_after(10ms) == 0ms);

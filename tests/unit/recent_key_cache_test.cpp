@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 /// With an age that no test reaches.
 RecentKeys keys(std::size_t capacity) { return {.capacity = capacity, .max_age = std::chrono::hours(1)}; }
 
-TEST_CASE("only what was remembered is known, with the same content") {
+TEST_CASE("only added keys are found, with the same content") {
   RecentKeyCache memory(keys(10));
   CHECK(memory.enabled());
   CHECK(!memory.knows("a", "", 0));
@@ -37,7 +37,7 @@ TEST_CASE("keys are compared byte for byte") {
   for (const std::string other : {"Order", "order ", "orde", "order1", ""}) CHECK(!memory.knows(other, "", 0));
 }
 
-TEST_CASE("the memory keeps no view of what it was given") {
+TEST_CASE("the cache copies the keys that it is given") {
   RecentKeyCache memory(keys(10));
   std::string key(100, 'k');
   std::string hash(32, 'h');
@@ -48,7 +48,7 @@ TEST_CASE("the memory keeps no view of what it was given") {
   CHECK(!memory.knows(key, hash, 0));
 }
 
-TEST_CASE("when it is full, the one remembered longest ago is forgotten") {
+TEST_CASE("a full cache drops the oldest key") {
   RecentKeyCache memory(keys(2));
   memory.remember("a", "", 0, 0);
   memory.remember("b", "", 0, 0);
@@ -58,7 +58,7 @@ TEST_CASE("when it is full, the one remembered longest ago is forgotten") {
   CHECK(memory.knows("c", "", 0));
 }
 
-TEST_CASE("what is remembered again takes no second place, and counts as the latest, with its latest content") {
+TEST_CASE("a key that is added again is kept once, as the latest and with its latest content") {
   RecentKeyCache memory(keys(2));
   memory.remember("a", "1", 0, 0);
   memory.remember("b", "", 0, 0);
@@ -71,14 +71,14 @@ TEST_CASE("what is remembered again takes no second place, and counts as the lat
   CHECK(memory.knows("a", "2", 0));
 }
 
-TEST_CASE("a place for one is enough") {
+TEST_CASE("a cache of one key works") {
   RecentKeyCache memory(keys(1));
   for (int i = 0; i < 1000; ++i) memory.remember(std::to_string(i), "", 0, 0);
   CHECK(memory.knows("999", "", 0));
   CHECK(!memory.knows("998", "", 0));
 }
 
-TEST_CASE("what is older than the age is not known, and what is younger is") {
+TEST_CASE("a key that is older than the maximum age is not found, and a younger one is") {
   RecentKeyCache memory({.capacity = 10, .max_age = milliseconds(1)});
   memory.remember("a", "", 0, 0);
   std::this_thread::sleep_for(milliseconds(3));
@@ -90,7 +90,7 @@ TEST_CASE("what is older than the age is not known, and what is younger is") {
   CHECK(lasting.knows("a", "", 0));
 }
 
-TEST_CASE("a lost connection empties it, and what was committed around the loss is not remembered") {
+TEST_CASE("a lost connection empties the cache, and keys that were committed during the loss are not cached") {
   RecentKeyCache memory(keys(10));
   memory.remember("before", "", 0, 0);
   CHECK(memory.knows("before", "", 0));
@@ -111,7 +111,7 @@ TEST_CASE("a lost connection empties it, and what was committed around the loss 
 
 TEST_CASE("a capacity of zero is off") { CHECK(!RecentKeyCache(RecentKeys{}).enabled()); }
 
-TEST_CASE("an age that makes no sense is refused") {
+TEST_CASE("an invalid age is refused") {
   for (const milliseconds age : {milliseconds(0), milliseconds(-1),
                                  milliseconds(std::chrono::days(24)) + milliseconds(1), milliseconds::max()}) {
     ErrorCode code{};

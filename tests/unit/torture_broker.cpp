@@ -111,7 +111,7 @@ TEST_CASE("a window of copies is outstanding, and no more keys are sent until so
   CHECK(broker.keys().size() == sent);
 }
 
-TEST_CASE("what failed for want of a database waits, so that an outage is no busy loop") {
+TEST_CASE("a delivery that failed by a transient error is delayed") {
   OneKey one;
   one.broker.answered(one.arrivals[0], {.action = Action::redeliver, .failure = Failure::transient}, start + 1s);
   one.broker.answered(one.arrivals[1], {.action = Action::redeliver, .failure = Failure::unexpected}, start + 1s);
@@ -119,7 +119,7 @@ TEST_CASE("what failed for want of a database waits, so that an outage is no bus
   CHECK(one.broker.take(10, much_later).size() == 2);
 }
 
-TEST_CASE("what another worker is at waits as long as it was told") {
+TEST_CASE("a delivery that is in progress elsewhere is delayed for as long as the answer says") {
   OneKey one;
   const Answer in_progress{.outcome = Outcome::in_progress, .action = Action::redeliver, .retry_after = 500ms};
   one.broker.answered(one.arrivals[0], in_progress, start);
@@ -128,7 +128,7 @@ TEST_CASE("what another worker is at waits as long as it was told") {
   CHECK(one.broker.take(10, start + 500ms).size() == 1);
 }
 
-TEST_CASE("what was acknowledged is now and then delivered again, also with other content") {
+TEST_CASE("acknowledged messages are sometimes delivered again, also with other content") {
   const Plan plan(1);
   Broker broker(plan, 100'000);
   broker.send(2'000);
@@ -143,7 +143,7 @@ TEST_CASE("what was acknowledged is now and then delivered again, also with othe
   CHECK(altered > 10);
 }
 
-TEST_CASE("a key that was told to be consumed twice is an imbalance") {
+TEST_CASE("a key that is reported as consumed twice is an imbalance") {
   OneKey one;
   one.broker.answered(one.arrivals[0], consumed, start);
   CHECK(one.broker.wrong().empty());

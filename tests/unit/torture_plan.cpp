@@ -57,7 +57,7 @@ TEST_CASE("each key comes 1 to 10 times and moves money between two accounts") {
   CHECK(*copies.begin() == 1);
 }
 
-TEST_CASE("every conduct occurs, and a handler is honest at last") {
+TEST_CASE("every conduct occurs, and the last attempts are honest") {
   std::set<Conduct> met;
   for (std::uint64_t key = 0; key < 20'000; ++key) {
     for (const bool is_hot : {false, true}) {
@@ -69,7 +69,7 @@ TEST_CASE("every conduct occurs, and a handler is honest at last") {
   CHECK(met.size() == static_cast<std::size_t>(Conduct::closes_session) + 1);
 }
 
-TEST_CASE("every conduct under a lease occurs, and a handler is honest at last") {
+TEST_CASE("every conduct under a lease occurs, and the last attempts are honest") {
   std::set<LeaseConduct> met;
   for (std::uint64_t key = 0; key < 5'000; ++key) {
     for (const bool is_hot : {false, true}) {
@@ -80,7 +80,7 @@ TEST_CASE("every conduct under a lease occurs, and a handler is honest at last")
   CHECK(met.size() == static_cast<std::size_t>(LeaseConduct::throws_last) + 1);
 }
 
-TEST_CASE("what broker and worker say to each other arrives whole, or not at all") {
+TEST_CASE("messages between broker and worker are read whole, or not at all") {
   const Assignment assignment{.number = 3,
                               .is_batch = true,
                               .skips_failures = true,

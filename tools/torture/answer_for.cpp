@@ -17,7 +17,7 @@ Answer answer_for(const Result& result, bool is_planned) {
 Answer answer_for(const std::exception_ptr& error, bool is_planned) {
   Answer answer{.outcome = Outcome::failed, .action = action_for(error)};
   answer.failure = is_transient(error) ? Failure::transient : is_planned ? Failure::by_handler : Failure::unexpected;
-  // The values of the storm are nobody's secret: with the database's own text.
+  // The storm's values are not secret, so the database's own text is shown.
   if (answer.failure == Failure::unexpected) answer.why = describe_error(error, true);
   return answer;
 }

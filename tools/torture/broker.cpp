@@ -8,10 +8,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Copies from here on are redeliveries of what was acknowledged.
+// Numbers of copies from here on belong to redeliveries of acknowledged messages.
 constexpr unsigned first_late_copy = 100;
 
-// Between a failure that nobody planned and the next delivery, so that an outage is no busy loop.
+// The longest pause between an unplanned failure and the next delivery. Without it, an outage would be a busy loop.
 constexpr unsigned longest_pause_ms = 200;
 
 constexpr unsigned latest_redelivery_ms = 2'000;
@@ -40,7 +40,7 @@ std::vector<Arrival> Broker::take(std::size_t most, Time now) {
   std::vector<Arrival> taken;
   while (taken.size() < most && !waiting_.empty()) {
     auto at = waiting_.begin() + static_cast<std::ptrdiff_t>(dice_.below(waiting_.size()));
-    // Half of the time another copy of the last key, so that several workers have it at once.
+    // Half of the time this takes another copy of the last key, so that several workers process one key at once.
     if (dice_.chance(5'000)) {
       const auto same =
           std::find_if(waiting_.begin(), waiting_.end(), [this](const Arrival& a) { return a.key == last_key_; });
@@ -101,16 +101,16 @@ void Broker::acknowledged(const Arrival& arrival, const Answer& answer, Time now
   KeyLedger& key = keys_[arrival.key];
   if (answer.outcome == Outcome::already_consumed) ++tally_.duplicates;
   if (answer.outcome == Outcome::consumed && ++key.consumed > 1) {
-    complain(arrival, "was told to be consumed more than once", "1", std::to_string(key.consumed));
+    add_imbalance(arrival, "was told to be consumed more than once", "1", std::to_string(key.consumed));
   }
   if (arrival.is_altered) {
-    complain(arrival, "other content was taken for the same", text(Outcome::conflict), text(answer.outcome));
+    add_imbalance(arrival, "other content was taken for the same", text(Outcome::conflict), text(answer.outcome));
   }
   key.is_acknowledged = true;
   check_stored(arrival, answer);
   settle(arrival);
 
-  // As brokers do whose acknowledgement was lost, or that are rewound.
+  // Brokers redeliver acknowledged messages when the acknowledgement is lost or an offset is reset.
   if (is_late(arrival) || closed_ || !dice_.chance(1'000)) return;
   Arrival late{.key = arrival.key, .copy = first_late_copy + arrival.copy};
   late.is_altered = plan_.key(arrival.key).has_content && dice_.chance(2'500);
@@ -121,7 +121,7 @@ void Broker::dead_lettered(const Arrival& arrival, const Answer& answer) {
   if (answer.outcome == Outcome::conflict && arrival.is_altered) {
     ++tally_.conflicts;
   } else {
-    complain(arrival, "was to be dead-lettered", text(Outcome::already_consumed), text(answer.outcome));
+    add_imbalance(arrival, "was to be dead-lettered", text(Outcome::already_consumed), text(answer.outcome));
   }
   settle(arrival);
 }
@@ -138,12 +138,12 @@ void Broker::check_stored(const Arrival& arrival, const Answer& answer) {
   if (stores && !key.stored && answer.stored) {
     key.stored = answer.stored;
   } else if (stores ? answer.stored != key.stored || !answer.stored : answer.stored.has_value()) {
-    complain(arrival, "another stored result was told", key.stored.value_or(stores ? "one" : "none"),
-             answer.stored.value_or("none"));
+    add_imbalance(arrival, "another stored result was told", key.stored.value_or(stores ? "one" : "none"),
+                  answer.stored.value_or("none"));
   }
 }
 
-void Broker::complain(const Arrival& arrival, std::string what, std::string expected, std::string found) {
+void Broker::add_imbalance(const Arrival& arrival, std::string what, std::string expected, std::string found) {
   wrong_.push_back({plan_.key(arrival.key).business_key, std::move(what), std::move(expected), std::move(found)});
 }
 

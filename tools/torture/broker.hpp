@@ -14,18 +14,18 @@
 
 namespace txinbox::torture {
 
-/// What the broker knows of a key.
+/// What the broker has recorded about a key.
 struct KeyLedger {
-  unsigned outstanding = 0;  ///< Copies of the stream that are not acknowledged.
-  unsigned consumed = 0;     ///< How often a consumer said that it consumed it; once is right.
+  unsigned outstanding = 0;  ///< Copies that are not yet acknowledged.
+  unsigned consumed = 0;     ///< How often a consumer reported `consumed`. Once is right.
   bool is_acknowledged = false;
-  std::optional<std::string> stored = {};  ///< What the consumers said was stored.
+  std::optional<std::string> stored = {};  ///< The stored result that the consumers reported.
 };
 
-/// A broker that delivers at least once: shuffles the copies of some keys at a time, delivers again what
-/// was not acknowledged, and now and then what was.
+/// A broker that delivers at least once. It shuffles the copies of some keys at a time. It redelivers messages that
+/// were not acknowledged, and sometimes those that were.
 ///
-/// Not a process and without a clock of its own: the storm feeds it.
+/// It is no process and has no clock: the storm calls it and passes the time.
 class Broker {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -34,26 +34,26 @@ class Broker {
     std::uint64_t deliveries = 0;
     std::uint64_t acknowledged = 0;
     std::uint64_t duplicates = 0;        ///< Answered with already_consumed.
-    std::uint64_t in_progress = 0;       ///< Answered so, and delivered again when due.
-    std::uint64_t conflicts = 0;         ///< Answered rightly with conflict.
+    std::uint64_t in_progress = 0;       ///< Answered with in_progress, and redelivered when due.
+    std::uint64_t conflicts = 0;         ///< Answered with conflict, as expected.
     std::uint64_t handler_failures = 0;  ///< On purpose.
     std::uint64_t unexpected_failures = 0;
-    std::uint64_t lost_with_worker = 0;  ///< In the hand of a worker that was killed.
+    std::uint64_t lost_with_worker = 0;  ///< Being processed by a worker that was killed.
   };
 
   /// `window`: how many copies may be outstanding before the next key is sent.
   Broker(const Plan& plan, std::size_t window) : plan_(plan), window_(window), dice_(plan.seed(), {4}) {}
 
-  /// Lets keys into the stream until the window is full, or so many were sent in all.
+  /// Sends keys until the window is full, or until this many keys were sent in all.
   void send(std::uint64_t keys_in_all);
 
-  /// Up to so many deliveries; none when none is due.
+  /// Takes at most this many deliveries that are due.
   std::vector<Arrival> take(std::size_t most, Time now);
 
   void answered(const Arrival& arrival, const Answer& answer, Time now);
   void lost(const Arrival& arrival);
 
-  /// No more keys are sent: what was to be delivered again later is due now.
+  /// Ends the sending of keys. Delayed deliveries are due now.
   void close();
 
   /// Whether everything that was sent is acknowledged.
@@ -62,7 +62,7 @@ class Broker {
   const std::vector<KeyLedger>& keys() const { return keys_; }
   const Tally& tally() const { return tally_; }
 
-  /// What the answers alone showed to be wrong.
+  /// What the answers alone have shown to be wrong.
   const std::vector<Imbalance>& wrong() const { return wrong_; }
 
  private:
@@ -70,7 +70,7 @@ class Broker {
   void dead_lettered(const Arrival& arrival, const Answer& answer);
   void settle(const Arrival& arrival);
   void check_stored(const Arrival& arrival, const Answer& answer);
-  void complain(const Arrival& arrival, std::string what, std::string expected, std::string found);
+  void add_imbalance(const Arrival& arrival, std::string what, std::string expected, std::string found);
 
   const Plan& plan_;
   std::size_t window_;

@@ -12,7 +12,7 @@
 namespace txinbox::torture {
 namespace {
 
-/// What was found of one key.
+/// What the database has of one key.
 struct Found {
   std::vector<const LedgerLine*> effects;
   std::vector<const InboxRow*> rows;
@@ -54,7 +54,7 @@ class Check {
     for (const LedgerLine& line : evidence_.ledger) {
       const auto at = indexes.find(line.business_key);
       if (at == indexes.end()) {
-        complain(line.business_key, "an effect of a key that was never sent", "0", "1: run " + line.run);
+        add_imbalance(line.business_key, "an effect of a key that was never sent", "0", "1: run " + line.run);
       } else {
         found_[at->second].effects.push_back(&line);
       }
@@ -62,7 +62,7 @@ class Check {
     for (const InboxRow& row : evidence_.inbox) {
       const auto at = indexes.find(row.business_key);
       if (at == indexes.end()) {
-        complain(row.business_key, "a row of a key that was never sent", "none", row.state);
+        add_imbalance(row.business_key, "a row of a key that was never sent", "none", row.state);
       } else {
         found_[at->second].rows.push_back(&row);
       }
@@ -75,15 +75,16 @@ class Check {
     const Found& found = found_[index];
     const bool must_be_there = key.is_acknowledged || key.outstanding == 0;
     if (key.outstanding != 0) {
-      complain(plan.business_key, "deliveries that were never acknowledged", "0", std::to_string(key.outstanding));
+      add_imbalance(plan.business_key, "deliveries that were never acknowledged", "0", std::to_string(key.outstanding));
     }
     const std::size_t expected = must_be_there || !found.rows.empty() ? 1 : 0;
     const std::size_t found_effects = found.effects.size();
     if (is_leased_ ? must_be_there && found_effects == 0 : found_effects != expected) {
-      complain(plan.business_key, "effects", is_leased_ ? "1 or more" : std::to_string(expected), runs_of(found));
+      add_imbalance(plan.business_key, "effects", is_leased_ ? "1 or more" : std::to_string(expected), runs_of(found));
     }
     if (found.rows.size() != expected) {
-      complain(plan.business_key, "rows in the inbox", std::to_string(expected), std::to_string(found.rows.size()));
+      add_imbalance(plan.business_key, "rows in the inbox", std::to_string(expected),
+                    std::to_string(found.rows.size()));
     }
     const auto times = static_cast<std::int64_t>(is_leased_ ? found_effects : expected);
     balances_[plan.transfer.from] -= times * plan.transfer.amount;
@@ -93,7 +94,7 @@ class Check {
     }
     for (const LedgerLine* line : found.effects) {
       if (!(line->transfer == plan.transfer)) {
-        complain(plan.business_key, "the transfer", describe(plan.transfer), describe(line->transfer));
+        add_imbalance(plan.business_key, "the transfer", describe(plan.transfer), describe(line->transfer));
       }
     }
     for (const InboxRow* row : found.rows) check_row(index, plan, *row);
@@ -109,21 +110,21 @@ class Check {
   }
 
   void check_row(std::size_t index, const KeyPlan& plan, const InboxRow& row) {
-    if (row.state != "consumed") complain(plan.business_key, "the row's state", "consumed", row.state);
+    if (row.state != "consumed") add_imbalance(plan.business_key, "the row's state", "consumed", row.state);
     const std::string message_id = fmt::format("message-{}-", index);
     if (!row.message_id.starts_with(message_id)) {
-      complain(plan.business_key, "the row's message id", message_id + "…", row.message_id);
+      add_imbalance(plan.business_key, "the row's message id", message_id + "…", row.message_id);
     }
-    // The run that is in the ledger stored it, and nobody was told otherwise.
+    // The run in the ledger has stored the result, and no consumer has reported another.
     std::string expected = "none";
     if (plan.stores && is_leased_) expected = completing_run(leased(index));
     if (plan.stores && !is_leased_ && found_[index].effects.size() == 1) expected = found_[index].effects.front()->run;
     const std::string stored = row.stored.value_or("none");
     if (stored != expected && (is_leased_ || found_[index].effects.size() <= 1)) {
-      complain(plan.business_key, "the stored result", expected, stored);
+      add_imbalance(plan.business_key, "the stored result", expected, stored);
     }
     if (keys_[index].stored && *keys_[index].stored != stored) {
-      complain(plan.business_key, "the stored result that consumers were told", stored, *keys_[index].stored);
+      add_imbalance(plan.business_key, "the stored result that consumers were told", stored, *keys_[index].stored);
     }
   }
 
@@ -132,17 +133,17 @@ class Check {
       const auto at = evidence_.balances.find(account);
       const std::string found = at == evidence_.balances.end() ? "no such account" : std::to_string(at->second);
       if (found != std::to_string(expected)) {
-        complain(fmt::format("account {}", account), "the balance", std::to_string(expected), found);
+        add_imbalance(fmt::format("account {}", account), "the balance", std::to_string(expected), found);
       }
     }
     for (const auto& [account, balance] : evidence_.balances) {
       if (balances_.count(account) == 0) {
-        complain(fmt::format("account {}", account), "the balance", "no such account", std::to_string(balance));
+        add_imbalance(fmt::format("account {}", account), "the balance", "no such account", std::to_string(balance));
       }
     }
   }
 
-  void complain(std::string subject, std::string what, std::string expected, std::string found) {
+  void add_imbalance(std::string subject, std::string what, std::string expected, std::string found) {
     wrong_.push_back({std::move(subject), std::move(what), std::move(expected), std::move(found)});
   }
 

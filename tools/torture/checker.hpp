@@ -12,12 +12,11 @@ namespace txinbox::torture {
 /// What a consumer promises of its handler's effects.
 enum class Promise { exactly_once, at_least_once };
 
-/// Compares what the database holds with what the broker sent: each key has exactly one effect and one
-/// row, the effect is the right one, each stored result is that of the run that took effect, every
-/// account balances, and nothing else is there.
+/// Compares the database with what the broker sent. Each key has exactly one effect and one row. The effect is the
+/// planned transfer. Each stored result is that of the run that took effect. Every account balances. Nothing else is
+/// there.
 ///
-/// Of a key that was never acknowledged, that is an imbalance itself; its effect and its row may be
-/// there, but only both.
+/// A key that was never acknowledged is an imbalance. It may have both its effect and its row, or neither.
 ///
 /// Under leases a key has one effect or more, and `check_leased` says which. The stored result is that of the
 /// run under the lease that completed the key.

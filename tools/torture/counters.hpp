@@ -4,8 +4,7 @@
 
 namespace txinbox::torture {
 
-/// What a worker met while it worked at one assignment. What a killed worker met since its last reply
-/// is not known.
+/// What a worker counted in one assignment. The counts of a killed worker since its last reply are lost.
 struct Counters {
   std::uint64_t retries = 0;            ///< Transactions that the library ran again.
   std::uint64_t deadlocks = 0;          ///< Also those that a handler swallowed.

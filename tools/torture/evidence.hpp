@@ -32,7 +32,7 @@ struct InboxRow {
   std::int64_t fence = 0;
 };
 
-/// What the resource of one key has seen.
+/// The state of the resource for one key.
 struct ResourceRow {
   std::int64_t fence = 0;  ///< The greatest, if it was asked.
   std::int64_t effects = 0;

@@ -10,8 +10,8 @@ class session;
 
 namespace txinbox::torture {
 
-/// What a service remembers of a key so that it can refuse a worker that was taken over: the greatest fence
-/// that it has seen, and how many effects it took. Locked from a pass to the end of the transaction.
+/// What a service stores about a key so that it can refuse a worker whose lease was taken over: the greatest fence that
+/// it has seen, and how many effects it took. `pass` locks it until the end of the transaction.
 class FencedResource {
  public:
   FencedResource(soci::session& sql, const std::string& business_key) : sql_(sql), key_(business_key) {}
@@ -20,13 +20,13 @@ class FencedResource {
   /// before it.
   std::optional<std::int64_t> pass(std::int64_t fence) const { return pass(fence, " and fence < :least"); }
 
-  /// Broken: whatever the fence.
+  /// Broken on purpose: accepts every fence.
   std::optional<std::int64_t> pass_anyway(std::int64_t fence) const {
     return pass(fence, " and (fence < :least or fence >= 0)");
   }
 
-  /// Makes the key known to the resource.
-  /// @return whether it was not.
+  /// Adds the key to the resource.
+  /// @return whether it was not there.
   bool introduce() const;
 
   /// The greatest fence that it has seen; 0 if none.

@@ -26,7 +26,7 @@ void FencedTransfer::operator()(Lease& lease) {
     throw WrongMessage("a handler was given another message than its own");
   }
   LeaseConduct conduct = lease_conduct_of(setting_.plan.seed(), arrival, key.is_hot);
-  if (!setting_.asks_for_fence) conduct = unfenced_conduct(key, conduct);
+  if (!setting_.checks_fence) conduct = unfenced_conduct(key, conduct);
   behave(lease, key, conduct);
   die_if_told(setting_.plan, assignment_, index_);
 }
@@ -36,7 +36,7 @@ void FencedTransfer::behave(Lease& lease, const KeyPlan& key, LeaseConduct condu
   if (conduct == LeaseConduct::throws_first) fail("before its work");
   if (conduct == LeaseConduct::late_effect) {
     outlive();
-    if (!setting_.asks_for_fence) let_successor_go_first(lease, key);
+    if (!setting_.checks_fence) let_successor_go_first(lease, key);
   }
   if (conduct == LeaseConduct::renews) lease.renew();
   work(lease, key, conduct);
@@ -54,7 +54,7 @@ void FencedTransfer::work(Lease& lease, const KeyPlan& key, LeaseConduct conduct
   soci::session& sql = connection.session();
   soci::transaction transaction(sql);
   const FencedResource resource(sql, key.business_key);
-  const auto place = setting_.asks_for_fence ? resource.pass(lease.fence()) : resource.pass_anyway(lease.fence());
+  const auto place = setting_.checks_fence ? resource.pass(lease.fence()) : resource.pass_anyway(lease.fence());
   if (!place) throw FenceRefused("the resource has seen a greater fence");
   const Transfer& transfer = key.transfer;
   const bool takes_first = (transfer.from < transfer.to) != (conduct == LeaseConduct::crosses);
@@ -68,8 +68,8 @@ void FencedTransfer::work(Lease& lease, const KeyPlan& key, LeaseConduct conduct
   if (key.stores) lease.delivery().store(run);
 }
 
-/// What an ignored fence lets happen, made certain: of a contested key the first handler is late, and each of its
-/// successors is not.
+/// Makes sure that an ignored fence does harm: the first handler of a contested key is late, and its successors are
+/// not.
 LeaseConduct FencedTransfer::unfenced_conduct(const KeyPlan& key, LeaseConduct otherwise) const {
   if (!is_contested(setting_.plan.seed(), assignment_.arrivals.at(index_).key)) return otherwise;
   if (key.copies == 1) return LeaseConduct::honest;  // there is no successor

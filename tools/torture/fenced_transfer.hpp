@@ -19,11 +19,10 @@ class FenceRefused : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The handler of one delivery under a lease: carries out the transfer of its key in a transaction of its
-/// own, and behaves as the seed has it.
+/// The handler of one delivery under a lease. It runs the transfer of its key in a transaction of its own, and behaves
+/// as the seed says.
 ///
-/// The service that it stands for remembers the greatest fence of each key in a resource, and refuses what
-/// comes with a smaller one.
+/// It acts as a service that stores the greatest fence of each key in a resource, and refuses a smaller one.
 class FencedTransfer {
  public:
   struct Setting {
@@ -31,7 +30,7 @@ class FencedTransfer {
     const Plan& plan;
     RunNames& names;
     std::chrono::milliseconds lease;
-    bool asks_for_fence = true;  ///< Else broken: the resource takes whatever comes.
+    bool checks_fence = true;  ///< False is broken on purpose: the resource accepts every fence.
   };
 
   FencedTransfer(const Setting& setting, const Assignment& assignment, std::size_t index)

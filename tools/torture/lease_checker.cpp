@@ -14,7 +14,7 @@ std::string describe(const LedgerLine& line) { return fmt::format("fence {}: run
 
 std::vector<Imbalance> check_leased(LeasedKey key) {
   std::vector<Imbalance> wrong;
-  const auto complain = [&](std::string what, std::string expected, std::string found) {
+  const auto add_imbalance = [&](std::string what, std::string expected, std::string found) {
     wrong.push_back({key.business_key, std::move(what), std::move(expected), std::move(found)});
   };
   std::ranges::sort(key.effects, {}, [](const LedgerLine* line) { return line->place; });
@@ -22,22 +22,23 @@ std::vector<Imbalance> check_leased(LeasedKey key) {
   const LedgerLine* last = nullptr;
   for (const LedgerLine* line : key.effects) {
     if (line->place != ++place) {
-      complain("the place of an effect", std::to_string(place), std::to_string(line->place));
+      add_imbalance("the place of an effect", std::to_string(place), std::to_string(line->place));
     }
     if (last != nullptr && line->fence <= last->fence) {
-      complain("an older effect after a newer one", "more than " + describe(*last), describe(*line));
+      add_imbalance("an older effect after a newer one", "more than " + describe(*last), describe(*line));
     }
     last = line;
   }
   if (key.resource.effects != place) {
-    complain("the effects that the resource took", std::to_string(place), std::to_string(key.resource.effects));
+    add_imbalance("the effects that the resource took", std::to_string(place), std::to_string(key.resource.effects));
   }
   if (last != nullptr && key.resource.fence != last->fence) {
-    complain("the fence that the resource has seen", std::to_string(last->fence), std::to_string(key.resource.fence));
+    add_imbalance("the fence that the resource has seen", std::to_string(last->fence),
+                  std::to_string(key.resource.fence));
   }
   if (key.row != nullptr && key.row->state == "consumed" && (last == nullptr || key.row->fence != last->fence)) {
-    complain("the lease that completed the key", last == nullptr ? "one with an effect" : describe(*last),
-             fmt::format("fence {}", key.row->fence));
+    add_imbalance("the lease that completed the key", last == nullptr ? "one with an effect" : describe(*last),
+                  fmt::format("fence {}", key.row->fence));
   }
   return wrong;
 }

@@ -8,7 +8,7 @@
 
 namespace txinbox::torture {
 
-/// What was found of one key whose handlers ran under leases.
+/// What the database has of one key whose handlers ran under leases.
 struct LeasedKey {
   std::string business_key;
   std::vector<const LedgerLine*> effects;
@@ -16,8 +16,8 @@ struct LeasedKey {
   ResourceRow resource;
 };
 
-/// What is wrong with its effects: each came with a greater fence than the one before it, the resource has
-/// seen them all, and the last is that of the lease which completed the key.
+/// What is wrong with the key's effects. Each effect must have a greater fence than the one before it. The resource
+/// must have seen all of them. The last one must be that of the lease that completed the key.
 std::vector<Imbalance> check_leased(LeasedKey key);
 
 /// The run whose effect came with the lease that completed the key; empty when there is none.

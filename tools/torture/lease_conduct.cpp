@@ -17,12 +17,12 @@ constexpr std::array shares{
 
 constexpr unsigned crossing_in_ten_thousand = 3'000;
 
-// Of some keys most handlers are late, so that one wakes up while its successor still sleeps. They keep a
-// thread from its work for longer than a lease.
+// Of a contested key most handlers are late. Then one continues while its successor still waits. A late handler blocks
+// its thread for longer than a lease.
 constexpr unsigned contested_in_ten_thousand = 400;
 constexpr unsigned late_in_ten_thousand = 7'000;
 
-constexpr unsigned patience = 20;
+constexpr unsigned most_tries = 20;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool is_contested(std::uint64_t seed, std::uint64_t key) {
 }
 
 LeaseConduct lease_conduct_of(std::uint64_t seed, const Arrival& arrival, bool is_hot) {
-  if (arrival.tries > patience) return LeaseConduct::honest;
+  if (arrival.tries > most_tries) return LeaseConduct::honest;
   Dice dice(seed, {6, arrival.key, arrival.copy, arrival.tries});
   if (is_contested(seed, arrival.key) && dice.chance(late_in_ten_thousand)) {
     return dice.chance(5'000) ? LeaseConduct::late_effect : LeaseConduct::late_completion;

@@ -16,31 +16,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So short that handlers outlive it, and the deliveries of a killed worker are soon taken over.
+// Short, so that some handlers run for longer, and the leases of a killed worker are soon taken over.
 constexpr std::chrono::milliseconds lease_length = 500ms;
 
-thread_local Counters* met_here = nullptr;
+thread_local Counters* thread_counters = nullptr;
 
 class LeaseSubject : public Subject {
  public:
-  LeaseSubject(Pool& pool, SubjectOptions options, bool asks_for_fence)
+  LeaseSubject(Pool& pool, SubjectOptions options, bool checks_fence)
       : pool_(pool),
-        consumer_(pool, consumer_name, consumer_options(std::move(options), asks_for_fence)),
-        asks_for_fence_(asks_for_fence) {}
+        consumer_(pool, consumer_name, consumer_options(std::move(options), checks_fence)),
+        checks_fence_(checks_fence) {}
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
                               TransferHandler& handler, Counters& met) override {
-    met_here = &met;
+    thread_counters = &met;
     const FencedTransfer::Setting setting{.pool = pool_,
                                           .plan = handler.plan(),
                                           .names = handler.names(),
                                           .lease = lease_length,
-                                          .asks_for_fence = asks_for_fence_};
+                                          .checks_fence = checks_fence_};
     std::vector<Answer> answers;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       answers.push_back(consume_one(messages[i], FencedTransfer(setting, assignment, i), met));
     }
-    met_here = nullptr;
+    thread_counters = nullptr;
     return answers;
   }
 
@@ -62,10 +62,10 @@ class LeaseSubject : public Subject {
     }
   }
 
-  /// Its handler was too slow, on purpose or because the machine was.
+  /// The handler was too slow, on purpose or because the machine was slow.
   static Answer taken_over() { return {.outcome = Outcome::failed, .action = action_for(std::current_exception())}; }
 
-  /// `may_renew`: false lets each handler that is late be taken over.
+  /// `may_renew`: with false, the lease of each late handler is taken over.
   static LeaseOptions consumer_options(SubjectOptions options, bool may_renew) {
     return {.lease = lease_length,
             .wait = options.waits ? 200ms : 0ms,
@@ -79,21 +79,21 @@ class LeaseSubject : public Subject {
   }
 
   static void observe(const Event& event) {
-    if (met_here == nullptr) return;
-    if (event.type == EventType::lease_taken_over) ++met_here->leases_taken_over;
-    if (event.type == EventType::retry) ++met_here->retries;
-    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *met_here);
+    if (thread_counters == nullptr) return;
+    if (event.type == EventType::lease_taken_over) ++thread_counters->leases_taken_over;
+    if (event.type == EventType::retry) ++thread_counters->retries;
+    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *thread_counters);
   }
 
   Pool& pool_;
   LeaseConsumer consumer_;
-  bool asks_for_fence_;
+  bool checks_fence_;
 };
 
 }  // namespace
 
-std::unique_ptr<Subject> make_lease_subject(Pool& pool, SubjectOptions options, bool asks_for_fence) {
-  return std::make_unique<LeaseSubject>(pool, std::move(options), asks_for_fence);
+std::unique_ptr<Subject> make_lease_subject(Pool& pool, SubjectOptions options, bool checks_fence) {
+  return std::make_unique<LeaseSubject>(pool, std::move(options), checks_fence);
 }
 
 }  // namespace txinbox::torture

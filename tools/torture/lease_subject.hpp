@@ -8,8 +8,8 @@
 
 namespace txinbox::torture {
 
-/// The library's `LeaseConsumer`, which promises its handler at least once. `asks_for_fence`: false is broken:
-/// the handlers' resource takes what comes late.
-std::unique_ptr<Subject> make_lease_subject(Pool& pool, SubjectOptions options, bool asks_for_fence);
+/// The library's `LeaseConsumer`, which runs its handler at least once. `checks_fence`: false is broken on purpose,
+/// because the handlers' resource accepts late effects.
+std::unique_ptr<Subject> make_lease_subject(Pool& pool, SubjectOptions options, bool checks_fence);
 
 }  // namespace txinbox::torture

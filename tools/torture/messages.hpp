@@ -15,8 +15,8 @@
 
 namespace txinbox::torture {
 
-// What the broker and its workers say to each other, a line of JSON each. A line that a killed worker
-// could not finish is no JSON, and was not said.
+// The messages between the broker and its workers. Each is a line of JSON. A line that a killed worker could not finish
+// is not JSON, and is ignored.
 
 /// One delivery of a key to a worker.
 struct Arrival {

@@ -5,7 +5,7 @@
 
 namespace txinbox::torture {
 
-/// Enough that two transactions seldom meet by chance; but the hot ones, which are the first.
+/// So many that two transactions rarely lock the same account, except for the hot accounts, which are the first.
 inline constexpr int account_count = 500;
 inline constexpr int hot_account_count = 2;
 inline constexpr std::int64_t initial_balance = 1'000'000;
@@ -30,7 +30,7 @@ struct KeyPlan {
   std::string business_key;
 };
 
-/// The schedule: all that the seed decides, key by key.
+/// The schedule: what the seed decides for each key.
 class Plan {
  public:
   explicit Plan(std::uint64_t seed) : seed_(seed) {}
@@ -39,7 +39,7 @@ class Plan {
 
   KeyPlan key(std::uint64_t index) const;
 
-  /// Keys that a collation, a trimming or a truncation would take for one another.
+  /// Keys that a collation, trimming or truncation would confuse.
   static std::string business_key(std::uint64_t index);
 
  private:

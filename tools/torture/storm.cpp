@@ -20,15 +20,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Outstanding copies for each thread: enough for its batches, and few enough that the copies of a key
-// meet.
+// Outstanding copies for each thread: enough for its batches, and few enough that copies of one key run at once.
 constexpr std::size_t window_of_thread = 24;
 
 constexpr std::size_t largest_batch = 20;
 constexpr int tick_ms = 10;
 constexpr milliseconds last_wait{10'000};
 constexpr std::size_t most_crashes = 10;
-constexpr std::size_t most_told = 20;
+constexpr std::size_t most_reported = 20;
 
 }  // namespace
 
@@ -75,7 +74,7 @@ bool Storm::is_storming(Time now) const {
 
 void Storm::step(Time now) {
   const bool storming = is_storming(now);
-  keep_workers();
+  start_missing_workers();
   command_.attend(now, storming);
   if (storming) {
     auto keys = std::numeric_limits<std::uint64_t>::max();
@@ -84,7 +83,7 @@ void Storm::step(Time now) {
       keys = static_cast<std::uint64_t>(elapsed.count() * static_cast<double>(options_.rate)) + 1;
     }
     broker_.send(std::min(keys, options_.keys.value_or(keys)));
-    kill_one(now);
+    kill_worker(now);
     if (options_.keys && broker_.keys().size() >= *options_.keys) broker_.close();
   } else {
     broker_.close();
@@ -93,12 +92,12 @@ void Storm::step(Time now) {
   hand_out(now);
   wait();
   const Time then = steady_clock::now();
-  for (auto& worker : workers_) hear(*worker, then);
+  for (auto& worker : workers_) receive_replies(*worker, then);
   if (broker_.is_done()) last_acknowledged_ = then;  // nothing is asked
   draw(then);
 }
 
-void Storm::keep_workers() {
+void Storm::start_missing_workers() {
   for (auto& worker : workers_) {
     if (worker && !worker->has_ended()) continue;
     const WorkerOptions options{.number = ++last_worker_,
@@ -110,9 +109,9 @@ void Storm::keep_workers() {
   }
 }
 
-void Storm::hear(WorkerProcess& worker, Time now) {
+void Storm::receive_replies(WorkerProcess& worker, Time now) {
   for (const auto& heard : worker.listen()) take_reply(heard, now);
-  if (worker.has_ended()) bury(worker);
+  if (worker.has_ended()) remove_ended_worker(worker);
 }
 
 void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
@@ -124,7 +123,8 @@ void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
     const Answer& answer = reply.answers[i];
     broker_.answered(heard.assignment.arrivals[i], answer, now);
     if (answer.action == Action::stop) fatal_ = answer.why;
-    if (answer.failure == Failure::unexpected && told_.size() < most_told && told_.insert(answer.why).second) {
+    if (answer.failure == Failure::unexpected && reported_.size() < most_reported &&
+        reported_.insert(answer.why).second) {
       progress_.message("txinbox-torture: a worker met " + answer.why);
     }
   }
@@ -133,8 +133,8 @@ void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
   last_acknowledged_ = now;
 }
 
-/// What it had in hand is delivered again, as a broker does whose client is gone.
-void Storm::bury(WorkerProcess& worker) {
+/// Its unanswered deliveries are delivered again, as by a broker whose client has disconnected.
+void Storm::remove_ended_worker(WorkerProcess& worker) {
   for (const auto& [number, assignment] : worker.in_hand()) {
     for (const Arrival& arrival : assignment.arrivals) broker_.lost(arrival);
   }
@@ -146,7 +146,7 @@ void Storm::bury(WorkerProcess& worker) {
   }
 }
 
-void Storm::kill_one(Time now) {
+void Storm::kill_worker(Time now) {
   if (options_.kill_every == milliseconds(0) || now < next_kill_) return;
   next_kill_ = now + options_.kill_every / 2 +
                milliseconds(dice_.below(static_cast<std::uint64_t>(options_.kill_every.count()) + 1));
@@ -171,7 +171,7 @@ void Storm::hand_out(Time now) {
 
 Assignment Storm::next_assignment(Time now) {
   Assignment assignment{.number = ++last_assignment_, .is_batch = dice_.chance(5'000)};
-  // There a handler waits for its successor, which must not stand behind it.
+  // With "fence" a handler waits for its successor, which must not be behind it in the same batch.
   if (options_.subject == "fence") assignment.is_batch = false;
   assignment.skips_failures = dice_.chance(5'000);
   // Small ones more often.
@@ -186,7 +186,7 @@ void Storm::wait() const {
   ::poll(waits.data(), waits.size(), tick_ms);
 }
 
-/// They end by themselves when they have done what they have in hand; one that hangs is killed.
+/// Workers end by themselves after their last assignment. A worker that hangs is killed.
 void Storm::end_workers() {
   is_ending_ = true;
   for (auto& worker : workers_) {
@@ -195,14 +195,14 @@ void Storm::end_workers() {
   const Time give_up = steady_clock::now() + last_wait;
   for (auto& worker : workers_) {
     while (worker && !worker->has_ended() && steady_clock::now() < give_up) {
-      hear(*worker, steady_clock::now());
+      receive_replies(*worker, steady_clock::now());
       std::this_thread::sleep_for(milliseconds(1));
     }
     worker.reset();
   }
 }
 
-/// The server may be away while it runs.
+/// The server may be unreachable while the command runs.
 void Storm::await_command() {
   const Time give_up = steady_clock::now() + options_.grace;
   while (command_.is_running() && steady_clock::now() < give_up) {

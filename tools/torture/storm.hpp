@@ -30,11 +30,11 @@ struct StormOptions {
   std::uint64_t seed = 0;
   std::string command;
   std::chrono::milliseconds command_every{10'000};
-  unsigned command_at_least = 0;  ///< The storm goes on until it ran so often, at most `grace` longer.
+  unsigned command_at_least = 0;  ///< The storm continues until the command ran this often, for at most `grace` longer.
   std::string subject = "tx";
 };
 
-/// How the storm went, besides what the broker counted.
+/// What the storm counted, besides the broker.
 struct StormFigures {
   Counters met;
   std::uint64_t workers_killed = 0;
@@ -44,7 +44,7 @@ struct StormFigures {
   std::chrono::duration<double> longest_outage{};  ///< The longest time without an acknowledgement.
 };
 
-/// Runs worker processes, hands them what the broker delivers, and kills some.
+/// Runs worker processes, passes the broker's deliveries to them, and kills some of them.
 class Storm {
  public:
   Storm(const StormOptions& options, const std::string& url, const std::string& name, cli::StopSignals& signals);
@@ -62,7 +62,7 @@ class Storm {
   const StormFigures& figures() const { return figures_; }
   const std::string& fatal() const { return fatal_; }
 
-  /// What is wrong with the workers themselves.
+  /// Errors of the workers themselves.
   const std::vector<Imbalance>& wrong() const { return wrong_; }
 
  private:
@@ -70,11 +70,11 @@ class Storm {
 
   void step(Time now);
   bool is_storming(Time now) const;
-  void keep_workers();
-  void hear(WorkerProcess& worker, Time now);
+  void start_missing_workers();
+  void receive_replies(WorkerProcess& worker, Time now);
   void take_reply(const WorkerProcess::Heard& heard, Time now);
-  void bury(WorkerProcess& worker);
-  void kill_one(Time now);
+  void remove_ended_worker(WorkerProcess& worker);
+  void kill_worker(Time now);
   void hand_out(Time now);
   Assignment next_assignment(Time now);
   void wait() const;
@@ -102,7 +102,7 @@ class Storm {
   StormFigures figures_;
   std::string fatal_;
   std::vector<Imbalance> wrong_;
-  std::set<std::string> told_;  // unexpected failures, each once
+  std::set<std::string> reported_;  // unexpected failures, each once
 };
 
 }  // namespace txinbox::torture

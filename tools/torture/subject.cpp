@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Where the observer counts for the assignment that this thread is at.
-thread_local Counters* met_here = nullptr;
+/// The counters of the assignment that this thread runs. The observer adds to them.
+thread_local Counters* thread_counters = nullptr;
 
 class TxSubject : public Subject {
  public:
@@ -27,7 +27,7 @@ class TxSubject : public Subject {
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
                               TransferHandler& handler, Counters& met) override {
-    met_here = &met;
+    thread_counters = &met;
     const Handler call = [&](soci::session& sql, Delivery& delivery) { handler(sql, delivery); };
     std::vector<Answer> answers;
     try {
@@ -44,7 +44,7 @@ class TxSubject : public Subject {
         answers.push_back(answer_for(std::current_exception(), handler.is_failure_planned(answers.size())));
       }
     }
-    met_here = nullptr;
+    thread_counters = nullptr;
     return answers;
   }
 
@@ -60,18 +60,18 @@ class TxSubject : public Subject {
   }
 
   static void observe(const Event& event) {
-    if (met_here == nullptr) return;
-    if (event.type == EventType::retry) ++met_here->retries;
-    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *met_here);
+    if (thread_counters == nullptr) return;
+    if (event.type == EventType::retry) ++thread_counters->retries;
+    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *thread_counters);
   }
 
   TxConsumer consumer_;
 };
 
-/// Broken: transactions without a claim, as of one who forgot that brokers deliver twice.
-class Unclaimed : public Subject {
+/// Broken on purpose: transactions without a claim, so that a redelivery runs again.
+class WithoutClaims : public Subject {
  public:
-  explicit Unclaimed(Pool& pool) : pool_(pool) {}
+  explicit WithoutClaims(Pool& pool) : pool_(pool) {}
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment&, TransferHandler& handler,
                               Counters& met) override {
@@ -96,11 +96,11 @@ class Unclaimed : public Subject {
   Pool& pool_;
 };
 
-/// Broken: whatever comes of it, the broker is told to acknowledge, as of one who acknowledges before the
+/// Broken on purpose: acknowledges every delivery, also a failed one, like a service that acknowledges before its
 /// commit.
-class Hasty : public Subject {
+class AcknowledgesEarly : public Subject {
  public:
-  Hasty(Pool& pool, SubjectOptions options) : consumer_(pool, std::move(options)) {}
+  AcknowledgesEarly(Pool& pool, SubjectOptions options) : consumer_(pool, std::move(options)) {}
 
   std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
                               TransferHandler& handler, Counters& met) override {
@@ -123,8 +123,8 @@ bool is_leased(const std::string& kind) { return kind == "lease" || kind == "fen
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options) {
   if (kind == "tx") return std::make_unique<TxSubject>(pool, std::move(options));
   if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
-  if (kind == "dedup") return std::make_unique<Unclaimed>(pool);
-  if (kind == "acknowledge") return std::make_unique<Hasty>(pool, std::move(options));
+  if (kind == "dedup") return std::make_unique<WithoutClaims>(pool);
+  if (kind == "acknowledge") return std::make_unique<AcknowledgesEarly>(pool, std::move(options));
   throw cli::UsageError(fmt::format("'{}' is no kind of consumer", kind));
 }
 

@@ -13,8 +13,8 @@
 
 namespace txinbox::torture {
 
-/// What is put to the proof: a kind of consumer, or one that is broken on purpose, so that the checker
-/// is seen to fail.
+/// The consumer under test: a kind of the library's, or one that is broken on purpose to show that the checker detects
+/// it.
 class Subject {
  public:
   Subject() = default;
@@ -35,9 +35,9 @@ struct SubjectOptions {
   std::stop_token stop = {};
 };
 
-/// The kinds by name: "tx" is the library's `TxConsumer`, "lease" its `LeaseConsumer`; "dedup" runs each delivery
-/// without a claim; "acknowledge" says that all is well before it knows; "fence" is "lease" whose handlers ignore the
-/// fence.
+/// The kinds by name. "tx" is the library's `TxConsumer`, and "lease" is its `LeaseConsumer`. "dedup" runs each
+/// delivery without a claim. "acknowledge" acknowledges every delivery. "fence" is "lease" with handlers that ignore
+/// the fence.
 ///
 /// Errors: `cli::UsageError` for another name; as `TxConsumer`.
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options);

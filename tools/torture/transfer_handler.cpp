@@ -55,8 +55,8 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
       return write(sql, delivery, key, false, short_pause);
     case Conduct::crosses:
       return write(sql, delivery, key, true, crossing_pause);
-    case Conduct::hogs:
-      return write(sql, delivery, key, false, hog_for_);
+    case Conduct::holds_locks:
+      return write(sql, delivery, key, false, hold_locks_for_);
     case Conduct::uses_savepoint:
       misbehave("uses a savepoint of its own", scene);
       return write(sql, delivery, key, false, no_pause);
@@ -95,9 +95,9 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
   }
 }
 
-/// What a handler does that has swallowed an error: all of its work. Where errors end the transaction
-/// (PostgreSQL), that fails as well, and is swallowed too. Elsewhere a failure of its own work must be
-/// told: a handler that commits half of it has itself to blame.
+/// Does all of the work after an ignored error. On PostgreSQL an error ends the transaction: the work fails as well,
+/// and that error is ignored too. Elsewhere an error of the work is thrown, because the handler would commit half of
+/// it.
 void TransferHandler::go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key) {
   try {
     write(sql, delivery, key, false, milliseconds(0));

@@ -21,13 +21,13 @@ class PlannedFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A handler was given another message than the one of its index: an imbalance of its own.
+/// A handler was given another message than the one of its index. That is an imbalance.
 class WrongMessage : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// Names each run of a handler, so that the ledger tells which run's effect is there.
+/// Names each run of a handler, so that the ledger shows which run took effect.
 class RunNames {
  public:
   explicit RunNames(unsigned worker) : worker_(worker) {}
@@ -38,16 +38,16 @@ class RunNames {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// The handler of one assignment: carries out the transfer of each key, and behaves as the seed has it.
+/// The handler of one assignment. It runs the transfer of each key, and behaves as the seed says.
 class TransferHandler {
  public:
-  /// `hog_for`: longer than others wait for a lock.
-  TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names, std::chrono::milliseconds hog_for,
-                  Counters& met)
+  /// `hold_locks_for`: longer than others wait for a lock.
+  TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names,
+                  std::chrono::milliseconds hold_locks_for, Counters& met)
       : plan_(plan),
         assignment_(assignment),
         names_(names),
-        hog_for_(hog_for),
+        hold_locks_for_(hold_locks_for),
         met_(met),
         is_failure_planned_(assignment.arrivals.size()) {}
 
@@ -70,7 +70,7 @@ class TransferHandler {
   const Plan& plan_;
   const Assignment& assignment_;
   RunNames& names_;
-  std::chrono::milliseconds hog_for_;
+  std::chrono::milliseconds hold_locks_for_;
   Counters& met_;
   std::vector<bool> is_failure_planned_;
 };
@@ -78,7 +78,7 @@ class TransferHandler {
 /// SIGKILL to this process.
 [[noreturn]] void die();
 
-/// The same, or soon, where the assignment says so for the arrival of that index.
+/// Does the same, now or soon, if the assignment says so for the arrival of that index.
 void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index);
 
 }  // namespace txinbox::torture

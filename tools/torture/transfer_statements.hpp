@@ -9,8 +9,8 @@
 
 namespace txinbox::torture {
 
-// The SQL of a transfer: what one account loses or gains, and the line in the ledger. The ledger does not
-// refuse a second line of a key, so that a doubled effect is seen.
+// The SQL of a transfer: the change of an account, and the line in the ledger. The ledger accepts a second line of a
+// key, so that the checker sees a doubled effect.
 
 void add(soci::session& sql, int account, std::int64_t amount);
 void enter(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer);

@@ -70,19 +70,20 @@ class Worker {
     output_.line(line);
   }
 
-  /// Opens the database, however long that takes, and lets the threads work.
+  /// Opens the database, and tries again until it can be opened. Then it starts the threads.
   void work() {
     try {
       auto pool = open();
       if (!pool) return;
-      // Every second one has a memory, or a heartbeat; every third never retries, so that the broker sees the errors.
+      // Every second worker has a cache of recent keys, or a heartbeat. Every third never retries, so that the broker
+      // sees the errors.
       const auto subject = make_subject(options_.subject, *pool,
                                         {.remembers = options_.number % 2 == 1,
                                          .has_heartbeat = options_.number % 2 == 1,
                                          .waits = options_.number % 4 < 2,
                                          .max_attempts = options_.number % 3 == 0 ? 1 : 6,
                                          .stop = stop_.get_token()});
-      hog_for_ = worker_lock_timeout(database_.database()) + 200ms;
+      hold_locks_for_ = worker_lock_timeout(database_.database()) + 200ms;
       say({});
       std::vector<std::jthread> threads;
       for (unsigned i = 0; i < options_.threads; ++i) {
@@ -114,7 +115,7 @@ class Worker {
       messages.push_back(message_of(plan_.key(arrival.key), arrival));
     }
     Reply reply{.number = assignment.number};
-    TransferHandler handler(plan_, assignment, names_, hog_for_, reply.met);
+    TransferHandler handler(plan_, assignment, names_, hold_locks_for_, reply.met);
     reply.answers = subject.consume(messages, assignment, handler, reply.met);
     if (assignment.death != Death::never) die();
     say(reply);
@@ -124,7 +125,7 @@ class Worker {
   const cli::DatabaseOption& database_;
   Plan plan_;
   RunNames names_;
-  std::chrono::milliseconds hog_for_{};
+  std::chrono::milliseconds hold_locks_for_{};
   std::stop_source stop_;
   std::mutex mutex_;
   std::condition_variable_any waiting_;

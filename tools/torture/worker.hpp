@@ -19,7 +19,7 @@ struct WorkerOptions {
 
 /// Consumes what comes on standard input and answers on standard output until the input ends.
 ///
-/// While the database cannot be reached it tries again, without end: the parent decides how long.
+/// While the database cannot be reached, it tries again without a limit: the parent decides when to stop.
 /// @return the exit status.
 int run_worker(const WorkerOptions& options, const cli::DatabaseOption& database);
 

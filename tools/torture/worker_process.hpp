@@ -25,7 +25,7 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   unsigned number() const { return number_; }
-  int fd() const { return output_; }  ///< Readable when there is something to hear.
+  int fd() const { return output_; }  ///< Readable when there is something to receive_replies.
   bool is_ready() const { return ready_; }
   const std::map<std::uint64_t, Assignment>& in_hand() const { return in_hand_; }
 

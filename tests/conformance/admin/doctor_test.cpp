@@ -127,7 +127,7 @@ TEST_CASE("settings of the session that are not durable, or can hold keys for lo
   }
 }
 
-TEST_CASE("settings that are well are not found") {
+TEST_CASE("safe settings are not reported") {
   const TestDatabase db;
   const auto settings = here<std::vector<Setting>>(
       {{"pragma synchronous = extra", "synchronous"},
@@ -155,7 +155,7 @@ TEST_CASE("MariaDB's own time-out of idle transactions counts" * doctest::skip(d
   CHECK(findings.front().severity == Severity::warning);
 }
 
-TEST_CASE("a server that does not write through is found" * doctest::skip(database() != "mysql")) {
+TEST_CASE("a server that does not flush at each commit is reported" * doctest::skip(database() != "mysql")) {
   const EffectDatabase db;
   for (const auto& [name, value] : {std::pair("sync_binlog", "0"), std::pair("innodb_flush_log_at_trx_commit", "2")}) {
     const std::string subject = name;

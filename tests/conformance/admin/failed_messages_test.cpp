@@ -32,7 +32,7 @@ TEST_CASE("retry lets the next delivery run, and the count begins anew") {
   CHECK(consumer.consume(order, add_effect).outcome == duplicate);
 }
 
-TEST_CASE("retry does not touch what is torn") {
+TEST_CASE("retry does not change a torn message") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -86,7 +86,7 @@ TEST_CASE("filters choose by consumer, key, state and age, and the latest failur
   CHECK_THROWS_AS((void)list_failed(*sql, {.business_key = std::string(256, 'x')}), Error);
 }
 
-TEST_CASE("retries and parking at the same time end in one of the two, and the message is not lost") {
+TEST_CASE("concurrent retries and parking lose no message") {
   const EffectDatabase db;
   Pool pool = db.pool(3);
   std::atomic<bool> over = false;

@@ -1,4 +1,4 @@
-// Rows that are parked although no failure of them was counted.
+// Parked rows without a counted failure.
 
 #include <string>
 
@@ -58,7 +58,7 @@ TEST_CASE("a row that is torn although nothing was counted is not retried, and c
         1);
 }
 
-TEST_CASE("a retry that was interrupted behind its count can be repeated") {
+TEST_CASE("a retry that was interrupted after it removed the count can be repeated") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});

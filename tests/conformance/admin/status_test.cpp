@@ -24,7 +24,7 @@ ConsumerStatus status_of(const TestDatabase& db, const std::string& consumer) {
   return *found;
 }
 
-TEST_CASE("failed messages are those that nothing has come of yet") {
+TEST_CASE("status counts as failed the messages that are not consumed yet") {
   const TestDatabase db;
   consume(db, "svc", {"consumed", "parked", "torn", "discarded", "leased"});
   for (const std::string state : {"parked", "torn", "discarded"}) set_row(db, state, "state = '" + state + "'");
@@ -44,7 +44,7 @@ TEST_CASE("failed messages are those that nothing has come of yet") {
   CHECK(status_of(db, "only failed").failed == 1);
 }
 
-TEST_CASE("conflicts are deliveries, not contents") {
+TEST_CASE("status counts conflicts by deliveries, not by contents") {
   const TestDatabase db;
   const std::string hash = on_postgresql() ? "'\\x" : "x'";
   for (const char* n : {"01", "02"}) {
@@ -56,7 +56,7 @@ TEST_CASE("conflicts are deliveries, not contents") {
   CHECK(status_of(db, "svc").conflicts == 6);
 }
 
-TEST_CASE("leases are held, run out, or released") {
+TEST_CASE("status counts leases as held, expired or released") {
   const TestDatabase db;
   consume(db, "svc", {"held", "run out", "released", "done"});
   const std::string leased = "state = 'consuming', lease_owner = 'w', lease_expires_at = ";
@@ -70,7 +70,7 @@ TEST_CASE("leases are held, run out, or released") {
   CHECK(found.leases_run_out == 1);
 }
 
-TEST_CASE("the rate counts what was consumed in the last minute") {
+TEST_CASE("the rate counts messages that were consumed in the last minute") {
   const TestDatabase db;
   consume(db, "svc", {"a", "b", "older", "parked"});
   make_older(db, "business_key in ('a', 'b')", 5s);
@@ -79,7 +79,7 @@ TEST_CASE("the rate counts what was consumed in the last minute") {
   CHECK(status_of(db, "svc").last_minute == 2);
 }
 
-TEST_CASE("the purge backlog is what the shortest retention that was used should not have left") {
+TEST_CASE("the purge backlog counts rows that are older than the shortest retention that was used") {
   const TestDatabase db;
   consume(db, "a", {"1", "2", "3", "parked"});
   consume(db, "b", {"4", "5"});

@@ -1,4 +1,4 @@
-// Errors of what is around the messages: a full disk, no memory, a table that is gone. No message is to blame.
+// Errors of the environment: a full disk, no memory, a missing table. They are not counted for a message.
 
 #include <functional>
 #include <new>
@@ -44,7 +44,7 @@ void nothing_is_noted(const EffectDatabase& db) {
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("an error of the environment counts for no message, and parks none") {
+TEST_CASE("an error of the environment is not counted as a failure, and parks no message") {
   for (const std::string& code : codes()) {
     CAPTURE(code);
     const EffectDatabase db;
@@ -67,7 +67,7 @@ TEST_CASE("an error of the environment counts for no message, and parks none") {
   }
 }
 
-TEST_CASE("no memory in a handler counts for no message") {
+TEST_CASE("std::bad_alloc in a handler is not counted as a failure") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -77,7 +77,7 @@ TEST_CASE("no memory in a handler counts for no message") {
 }
 
 // SQLite says of a table that is not there what it says of wrong SQL.
-TEST_CASE("a table that is dropped while a consumer works counts for no message" * doctest::skip(on_sqlite3())) {
+TEST_CASE("an error from a table that was dropped is not counted as a failure" * doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -90,7 +90,7 @@ TEST_CASE("a table that is dropped while a consumer works counts for no message"
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("under a lease an error of the environment counts for no message, and the key is free again") {
+TEST_CASE("under a lease an error of the environment is not counted as a failure, and the lease is released") {
   Leases l;
   LeaseConsumer consumer(l.pool, "svc", {.max_attempts = 1});
   const auto throws = [&](const std::function<void(Lease&)>& handler) {
@@ -106,7 +106,7 @@ TEST_CASE("under a lease an error of the environment counts for no message, and 
   CHECK(consumer.consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("a batch ends at the message that the environment fails: what was before it is consumed") {
+TEST_CASE("a batch ends at an error of the environment, and the messages before it are consumed") {
   for (const OnFailure on_failure : {OnFailure::skip, OnFailure::stop}) {
     for (const bool count_starts : {false, true}) {
       CAPTURE(count_starts);
@@ -133,7 +133,8 @@ TEST_CASE("a batch ends at the message that the environment fails: what was befo
   }
 }
 
-TEST_CASE("a batch whose commit the environment fails ends, and blames no message" * doctest::skip(!on_postgresql())) {
+TEST_CASE("a batch whose commit fails by an error of the environment counts no failure" *
+          doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   db.run(
       "create function is_full() returns trigger language plpgsql as "

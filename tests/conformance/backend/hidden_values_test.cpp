@@ -1,4 +1,4 @@
-// A password in the wrong place of a URL is not repeated.
+// Errors do not repeat a password in the wrong place of a URL.
 
 #include <string>
 #include <vector>

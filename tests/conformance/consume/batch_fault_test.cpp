@@ -32,7 +32,7 @@ void check_all_once(const EffectDatabase& db) {
   CHECK(db.claims() == 5);
 }
 
-TEST_CASE("a batch whose commit was answered and the answer lost has taken effect, once") {
+TEST_CASE("a batch whose commit reply is lost has taken effect once") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -53,7 +53,7 @@ TEST_CASE("a batch whose commit was answered and the answer lost has taken effec
   check_all_once(db);
 }
 
-TEST_CASE("the same in steps: what failed fails, and its neighbours are consumed once") {
+TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, and the others are consumed once") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -165,7 +165,7 @@ TEST_CASE("with skip, a lock that lasts fails the message that wants it, and no 
   CHECK(outcomes(consumer.consume_batch(messages, add_effect)) == Outcomes{duplicate, consumed, duplicate, duplicate});
 }
 
-TEST_CASE("with stop, a lock that lasts leaves the exact prefix") {
+TEST_CASE("with stop, a lock that lasts leaves exactly the messages before it consumed") {
   HotRow row;
   TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 1}});
   const auto results = consumer.consume_batch(messages_of({"d", "c", "hot", "a"}), row.handler());
@@ -175,7 +175,7 @@ TEST_CASE("with stop, a lock that lasts leaves the exact prefix") {
   CHECK(row.db.claims() == 2);
 }
 
-TEST_CASE("a lock that goes away in time fails nothing") {
+TEST_CASE("a lock that is released in time fails no message") {
   HotRow row;
   int retries = 0;
   TxConsumer consumer(row.pool, "svc", {.retry = {.initial_backoff = milliseconds(1)}, .observer = [&](const Event& e) {

@@ -1,5 +1,5 @@
-// Each way in which a handler can lose the transaction, in the middle of a batch: whom it harms, and
-// what its neighbours are told. How it ends by itself is in guard_test.cpp.
+// Each way in which a handler can lose the transaction, in the middle of a batch: which messages it affects, and what
+// their results are. guard_test.cpp has the same for a single message.
 
 #include <map>
 #include <optional>
@@ -61,7 +61,7 @@ Handler with_culprit(const GuardCase& each, EffectDatabase& db, int& culprits_ru
 
 bool is_acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
 
-/// What holds for each message, whatever its neighbour does.
+/// What holds for each message, whatever the misbehaving handler does.
 void check_told(const EffectDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
   CAPTURE(key);
   CAPTURE(to_string(result.outcome));
@@ -83,7 +83,7 @@ void check_told(const EffectDatabase& db, const std::string& consumer, const std
   }
 }
 
-/// Delivers all again until the broker is rid of them.
+/// Delivers all messages again, twice.
 void check_redeliveries(const EffectDatabase& db, const std::string& consumer, std::set<std::string> acknowledged) {
   Pool pool = db.pool(1);
   TxConsumer again(pool, consumer);
@@ -130,12 +130,12 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
   if (alone.how == "consumed") {
     CHECK(all == Outcomes{consumed, consumed, consumed, consumed, consumed});
   } else if (mode.pooled && (alone.claim == "none" || mode.by_steps)) {
-    // Only the one to blame has failed, and only its claim may be torn.
+    // Only the misbehaving message has failed, and only its claim may be torn.
     CHECK(all == Outcomes{consumed, consumed, failed, stop ? not_run : consumed, stop ? not_run : consumed});
     CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
     CHECK(culprits_runs == (mode.by_steps ? 1 : 2));  // what cannot be undone is not done more often
   } else {
-    // It took the neighbours that share its transaction with it, or the caller's session.
+    // It affected the messages that share its transaction, or the caller's session.
     CHECK(all[2] != consumed);
     CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
   }
@@ -143,7 +143,7 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
   check_redeliveries(db, consumer_name, acknowledged);
 }
 
-TEST_CASE("a handler that loses a batch's transaction costs no neighbour its effect, nor doubles it") {
+TEST_CASE("a handler that loses a batch's transaction neither loses nor doubles the effect of another message") {
   for (const GuardCase& each : guard_cases()) {
     if (!each.in_pool) continue;
     CAPTURE(each.name);

@@ -1,4 +1,4 @@
-// A message that fails where no handler sees it, and batches that overlap: each effect once.
+// Messages that fail at COMMIT, and batches that overlap: each effect is there once.
 
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@
 namespace txinbox::test {
 namespace {
 
-/// A child without its parent is found at COMMIT only, when all handlers have done well.
+/// A child row without its parent is detected at COMMIT, after all handlers have succeeded.
 struct DeferredConstraint {
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -59,7 +59,7 @@ TEST_CASE("with skip, a constraint that is checked at COMMIT fails its message, 
   }
 }
 
-TEST_CASE("with stop, a constraint that is checked at COMMIT leaves the exact prefix") {
+TEST_CASE("with stop, a constraint that is checked at COMMIT leaves exactly the messages before it consumed") {
   if (on_mysql()) return;
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);

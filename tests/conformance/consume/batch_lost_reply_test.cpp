@@ -1,4 +1,4 @@
-// A handler that ends its batch's transaction, and a reply that is lost at the worst time.
+// A handler ends its batch's transaction, and a reply is lost afterwards.
 
 #include <chrono>
 #include <stdexcept>
@@ -19,7 +19,7 @@ namespace {
 
 bool acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
 
-/// Nobody is told that a message was consumed whose effect is not there, or is there twice.
+/// A message that is reported as consumed has its effect exactly once.
 void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& messages,
                         const std::vector<Result>& results) {
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -28,7 +28,7 @@ void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& me
   }
 }
 
-TEST_CASE("a lost reply to the settling of a torn batch ends in no loop and loses no message") {
+TEST_CASE("a lost reply while the claims of a torn batch are resolved causes no loop and loses no message") {
   if (on_sqlite3()) return;
   for (const std::string first : {"m2", "a0"}) {  // sorts behind, or before, the one that commits
     for (int spared = 0; spared <= 6; ++spared) {
@@ -80,7 +80,7 @@ TEST_CASE("a lost reply to the commit hides no handler that had ended the transa
   check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
 }
 
-TEST_CASE("a message that tears its batch in a step is told that it is torn") {
+TEST_CASE("a message whose handler commits in its savepoint is reported as torn") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);

@@ -1,4 +1,4 @@
-// What a handler changes on its session must not reach the claims of its batch, or of the next one.
+// Changes of a handler on its session must not affect the claims of its batch, or of the next batch.
 
 #include <stdexcept>
 #include <string>

@@ -21,7 +21,7 @@ struct NoStock : std::runtime_error {
   NoStock() : std::runtime_error("no stock") {}
 };
 
-/// A handler that leaves its effect, and then fails for these keys.
+/// A handler that writes its effect, and then fails for these keys.
 Handler failing_for(std::vector<std::string> keys) {
   return [keys = std::move(keys)](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
@@ -97,7 +97,7 @@ TEST_CASE("with stop, what precedes a failure is committed and what follows is n
   CHECK(action_for(results[3]) == Action::redeliver);
   CHECK(db.effects() == 2);
   CHECK(db.claims() == 2);
-  // The redelivery finds an exact prefix.
+  // The redelivery finds exactly the messages before the failure consumed.
   CHECK(outcomes(consumer.consume_batch(messages_of({"d", "c", "bad", "b", "a"}), add_effect)) ==
         Outcomes{duplicate, duplicate, consumed, consumed, consumed});
   CHECK(db.effects() == 5);
@@ -134,7 +134,7 @@ TEST_CASE("an error of the handler's SQL is its message's alone") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a bad key fails by itself, whatever the mode") {
+TEST_CASE("an invalid key fails its message alone, with stop and with skip") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -148,7 +148,7 @@ TEST_CASE("a bad key fails by itself, whatever the mode") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a failure before a bad key hides it: the prefix is exact") {
+TEST_CASE("with stop, a bad key behind a failure is not reported") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -156,7 +156,7 @@ TEST_CASE("a failure before a bad key hides it: the prefix is exact") {
   CHECK(outcomes(results) == Outcomes{consumed, failed, not_run, not_run});
 }
 
-TEST_CASE("of copies in a batch the first runs, and the others are told so") {
+TEST_CASE("of copies in a batch the first runs, and the others are reported as duplicates") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -222,7 +222,7 @@ TEST_CASE("what a batch's handlers store comes back to each duplicate") {
   CHECK(again[3].stored == std::string(60'000, 'd'));
 }
 
-TEST_CASE("rows in other states are told as what they are, in the middle of a batch") {
+TEST_CASE("a batch reports the state of each row that is not consumed") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -239,7 +239,7 @@ TEST_CASE("rows in other states are told as what they are, in the middle of a ba
   CHECK(code_of(results[4].error) == ErrorCode::unknown_state);
 }
 
-TEST_CASE("with stop, nothing overtakes a message that another worker holds") {
+TEST_CASE("with stop, no message behind one that another worker holds is run") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");

@@ -1,6 +1,6 @@
-// A handler that commits its batch's transaction. PostgreSQL, and a pool on SQLite, refuse that. Elsewhere it commits
-// the claims of messages whose handlers have not begun, too: those are removed, and who must not DELETE has them
-// parked.
+// A handler that commits its batch's transaction. PostgreSQL and a pool on SQLite refuse this commit. Elsewhere it also
+// commits the claims of messages whose handlers have not started. The library deletes these claims. Without the right
+// to DELETE they are parked.
 
 #include <chrono>
 #include <memory>
@@ -86,7 +86,7 @@ TEST_CASE("the observer hears of each claim that was torn by a batch") {
                                             "consumed e", "consumed b"});
 }
 
-TEST_CASE("in steps, what was proven before the handler that committed stays consumed") {
+TEST_CASE("with savepoints, messages that were released before a handler committed stay consumed") {
   if (on_postgresql()) return;
   Torn t;
   const auto with_failure = messages_of({"bad", "d", "a", "tears", "e", "b"});
@@ -103,7 +103,7 @@ TEST_CASE("in steps, what was proven before the handler that committed stays con
   CHECK(t.db.effects_of("a") == 1);
 }
 
-TEST_CASE("without the right to DELETE, claims that no handler has begun are parked too") {
+TEST_CASE("without the right to DELETE, claims whose handlers had not started are parked too") {
   if (!on_mysql()) return;  // PostgreSQL lets nothing be torn, and SQLite has no users
   const EffectDatabase db;
   const User user(db);
@@ -119,7 +119,7 @@ TEST_CASE("without the right to DELETE, claims that no handler has begun are par
   CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a handler that committed its batch and lost the connection tears no neighbour that had not begun") {
+TEST_CASE("a handler that committed its batch and lost the connection tears no message whose handler had not started") {
   if (!on_mysql()) return;
   for (const bool retries : {true, false}) {
     CAPTURE(retries);
@@ -143,7 +143,7 @@ TEST_CASE("a handler that committed its batch and lost the connection tears no n
   }
 }
 
-TEST_CASE("a batch's claims that turn up late, by a handler's own COMMIT, are not taken for consumed") {
+TEST_CASE("a batch's claims that a handler's own COMMIT makes visible late are not reported as consumed") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   prepare_late_commit(db);
@@ -166,7 +166,7 @@ TEST_CASE("a batch's claims that turn up late, by a handler's own COMMIT, are no
     CHECK(outcomes(results) == Outcomes{consumed, consumed, consumed, consumed, consumed});
     return;
   }
-  // Failed or parked, by when they turned up.
+  // Failed or parked, depending on when the claims became visible.
   for (const std::size_t torn : {0UL, 1UL, 2UL}) CHECK(action_for(results[torn]) != Action::acknowledge);
   CHECK(keys_in_state(db, "torn") == "a d tears");
   CHECK(outcomes(consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, duplicate, duplicate});
@@ -196,7 +196,7 @@ TEST_CASE("PostgreSQL refuses the COMMIT of one message of a batch, and the othe
   }
 }
 
-TEST_CASE("what one handler of a batch commits is not acknowledged elsewhere meanwhile") {
+TEST_CASE("another consumer does not acknowledge what a handler of a batch has committed by itself") {
   for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
     const EffectDatabase db;
     Pool pool = db.pool(2);

@@ -27,8 +27,7 @@ const Message order{.business_key = "order123"};
 /// How the first of the concurrent deliveries ends.
 enum class First { commits, rolls_back, dies };
 
-/// A process that claims the key and is killed inside its handler. Returns once it is inside; its end
-/// comes a little later.
+/// Starts a process that claims the key and is killed inside its handler. Returns when the handler has begun.
 pid_t start_doomed_process(const EffectDatabase& db) {
   int inside[2];
   REQUIRE(pipe(inside) == 0);
@@ -92,15 +91,15 @@ void check_same_key(int threads, First first) {
   }
 }
 
-TEST_CASE("of the same key from many threads one is consumed: the first commits") {
+TEST_CASE("many threads with one key: one consumes it when the first commits") {
   for (const int threads : {2, 3, 16}) check_same_key(threads, First::commits);
 }
 
-TEST_CASE("of the same key from many threads one is consumed: the first rolls back") {
+TEST_CASE("many threads with one key: one consumes it when the first rolls back") {
   for (const int threads : {2, 3, 16}) check_same_key(threads, First::rolls_back);
 }
 
-TEST_CASE("of the same key from many threads one is consumed: the first is a process that dies") {
+TEST_CASE("many threads with one key: one consumes it when the process of the first dies") {
   for (const int threads : {2, 3, 16}) check_same_key(threads, First::dies);
 }
 
@@ -135,7 +134,7 @@ TEST_CASE("many threads, every key three times, some handlers failing: each take
   CHECK(db.claims() == keys);
 }
 
-TEST_CASE("redeliveries of one consumed key do not get in each other's way") {
+TEST_CASE("redeliveries of one consumed key do not block each other") {
   // A read of the row under an exclusive lock deadlocks most of them on MariaDB and MySQL.
   EffectDatabase db;
   Pool pool = db.pool(4);

@@ -1,4 +1,4 @@
-// What is written down of a delivery whose content differs from that of its key.
+// The record of a delivery whose content differs from that of its key.
 
 #include <string>
 #include <vector>
@@ -97,7 +97,7 @@ TEST_CASE("an observer is told of a conflict") {
   CHECK(told == 1);
 }
 
-TEST_CASE("a conflict that cannot be recorded is no outcome: the message is delivered again") {
+TEST_CASE("a conflict that cannot be recorded is not reported: the message is delivered again") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

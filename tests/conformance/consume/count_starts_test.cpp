@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a message that kills its process is counted from its second death on, and parked after max_attempts") {
+TEST_CASE("a message that kills its process is counted from its second crash on, and parked after max_attempts") {
   const EffectDatabase db;
   const auto killed = [&] {
     return in_process([&] {
@@ -93,7 +93,7 @@ TEST_CASE("an attempt that ends leaves no marker: consumed, failed, given back")
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a batch runs message by message, each in its place, and one that fails fails alone") {
+TEST_CASE("with count_starts a batch runs message by message in order, and a failure fails its message alone") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
@@ -111,7 +111,8 @@ TEST_CASE("a batch runs message by message, each in its place, and one that fail
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a lost connection's marker is struck out before the backoff, too" * doctest::skip(on_sqlite3())) {
+TEST_CASE("the marker of a lost connection's attempt is removed before the backoff, too" *
+          doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   long long markers_in_backoff = -1;

@@ -1,4 +1,4 @@
-// What consumers write of the duplicates that they caught.
+// The counts of duplicates that consumers write.
 
 #include <chrono>
 #include <optional>
@@ -51,7 +51,7 @@ TEST_CASE("a duplicate whose original is much older than any before is written a
   CHECK_FALSE(t.oldest_at().empty());
 }
 
-TEST_CASE("what was not yet written of duplicates is written when the consumer ends") {
+TEST_CASE("counts of duplicates that are not yet written are written when the consumer is destroyed") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   for (int i = 0; i < 5; ++i) CHECK(t.consume("k") == duplicate);
@@ -67,7 +67,7 @@ TEST_CASE("without duplicates nothing is written") {
   CHECK(t.rows() == 0);
 }
 
-TEST_CASE("consumers of one name add up their duplicates, and the greatest age stays with its time") {
+TEST_CASE("consumers of one name add up their duplicates, and the greatest age keeps its time") {
   Ledger t;
   t.catch_duplicate("a", 5h);
   const std::string at = t.oldest_at();
@@ -92,7 +92,7 @@ TEST_CASE("a row that a purge made is kept when duplicates are written") {
   CHECK(t.db.number("select retention + purged from txinbox_consumer") == 67);
 }
 
-TEST_CASE("a name of a consumer that needs quoting is its own row") {
+TEST_CASE("a consumer's name that needs quoting has its own row") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   const std::string name = "it's :a \"svc\" \\ 鍵";
@@ -116,7 +116,7 @@ TEST_CASE("duplicates of a batch are counted, with copies within it") {
   CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
 }
 
-TEST_CASE("on a caller's session old duplicates are written, and none when the consumer ends") {
+TEST_CASE("on a caller's session old duplicates are written, and none when the consumer is destroyed") {
   EffectDatabase db;
   const auto sql = db.session();
   std::optional<TxConsumer> consumer(TxConsumer(*sql, "svc"));
@@ -133,7 +133,7 @@ TEST_CASE("on a caller's session old duplicates are written, and none when the c
   CHECK(db.number("select duplicates from txinbox_consumer") == 1);
 }
 
-TEST_CASE("that duplicates cannot be written is no error of the delivery, nor of the consumer's end") {
+TEST_CASE("a failure to write the count of duplicates is no error of the delivery, nor of the consumer's destructor") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   t.db.run("alter table txinbox_consumer rename to elsewhere");
@@ -148,7 +148,7 @@ TEST_CASE("that duplicates cannot be written is no error of the delivery, nor of
   CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
 }
 
-TEST_CASE("a consumer that ends waits for no connection") {
+TEST_CASE("the destructor of a consumer waits for no connection") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   CHECK(t.consume("k") == duplicate);
@@ -171,7 +171,7 @@ TEST_CASE("a LeaseConsumer's duplicates are counted, too") {
   CHECK(db.number("select duplicates from txinbox_consumer where oldest_duplicate > 3600000") == 1);
 }
 
-TEST_CASE("duplicates that a memory of recent keys answered are counted, with no age") {
+TEST_CASE("duplicates that the cache of recent keys answered are counted, without an age") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   {
@@ -181,7 +181,7 @@ TEST_CASE("duplicates that a memory of recent keys answered are counted, with no
   CHECK(db.number("select duplicates from txinbox_consumer where oldest_duplicate is null") == 3);
 }
 
-TEST_CASE("of many threads' duplicates none is lost, and none counted twice") {
+TEST_CASE("each duplicate of many threads is counted exactly once") {
   Ledger t;
   constexpr int threads = 4;
   constexpr int keys = 25;

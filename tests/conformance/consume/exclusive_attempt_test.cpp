@@ -33,7 +33,7 @@ struct Stumbles {
   }
 };
 
-TEST_CASE("of messages that were in flight together none is counted, and each then runs alone") {
+TEST_CASE("a crash with several running messages counts for none, and each then runs alone") {
   const EffectDatabase db;
   CHECK(in_process([&] {
           Pool pool = db.pool(4);
@@ -61,7 +61,7 @@ TEST_CASE("of messages that were in flight together none is counted, and each th
   CHECK(markers(db) == 0);
 }
 
-TEST_CASE("a process that lives keeps no marker through its backoff, and a suspect stays one") {
+TEST_CASE("an attempt keeps no marker during its backoff, and a suspected message still runs alone") {
   const EffectDatabase db;
   for (const bool suspect : {false, true}) {
     CAPTURE(suspect);
@@ -95,7 +95,7 @@ TEST_CASE("a process that lives keeps no marker through its backoff, and a suspe
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a message of which a death was counted runs alone until it is consumed or parked") {
+TEST_CASE("a message with a counted crash runs alone until it is consumed or parked") {
   const EffectDatabase db;
   for (int i = 0; i < 2; ++i) {
     CHECK(in_process([&] {
@@ -137,7 +137,7 @@ TEST_CASE("an attempt waits for no connection of another pool, and no database o
   CHECK(busy_db.effects() == 1);
 }
 
-TEST_CASE("with pools that can tell each other nothing, the innocent is not parked, and the guilty is") {
+TEST_CASE("with a pool for each database, the message that crashes the process is parked, and the other is not") {
   const EffectDatabase innocent_db;
   const EffectDatabase guilty_db;
   const TxConsumerOptions strict{.max_attempts = 1, .count_starts = true};
@@ -162,7 +162,7 @@ TEST_CASE("with pools that can tell each other nothing, the innocent is not park
   CHECK(guilty_db.effects() == 0);
 }
 
-TEST_CASE("while a suspect runs, others of the process wait, as long as acquire_timeout") {
+TEST_CASE("while a suspected message runs, others of the process wait for at most acquire_timeout") {
   const EffectDatabase db;
   const EffectDatabase other_db;
   CHECK(in_process([&] {
@@ -199,11 +199,11 @@ TEST_CASE("while a suspect runs, others of the process wait, as long as acquire_
   CHECK(other_db.effects() == 2);
 }
 
-TEST_CASE("the marker of an attempt that runs elsewhere is waited for, not counted") {
+TEST_CASE("an attempt that runs in another process is waited for, and not counted as a crash") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
-  // As another process would have left it that ends before we have looked again: without one.
+  // The marker of another process, which has ended before the next read.
   CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
   leave_exclusive_marker(db);
   std::atomic<bool> holds = false;

@@ -84,12 +84,12 @@ TEST_CASE("after max_attempts a message is parked, and its handler does not run"
   CHECK(only_failed(db).state == FailedState::parked);
   CHECK(only_failed(db).attempts == 3);
   CHECK(db.effects() == 0);
-  // Another consumer's key, and another key of this one, are not concerned.
+  // The same key of another consumer is not parked, and neither is another key.
   CHECK(TxConsumer(pool, "other").consume(order, add_effect).outcome == consumed);
   CHECK(consumer.consume({.business_key = "order124"}, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a message that succeeds in the end is left out of the list, and costs no statement more") {
+TEST_CASE("a message that succeeds after failures is not listed, and costs no additional statement") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 5});
@@ -126,7 +126,7 @@ TEST_CASE("an error's text and a payload are kept only where that was asked for"
   CHECK(only_failed(db, {.consumer = "keeping", .payloads = true}).payload == bytes);
 }
 
-TEST_CASE("an error text of any bytes and any length is kept as far as it goes") {
+TEST_CASE("an error text of any bytes and any length is accepted") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.keep_error_text = true});
@@ -137,7 +137,7 @@ TEST_CASE("an error text of any bytes and any length is kept as far as it goes")
   CHECK(only_failed(db).attempts == 3);
 }
 
-TEST_CASE("transient errors, stops and outages are not the message's, and are not counted") {
+TEST_CASE("transient errors, stops and outages are not counted as failures of the message") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   std::stop_source stop;
@@ -163,7 +163,7 @@ TEST_CASE("a handler that ends the transaction is counted; what it committed is 
   CHECK(consumer.consume(order, add_effect).outcome == parked);
 }
 
-TEST_CASE("what a batch's message fails with is counted for that message alone") {
+TEST_CASE("a failure in a batch is counted for its message alone") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 2});
@@ -181,7 +181,7 @@ TEST_CASE("what a batch's message fails with is counted for that message alone")
   CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{duplicate, parked, duplicate});
 }
 
-TEST_CASE("if the counting fails, the handler's error is what the caller gets, and nothing is parked") {
+TEST_CASE("if the failure cannot be counted, the caller gets the handler's error, and nothing is parked") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -194,7 +194,7 @@ TEST_CASE("if the counting fails, the handler's error is what the caller gets, a
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a delivery of the key that runs meanwhile is waited for, and is not parked if it commits") {
+TEST_CASE("parking waits for another delivery of the key, and does not happen if that one commits") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -205,7 +205,7 @@ TEST_CASE("a delivery of the key that runs meanwhile is waited for, and is not p
     other = std::jthread([&] { (void)TxConsumer(pool, "svc").consume(order, add_effect); });
     throw std::invalid_argument("this one fails");
   };
-  // Thrown where the other one was faster, and the message is not parked.
+  // It throws if the other delivery was faster. Then the message is not parked.
   try {
     const Result result = consumer.consume(order, failing);
     CHECK(result.outcome == parked);
@@ -213,12 +213,12 @@ TEST_CASE("a delivery of the key that runs meanwhile is waited for, and is not p
   }
   other.join();
   const Result after = consumer.consume(order, add_effect);
-  // Whichever came first; but never both, and never neither.
+  // The message is consumed or parked: never both, and never neither.
   CHECK((after.outcome == duplicate || after.outcome == parked));
   CHECK(db.effects() == (after.outcome == duplicate ? 1 : 0));
 }
 
-/// What a handler keeps with its connection ends behind the rollback, and before anything is counted.
+/// An object in per_connection is destroyed after the rollback, and before the failure is counted.
 struct DiesAtItsEnd {
   explicit DiesAtItsEnd(soci::session&) {}
   ~DiesAtItsEnd() { ::_exit(9); }

@@ -53,7 +53,7 @@ TEST_CASE("a connection that is killed at any step of the handler is replaced, a
   }
 }
 
-TEST_CASE("a connection that was killed while idle is replaced unseen") {
+TEST_CASE("a connection that was killed while idle is replaced without an error") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -102,7 +102,7 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced") {
         on_mysql() ? "select count(*) from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and "
                      "trx_mysql_thread_id = "
                    : "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and pid = ";
-    // InnoDB answers from a cache as long as it is asked more often than every 100 ms.
+    // InnoDB answers from a cache when it is asked again within 100 ms.
     while (db.number(waits + std::to_string(waiting_id)) == 0) std::this_thread::sleep_for(milliseconds(150));
     db.run((on_mysql() ? "kill " : "select pg_terminate_backend(") + std::to_string(waiting_id) +
            (on_mysql() ? "" : ")"));
@@ -246,7 +246,7 @@ TEST_CASE("a serialization failure runs again") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("what outlives its retries is thrown as it was, after as many runs as were allowed") {
+TEST_CASE("an error that remains after the last allowed run is thrown unchanged") {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
   db.run("insert into pair values (1, 0)");

@@ -1,4 +1,4 @@
-// What a consumer takes as a handler, and what becomes of one that cannot be called.
+// What a consumer accepts as a handler.
 
 #include <functional>
 #include <string>
@@ -64,7 +64,7 @@ TEST_CASE("events have the broker's message id") {
   CHECK(ids == "a b  c ");
 }
 
-TEST_CASE("a commit of the handler's that was refused is told as what it is, on every database") {
+TEST_CASE("a refused commit of the handler is reported as transaction_lost on every database") {
   const EffectDatabase db;
   if (on_mysql()) return;  // nothing refuses it there: torn_test
   Pool pool = db.pool(1);

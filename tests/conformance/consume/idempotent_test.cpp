@@ -24,7 +24,7 @@ struct Payment {
   std::string broker_id = "m-1";
 };
 
-/// As a service has it already: it knows nothing of txinbox.
+/// A handler of a service that does not use txinbox.
 void book(soci::session& sql, const Payment& payment) {
   sql << "insert into effect values (:no)", soci::use(payment.no);
 }
@@ -98,7 +98,7 @@ TEST_CASE("messages of JSON are consumed by what is in them") {
   CHECK(t.db.claims() == 1);
 }
 
-TEST_CASE("a key that cannot be told, or is none, sends nothing") {
+TEST_CASE("a message without a valid key sends no statement") {
   Service t;
   const auto keyless = idempotent(
       t.consumer, [](const Payment&) -> std::string { throw std::out_of_range("no key"); }, book);

@@ -141,7 +141,7 @@ TEST_CASE("an error that the user declares transient runs again, and is not coun
   CHECK_THROWS_AS((void)leases.consume(order, [](Lease&) { throw Away(); }), Away);
   CHECK(list_failed(*db.session()).empty());
 
-  // Another error is the message's, and so is one of which the function cannot tell.
+  // Another error is counted as the message's, also if the function throws.
   TxConsumer unsure(pool, "svc", {.is_transient = [](const std::exception_ptr&) -> bool { throw 1; }});
   CHECK_THROWS_AS((void)unsure.consume({.business_key = "5"}, [](soci::session&) { throw Away(); }), Away);
   CHECK(list_failed(*db.session()).size() == 1);

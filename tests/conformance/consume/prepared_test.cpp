@@ -1,4 +1,4 @@
-// Statements that stay prepared with a connection, and what can happen to them in between.
+// Statements that stay prepared with a connection, and what other users of the connection can do to them.
 
 #include <string>
 
@@ -49,7 +49,7 @@ TEST_CASE("a handler that deallocates all prepared statements harms neither its 
   CHECK(retries == 1);  // from then on this connection keeps none prepared
 }
 
-TEST_CASE("a pool's connection on which another user has discarded all is fit to consume") {
+TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);

@@ -1,5 +1,5 @@
-// After some duplicates in a row a pool's connection looks for a key before it claims it. What it sees there
-// must be committed, and not long ago.
+// After some duplicates in a row, a pool's connection reads a key before it inserts the claim. The read must see only
+// committed rows, and must not use an old snapshot.
 
 #include <chrono>
 #include <future>
@@ -20,7 +20,7 @@ namespace {
 const Message duplicate{.business_key = "duplicate"};
 const Message key{.business_key = "key"};
 
-TEST_CASE("a key that is still being consumed is not taken for consumed, whatever the isolation level") {
+TEST_CASE("a key that is still being consumed is not reported as consumed, whatever the isolation level") {
   if (on_sqlite3()) return;  // readers never see what is not committed
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 2, .on_connect = [](soci::session& sql) {
@@ -52,7 +52,7 @@ TEST_CASE("a key that is still being consumed is not taken for consumed, whateve
   CHECK(db.effects_of("key") == 1);
 }
 
-/// A statement that is left in the middle of its rows, which on SQLite keeps a snapshot.
+/// A statement with unread rows. On SQLite it keeps a snapshot open.
 struct Unread {
   explicit Unread(soci::session& sql)
       : statement((sql.prepare << "select id from effect union all select 'more'", soci::into(id))) {}
@@ -60,7 +60,7 @@ struct Unread {
   soci::statement statement;
 };
 
-TEST_CASE("a statement that a handler left unread does not hide what became of a row") {
+TEST_CASE("a statement with unread rows does not hide the state of a row") {
   EffectDatabase db;
   db.run("insert into effect values ('seed')");
   Pool pool = db.pool(1);

@@ -1,4 +1,4 @@
-// A lost connection empties the memory of recent keys: a failover may have lost what was committed.
+// A lost connection empties the cache of recent keys, because a failover may have lost committed rows.
 
 #include <chrono>
 #include <string>
@@ -28,7 +28,7 @@ struct OneConnection {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("the end of an idle connection is seen before a known key is answered") {
+TEST_CASE("a lost idle connection is noticed before a cached key is answered") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
@@ -48,7 +48,7 @@ TEST_CASE("the end of an idle connection is seen before a known key is answered"
   }
 }
 
-TEST_CASE("a connection that another user lost empties the memory") {
+TEST_CASE("a connection that another user lost empties the cache") {
   if (on_sqlite3()) return;
   OneConnection t;
   CHECK(t.consume(order) == consumed);
@@ -61,7 +61,7 @@ TEST_CASE("a connection that another user lost empties the memory") {
   CHECK(t.consume(order) == consumed);
 }
 
-TEST_CASE("what is committed while another connection of the pool is lost is not remembered") {
+TEST_CASE("a key that is committed while another connection of the pool is lost is not cached") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
@@ -83,7 +83,7 @@ TEST_CASE("what is committed while another connection of the pool is lost is not
   }
 }
 
-TEST_CASE("a connection that is lost in a handler empties the memory, and its own message is known afterwards") {
+TEST_CASE("a connection that is lost in a handler empties the cache, and its own message is cached afterwards") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
@@ -106,7 +106,7 @@ TEST_CASE("a connection that is lost in a handler empties the memory, and its ow
   }
 }
 
-TEST_CASE("a commit whose reply was lost empties the memory, and its message stays a duplicate") {
+TEST_CASE("a commit whose reply was lost empties the cache, and its message stays a duplicate") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
@@ -134,7 +134,7 @@ TEST_CASE("a commit whose reply was lost empties the memory, and its message sta
   }
 }
 
-TEST_CASE("a claim whose reply was lost is not known before it was committed") {
+TEST_CASE("a claim whose reply was lost is not cached before it is committed") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());

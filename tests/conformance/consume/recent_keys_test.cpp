@@ -1,4 +1,4 @@
-// The memory of recent keys: what it may answer without the database, and what it must not.
+// The cache of recent keys: which keys it may answer without the database.
 
 #include <algorithm>
 #include <atomic>
@@ -25,11 +25,11 @@ using std::chrono::milliseconds;
 
 const Message order{.business_key = "order123"};
 
-/// A memory that no test outlives or fills.
+/// A cache that no test fills, with an age that no test reaches.
 const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
 
-/// A consumer whose rows can be removed behind its back: what is then still a duplicate came from the
-/// memory, and what runs again came from the table.
+/// A consumer whose rows can be deleted without its knowledge. A key that is then still a duplicate is cached. A key
+/// that runs again is not.
 struct Remembering {
   EffectDatabase db;
   Pool pool = db.pool(4);
@@ -44,7 +44,7 @@ struct Remembering {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("without the option nothing is answered from memory") {
+TEST_CASE("without the option nothing is answered from the cache") {
   Remembering t{TxConsumerOptions{}};
   CHECK(t.consume(order) == consumed);
   CHECK(t.consume(order) == duplicate);
@@ -80,7 +80,7 @@ TEST_CASE("a duplicate is answered without the database, and the observer hears 
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("forget reaches a key only when it has grown too old for the memory") {
+TEST_CASE("a forgotten key stays cached until its maximum age") {
   Remembering young;
   CHECK(young.consume(order) == consumed);
   CHECK(forget(young.pool.acquire(), "svc", order.business_key));
@@ -93,7 +93,7 @@ TEST_CASE("forget reaches a key only when it has grown too old for the memory") 
   CHECK(old.consume(order) == consumed);
 }
 
-TEST_CASE("only the same content is answered from memory") {
+TEST_CASE("only the same content is answered from the cache") {
   Remembering t;
   const auto with = [](const char* content) { return Message{.business_key = "order123", .content = content}; };
   CHECK(t.consume(with("100")) == consumed);
@@ -110,7 +110,7 @@ TEST_CASE("only the same content is answered from memory") {
   CHECK(t.consume(with("100")) == consumed);
 }
 
-TEST_CASE("a duplicate without content leaves the row's content known, and the other way round") {
+TEST_CASE("a duplicate without content keeps the cached content, and the other way round") {
   Remembering t;
   CHECK(t.consume({.business_key = "a", .content = "100"}) == consumed);
   CHECK(t.consume({.business_key = "a"}) == duplicate);
@@ -120,7 +120,7 @@ TEST_CASE("a duplicate without content leaves the row's content known, and the o
   CHECK(t.consume({.business_key = "b", .content = "999"}) == duplicate);
 }
 
-TEST_CASE("what a handler stored always comes from the row") {
+TEST_CASE("a stored result always comes from the row") {
   Remembering t;
   const Handler storing = [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
@@ -139,7 +139,7 @@ TEST_CASE("what a handler stored always comes from the row") {
   CHECK(t.consume_batch(messages_of({"in a batch"})) == Outcomes{consumed});
 }
 
-TEST_CASE("what a batch finds in the table is remembered too") {
+TEST_CASE("duplicates that a batch finds in the table are cached too") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer earlier(pool, "svc");
@@ -160,7 +160,7 @@ TEST_CASE("no more keys than its capacity are kept, the latest ones") {
   CHECK(t.consume({.business_key = "a"}) == consumed);
 }
 
-TEST_CASE("a duplicate that was found in the table is known from then on") {
+TEST_CASE("a duplicate that was found in the table is cached") {
   Remembering t;
   TxConsumer other(t.pool, "svc");
   CHECK(other.consume(order, add_effect).outcome == consumed);
@@ -169,7 +169,7 @@ TEST_CASE("a duplicate that was found in the table is known from then on") {
   CHECK(t.consume(order) == duplicate);
 }
 
-TEST_CASE("what is parked, torn or in progress is never known") {
+TEST_CASE("a parked, torn or leased message is never cached") {
   Remembering t;
   TxConsumer other(t.pool, "svc");
   for (const std::string state : {"parked", "torn", "consuming"}) {
@@ -184,7 +184,7 @@ TEST_CASE("what is parked, torn or in progress is never known") {
   CHECK(t.consume(order) == consumed);
 }
 
-TEST_CASE("a message that failed or was rolled back is never known") {
+TEST_CASE("a message that failed or was rolled back is never cached") {
   Remembering t;
   CHECK_THROWS((void)t.consumer.consume(order, [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
@@ -205,7 +205,7 @@ TEST_CASE("a message that failed or was rolled back is never known") {
         Outcomes{duplicate, consumed, duplicate, consumed});
 }
 
-TEST_CASE("a message that fails at COMMIT is never known") {
+TEST_CASE("a message that fails at COMMIT is never cached") {
   if (on_mysql()) return;  // it has no deferred constraints
   Remembering t;
   t.db.run("create table parent (id integer primary key)");
@@ -216,7 +216,7 @@ TEST_CASE("a message that fails at COMMIT is never known") {
   CHECK(t.consume(order) == consumed);
 }
 
-TEST_CASE("a batch is spared what is known, and what it consumed is known") {
+TEST_CASE("a batch answers cached keys without the database, and caches what it consumed") {
   Remembering t;
   CHECK(t.consume({.business_key = "a"}) == consumed);
   CHECK(t.consume_batch(messages_of({"b", "c"})) == Outcomes{consumed, consumed});
@@ -228,7 +228,7 @@ TEST_CASE("a batch is spared what is known, and what it consumed is known") {
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("each consumer has a memory of its own") {
+TEST_CASE("each consumer has a cache of its own") {
   Remembering t;
   TxConsumer other_name(t.pool, "other", remembering);
   TxConsumer same_name(t.pool, "svc", remembering);
@@ -239,7 +239,7 @@ TEST_CASE("each consumer has a memory of its own") {
   CHECK(t.consume(order) == duplicate);
 }
 
-TEST_CASE("a key that is known is not answered after the stop, nor inside a handler") {
+TEST_CASE("a cached key is not answered after the stop, nor inside a handler") {
   std::stop_source stop;
   TxConsumerOptions options = remembering;
   options.stop = stop.get_token();
@@ -253,7 +253,7 @@ TEST_CASE("a key that is known is not answered after the stop, nor inside a hand
   CHECK(thrown_by([&] { (void)t.consume_batch({order}); }) == "stopped");
 }
 
-TEST_CASE("a memory is refused on a caller's session, and so is an age that makes no sense") {
+TEST_CASE("a cache on a caller's session is refused, and so is an invalid age") {
   EffectDatabase db;
   const auto sql = db.session();
   CHECK(thrown_by([&] { const TxConsumer consumer(*sql, "svc", remembering); }) == "invalid_argument");
@@ -266,7 +266,7 @@ TEST_CASE("a memory is refused on a caller's session, and so is an age that make
   CHECK(thrown_by([&] { const TxConsumer consumer(*sql, "svc"); }) == "nothing");
 }
 
-TEST_CASE("many threads with a small memory leave each effect once") {
+TEST_CASE("many threads with a small cache leave each effect once") {
   Remembering t{{.retry = {.max_attempts = 20}, .recent_keys = {.capacity = 8}}};
   std::atomic<int> told_consumed = 0;
   std::vector<std::thread> threads;

@@ -45,7 +45,7 @@ void consume_hundred(TxConsumer& consumer, const std::string& prefix, Outcome ex
   for (const Result& each : consumer.consume_batch(messages, nothing)) CHECK(each.outcome == expected);
 }
 
-/// Ends a row of duplicates, after which keys are looked for first.
+/// Ends a sequence of duplicates. During one, keys are read before they are inserted.
 void new_key(TxConsumer& consumer) {
   static int keys = 0;
   consume(consumer, "other-" + std::to_string(++keys));
@@ -211,7 +211,7 @@ int count_preparation(void* count, int, const char*, const char*, const char*, c
   return SQLITE_OK;
 }
 
-TEST_CASE("on SQLite a pool's connection prepares nothing anew, but for what writes a failure down") {
+TEST_CASE("on SQLite a pool's connection prepares each statement once, except those that record a failure") {
   if (!on_sqlite3()) return;
   EffectDatabase db;
   int prepared = 0;

@@ -1,4 +1,4 @@
-// The lease's statements by themselves, where another one came in between.
+// The lease's statements, with another worker's statement between them.
 
 #include "tables/lease_table.hpp"
 
@@ -67,7 +67,7 @@ TEST_CASE("a lease that was renewed after it was seen to have run out is not tak
   CHECK(t.leases.find()->token == t.holder.token.bytes());
 }
 
-TEST_CASE("of two that saw the same lease run out, the second does not take it over") {
+TEST_CASE("when two workers find the same expired lease, the second does not take it over") {
   const Table t;
   const auto seen = t.run_out();
   const LeaseOwner third{.name = "third"};

@@ -1,4 +1,4 @@
-// Leases that ran out: who takes over, and what is left to who was taken over.
+// Expired leases: which worker takes over, and what the former holder can still do.
 
 #include <atomic>
 #include <chrono>
@@ -56,7 +56,7 @@ TEST_CASE("a lease that ran out is taken over, with a greater fence, by either k
     CHECK_THROWS_AS(lease.renew(), Error);
     CHECK(lease.stop_token().stop_requested());
   };
-  // The one that was too slow is told so, and has not ended its successor's row.
+  // The slow worker gets an error, and has not changed its successor's row.
   CHECK(thrown_by([&] { (void)consumer.consume(order, slow); }) == "lease_lost");
   CHECK(t.db.number("select count(*) from txinbox_consumed_message where business_key = 'order123' and state = "
                     "'consumed'") == 1);

@@ -1,4 +1,4 @@
-// The lease consumer: who gets the key, what the others are told, and who may end it.
+// The lease consumer: which worker gets the key, what the others are answered, and which worker may complete it.
 
 #include <array>
 #include <atomic>
@@ -161,7 +161,7 @@ TEST_CASE("a transient error of a handler and a lost lease are not counted") {
   CHECK(consumer.consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("a lease consumer sees what every state of the row means, and an unknown one is delivered again") {
+TEST_CASE("a lease consumer reports every state of the row, and redelivers an unknown one") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   CHECK(consumer.consume(order, nothing).outcome == consumed);

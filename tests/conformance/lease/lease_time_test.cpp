@@ -1,4 +1,4 @@
-// The time of a lease is over while something waits: for a connection, on a silent network, before its handler.
+// A lease expires during a wait: for a connection, on a silent network, or before its handler begins.
 
 #include <chrono>
 #include <stop_token>
@@ -29,7 +29,7 @@ bool is_told(const Lease& lease) {
   return Clock::now() < give_up;
 }
 
-TEST_CASE("a handler is told when its lease is over, with and without a heartbeat, whatever that waits for") {
+TEST_CASE("a handler learns that its lease is over, with and without a heartbeat, also while the heartbeat waits") {
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 2 * very_late});
   for (const auto heartbeat : {0ms, 50ms}) {
@@ -46,7 +46,7 @@ TEST_CASE("a handler is told when its lease is over, with and without a heartbea
   }
 }
 
-TEST_CASE("a lease that is renewed in time is not told to be over, and stays so once it was") {
+TEST_CASE("a lease that is renewed in time is not reported as over, and one that is over stays over") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.lease = 3s});
   const auto handler = [](Lease& lease) {
@@ -64,7 +64,8 @@ TEST_CASE("a lease that is renewed in time is not told to be over, and stays so 
   CHECK(consumer.consume(order, handler).outcome == consumed);
 }
 
-TEST_CASE("a silent network ends neither the handler's time nor the caller's patience" * doctest::skip(on_sqlite3())) {
+TEST_CASE("with a silent network the lease still expires, and the caller's time-outs still apply" *
+          doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool =

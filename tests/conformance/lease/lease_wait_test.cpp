@@ -40,7 +40,7 @@ TEST_CASE("a delivery can wait for the other worker's result") {
   CHECK(result.stored == "done");
 }
 
-TEST_CASE("who waits runs the handler itself when the other gives up, and gives up waiting when told to stop") {
+TEST_CASE("a waiting delivery runs the handler when the other worker gives up, and stops waiting at the stop token") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   std::atomic<bool> running = false;

@@ -70,7 +70,7 @@ TEST_CASE("the observer hears of a conflict") {
   CHECK(heard == std::vector<EventType>{EventType::consumed, EventType::conflict});
 }
 
-TEST_CASE("no content is not compared: neither the row's nor the message's") {
+TEST_CASE("a row or a message without content is not compared") {
   Consumers t;
   t.each([&](TxConsumer& consumer) {
     CHECK(outcome_of(consumer, with("")) == consumed);

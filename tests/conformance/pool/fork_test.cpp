@@ -75,7 +75,7 @@ TEST_CASE("a pool of its own serves the child") {
   CHECK(status == 0);
 }
 
-TEST_CASE("what a child destroys ends nothing of the parent's") {
+TEST_CASE("objects that a child destroys close no connection of the parent's") {
   EffectDatabase db;
   db.disconnect();
   auto pool = std::make_unique<Pool>(db.pool(2));

@@ -1,4 +1,4 @@
-// What a handler sets on a pool's connection reaches no later message: neither its claim nor its handler.
+// Settings of a handler on a pool's connection affect no later message: neither its claim nor its handler.
 
 #include <stdexcept>
 #include <string>
@@ -76,7 +76,7 @@ Met met_after(const Statements& statements, const PoolOptions& options, bool fai
   return met;
 }
 
-TEST_CASE("what a handler sets, no later handler meets" * doctest::skip(!on_mysql())) {
+TEST_CASE("settings of a handler do not reach a later handler" * doctest::skip(!on_mysql())) {
   const bool mariadb = EffectDatabase().is_mariadb();
   const auto on_connect = [](soci::session& sql) { sql << "set group_concat_max_len = 5555, sql_safe_updates = 0"; };
   for (const bool fails : {false, true}) {
@@ -92,7 +92,7 @@ TEST_CASE("what a handler sets, no later handler meets" * doctest::skip(!on_mysq
   }
 }
 
-TEST_CASE("what a handler sets after it ended the tracking of changes, no later handler meets" *
+TEST_CASE("settings of a handler that ended the tracking of changes do not reach a later handler" *
           doctest::skip(!on_mysql())) {
   for (const Statements& ends :
        {Statements{"set session_track_system_variables = ''"}, Statements{"set session_track_state_change = 0"},
@@ -107,7 +107,7 @@ TEST_CASE("what a handler sets after it ended the tracking of changes, no later 
   }
 }
 
-TEST_CASE("what a user of a lent connection sets, the next does not meet" * doctest::skip(!on_mysql())) {
+TEST_CASE("settings of a user of a lent connection do not reach the next user" * doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   const std::string before = settings_met(pool.acquire(), db.is_mariadb());
@@ -118,7 +118,7 @@ TEST_CASE("what a user of a lent connection sets, the next does not meet" * doct
   CHECK(settings_met(pool.acquire(), db.is_mariadb()) == before);
 }
 
-TEST_CASE("a clock that a handler stops is not that of the claims behind it in the batch" *
+TEST_CASE("a handler that sets the session's clock does not change the time of later claims in the batch" *
           doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);

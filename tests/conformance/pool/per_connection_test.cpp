@@ -1,4 +1,4 @@
-// What a handler keeps with a connection: as long as the connection is good, and never longer.
+// Objects that a handler keeps with a connection, until the connection is lost.
 
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@
 namespace txinbox::test {
 namespace {
 
-/// What became of the objects of a test.
+/// How many objects of a test were constructed and destroyed.
 struct Lives {
   int made = 0;
   int ended = 0;
@@ -77,7 +77,8 @@ struct Kept {
   EffectDatabase db;
 };
 
-TEST_CASE("it is made once for a connection, and kept over messages, duplicates and batches") {
+TEST_CASE(
+    "per_connection constructs an object once for a connection, and keeps it over messages, duplicates and batches") {
   Kept t;
   {
     Pool pool = t.db.pool(1);
@@ -103,7 +104,7 @@ TEST_CASE("it is made once for a connection, and kept over messages, duplicates 
   CHECK(t.db.effects() == 7);
 }
 
-TEST_CASE("each connection has its own") {
+TEST_CASE("per_connection keeps one object for each connection") {
   Kept t;
   Pool pool = t.db.pool(2);
   TxConsumer consumer(pool, "svc");
@@ -118,7 +119,7 @@ TEST_CASE("each connection has its own") {
   CHECK(t.db.effects() == 3);
 }
 
-TEST_CASE("two types are kept side by side") {
+TEST_CASE("per_connection keeps one object for each type") {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -135,7 +136,7 @@ TEST_CASE("two types are kept side by side") {
   CHECK(other_lives.made == 1);
 }
 
-TEST_CASE("it is dropped after a run that failed, and made anew for the next") {
+TEST_CASE("per_connection destroys the object after a failed run, and constructs a new one for the next") {
   Kept t;
   t.db.run("create unique index one_each on effect (id)");
   Pool pool = t.db.pool(1);
@@ -163,7 +164,7 @@ TEST_CASE("it is dropped after a run that failed, and made anew for the next") {
   CHECK(EffectInsert::open_at_the_end);
 }
 
-TEST_CASE("in a batch it is dropped after the message that failed, for whole runs and for steps") {
+TEST_CASE("per_connection destroys the object after the failed message of a batch, with and without savepoints") {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -180,7 +181,7 @@ TEST_CASE("in a batch it is dropped after the message that failed, for whole run
   CHECK(t.db.effects() == 3);
 }
 
-TEST_CASE("it ends with a connection that was lost, and the next connection gets a new one") {
+TEST_CASE("per_connection destroys the object with a lost connection, and the next connection gets a new one") {
   if (on_sqlite3()) return;
   Kept t;
   Pool pool = t.db.pool(1);
@@ -206,7 +207,7 @@ TEST_CASE("it ends with a connection that was lost, and the next connection gets
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("a handler that reconnects or closes the session after it used it harms nobody else") {
+TEST_CASE("a handler that reconnects or closes the session after per_connection affects no other delivery") {
   for (const bool pooled : {true, false}) {
     // SQLite keeps the transaction of a caller's connection open as long as a statement is prepared on it.
     if (on_sqlite3() && !pooled) continue;
@@ -248,7 +249,7 @@ TEST_CASE("a handler that reconnects or closes the session after it used it harm
   }
 }
 
-TEST_CASE("a caller's session keeps it for one call") {
+TEST_CASE("per_connection keeps the object for one call on a caller's session") {
   Kept t;
   const auto sql = t.db.session();
   TxConsumer consumer(*sql, "svc");
@@ -262,7 +263,7 @@ TEST_CASE("a caller's session keeps it for one call") {
   CHECK(t.db.effects() == 3);
 }
 
-TEST_CASE("what its constructor throws is the handler's error, and nothing is kept") {
+TEST_CASE("an exception of the constructor in per_connection is the handler's error, and nothing is kept") {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -276,7 +277,7 @@ TEST_CASE("what its constructor throws is the handler's error, and nothing is ke
   CHECK(consumer.consume({.business_key = "a"}, insert).outcome == consumed);
 }
 
-TEST_CASE("a delivery that a test made keeps it for itself") {
+TEST_CASE("per_connection keeps the object in the delivery when a test has made the delivery") {
   Kept t;
   const auto sql = t.db.session();
   const Message message{.business_key = "a"};

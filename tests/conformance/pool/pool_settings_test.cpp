@@ -50,7 +50,7 @@ class OtherSchema {
     if (on_mysql()) {
       db.run("create role changed");
       db.run("grant select on *.* to changed");
-      // MariaDB grants it to its maker already.
+      // MariaDB has already granted the role to the user that created it.
       const std::string user = db.text("select current_user()");
       const std::size_t at = user.rfind('@');
       db.run("grant changed to '" + user.substr(0, at) + "'@'" + user.substr(at + 1) + "'");
@@ -197,7 +197,7 @@ TEST_CASE("a statement that runs too long is ended, and that is transient") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a consumer that falls silent inside its handler frees its key") {
+TEST_CASE("a handler that sends nothing for too long loses its key to another consumer") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});
@@ -207,7 +207,8 @@ TEST_CASE("a consumer that falls silent inside its handler frees its key") {
   CHECK_THROWS_AS((void)sleeper.consume(order,
                                         [&](soci::session& sql, Delivery& d) {
                                           add_effect(sql, d);
-                                          // The other waits for the key, and gets it when the server has had enough.
+                                          // The other consumer waits for the key, and gets it when the server ends the
+                                          // idle transaction.
                                           CHECK(other.consume(order, add_effect).outcome == Outcome::consumed);
                                         }),
                   soci::soci_error);

@@ -43,7 +43,7 @@ TEST_CASE("a stop token ends the wait for a connection") {
   stopper.join();
 }
 
-TEST_CASE("a connection that could not be opened is tried again, and takes no place of the pool") {
+TEST_CASE("a connection that could not be opened is tried again, and does not count against the pool's size") {
   EffectDatabase db;
   bool broken = false;
   Pool pool =
@@ -68,7 +68,7 @@ std::string url_with(const std::string& url, const std::string& user, const std:
          url.substr(password, path - password) + "/" + named + url.substr(more);
 }
 
-TEST_CASE("what the server or the file system refuses is to be mended, and not tried again") {
+TEST_CASE("access that the server or the file system refuses is not retried") {
   const TestDatabase db(TestDatabase::Tables::none);
   std::vector<std::string> urls;
   if (on_sqlite3()) {
@@ -113,7 +113,7 @@ TEST_CASE("a connection that the server closed while it was idle is not lent" * 
   CHECK(connection_id(next.session()) != before);
 }
 
-TEST_CASE("a connection that is given back frees the one who waits") {
+TEST_CASE("a connection that is given back is lent to a waiting thread") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   auto held = std::make_unique<Connection>(pool.acquire());
@@ -128,7 +128,7 @@ TEST_CASE("a connection that is given back frees the one who waits") {
   releaser.join();
 }
 
-TEST_CASE("a connection comes back rolled back") {
+TEST_CASE("a connection that is given back with an open transaction is rolled back") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   {
@@ -146,7 +146,7 @@ TEST_CASE("a connection comes back rolled back") {
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a connection stands for its session") {
+TEST_CASE("a connection can be used as its session") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   const Connection connection = pool.acquire();
@@ -166,7 +166,7 @@ TEST_CASE("a connection may outlive its pool object") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("options that make no sense are refused by name") {
+TEST_CASE("invalid options are refused by name") {
   const std::string url = "sqlite::memory:";
   for (const PoolOptions& options :
        {PoolOptions{.connections = 0}, PoolOptions{.connections = 1, .acquire_timeout = milliseconds(0)},

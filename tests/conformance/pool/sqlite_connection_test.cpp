@@ -1,4 +1,4 @@
-// What a handler can leave on a pool's connection to SQLite: it harms one delivery at most, and never for long.
+// What a handler can leave on a pool's connection to SQLite. It affects at most one delivery.
 
 #include <functional>
 #include <string>
@@ -56,8 +56,8 @@ TEST_CASE("a handler that takes the hook for rollbacks, rolls back and begins an
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-/// Consumes a message whose handler is right in all but what it leaves, then others. One of them may meet that;
-/// it is not blamed, and the ones after it are consumed.
+/// Consumes a message whose handler leaves something on the connection, then others. One of the others may fail by it.
+/// Its failure is not counted, and the messages after it are consumed.
 template <class Leave>
 void leaves(
     const Leave& leave, const std::function<void()>& end = [] {}) {
@@ -79,7 +79,7 @@ void leaves(
   end();
 }
 
-TEST_CASE("a connection that a handler made read-only is mended" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a connection that a handler made read-only is made writable again" * doctest::skip(!on_sqlite3())) {
   leaves([](soci::session& sql) { sql << "pragma query_only = 1"; });
 }
 

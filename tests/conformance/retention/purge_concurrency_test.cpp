@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What the retries of any thread were about.
+/// The errors of the retries of all threads.
 class Retries {
  public:
   std::function<void(const Event&)> observer() {

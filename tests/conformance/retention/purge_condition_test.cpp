@@ -1,4 +1,4 @@
-// What a purge removes is right by the condition of the statement that removes it, not by the locks before it.
+// The condition of the DELETE alone decides which rows a purge removes, not the locks before it.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -81,7 +81,7 @@ class LocklessServer {
   Relay relay_;  ///< The last member: its threads use the others.
 };
 
-TEST_CASE("what became young, or another state, before the removal stays, also where no lock keeps it" *
+TEST_CASE("a row that became young or changed its state before the removal stays, also where no lock protects it" *
           doctest::skip(!on_mysql())) {
   const OldRows db;
   db.add("svc", 20, 25h);

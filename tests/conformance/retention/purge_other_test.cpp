@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("old failures go, and young ones stay") {
+TEST_CASE("a purge removes old failures, and keeps young ones") {
   const OldRows db;
   db.add_failed("a", 120, 25h);
   db.add_failed("b", 3, 25h);
@@ -39,7 +39,7 @@ TEST_CASE("a message that is parked or torn keeps its failure, and one that is a
   CHECK(purge_failed(*db.session(), 24h) == 2);
 }
 
-TEST_CASE("the same key of another consumer keeps no failure") {
+TEST_CASE("the state of the same key of another consumer does not protect a failure") {
   const OldRows db;
   db.add_failed("svc", 1, 25h);
   db.add("other", 1, 25h, "parked");
@@ -47,7 +47,7 @@ TEST_CASE("the same key of another consumer keeps no failure") {
   CHECK(purge_failed(*db.session(), 24h) == 1);
 }
 
-TEST_CASE("traces of attempts that never ended go when they are old") {
+TEST_CASE("a purge removes old markers of attempts that never ended") {
   const OldRows db;
   db.add_failed("svc", 3, 25h);
   db.run("update txinbox_failed_message set first_failed_at = null, last_failed_at = null, running_since = " +
@@ -57,7 +57,7 @@ TEST_CASE("traces of attempts that never ended go when they are old") {
   CHECK(db.text("select business_key from txinbox_failed_message") == "f1");
 }
 
-TEST_CASE("old conflicts go by their last delivery, each content by itself") {
+TEST_CASE("a purge removes conflicts by their last delivery, each content by itself") {
   const OldRows db;
   db.add_conflicts("a", 120, 25h);
   db.add_conflicts("b", 3, 25h);
@@ -76,7 +76,7 @@ TEST_CASE("two contents of one key are two rows to a purge") {
   CHECK(db.number("select count(*) from txinbox_conflicting_message") == 1);
 }
 
-TEST_CASE("they leave consumed messages and the record of their purge alone") {
+TEST_CASE("a purge of failures and conflicts changes neither consumed messages nor their purge record") {
   const OldRows db;
   db.add("svc", 3, 25h);
   CHECK(purge_failed(*db.session(), 24h) == 0);

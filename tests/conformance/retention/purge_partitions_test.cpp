@@ -38,7 +38,7 @@ void age_one_partition(const TestDatabase& db, const std::string& table, const s
   REQUIRE(db.number("select count(*) from partition_0 old join partition_1 young on old.ctid = young.ctid") > 5);
 }
 
-TEST_CASE("old rows of one partition go, and young rows of the same places in another stay" *
+TEST_CASE("old rows of one partition are removed, and young rows with the same ctid in another stay" *
           doctest::skip(!on_postgresql())) {
   const OldRows db;
   partition(db, "txinbox_consumed_message");
@@ -56,7 +56,7 @@ TEST_CASE("old rows of one partition go, and young rows of the same places in an
   CHECK(db.effects() == static_cast<long long>(old));
 }
 
-TEST_CASE("rows of two partitions that are of the same time and the same places all go" *
+TEST_CASE("rows of two partitions with the same time and the same ctid are all removed" *
           doctest::skip(!on_postgresql())) {
   const OldRows db;
   partition(db, "txinbox_consumed_message");
@@ -66,7 +66,7 @@ TEST_CASE("rows of two partitions that are of the same time and the same places 
   CHECK(db.claims_of("other") == 300);
 }
 
-TEST_CASE("young failures and conflicts stay when old ones of the same places in another partition go" *
+TEST_CASE("young failures and conflicts stay when old ones with the same ctid in another partition are removed" *
           doctest::skip(!on_postgresql())) {
   const OldRows db;
   constexpr int rows = 40;

@@ -1,4 +1,4 @@
-// How the databases find old rows: by the index on the time, however many young ones there are.
+// The databases find old rows by the index on the time, however many young rows there are.
 
 #include <chrono>
 #include <string>

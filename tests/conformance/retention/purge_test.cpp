@@ -24,7 +24,7 @@ std::size_t purge_of(const TestDatabase& db, std::chrono::seconds older_than, co
   return purge(*db.session(), older_than, options);
 }
 
-TEST_CASE("only rows that are older than the limit go") {
+TEST_CASE("a purge removes only rows that are older than the limit") {
   const OldRows db;
   db.add("svc", 3, 25h);
   db.add("svc", 4, 23h);
@@ -33,7 +33,7 @@ TEST_CASE("only rows that are older than the limit go") {
   CHECK(purge_of(db, 24h) == 0);
 }
 
-TEST_CASE("only consumed rows go") {
+TEST_CASE("a purge removes only consumed rows") {
   for (const char* state : {"consuming", "parked", "torn", "discarded", "unheard-of"}) {
     CAPTURE(state);
     const OldRows db;
@@ -44,7 +44,7 @@ TEST_CASE("only consumed rows go") {
   }
 }
 
-TEST_CASE("one consumer's rows go, and no other's") {
+TEST_CASE("a purge of one consumer removes no other consumer's rows") {
   const OldRows db;
   for (const char* consumer : {"a", "b", "A", "a "}) db.add(consumer, 5, 25h);
   CHECK(purge_of(db, 1h, {.consumer = "a"}) == 5);
@@ -62,7 +62,7 @@ TEST_CASE("one consumer's few rows are found among the many of another") {
   CHECK(db.claims() == 6'000);
 }
 
-TEST_CASE("rows that were consumed at the same moment go, however many and however small the batch") {
+TEST_CASE("rows that were consumed at the same moment are removed, however many and however small the batch") {
   const OldRows db;
   db.add_at_once("svc", 500, 25h);
   db.add_at_once("other", 500, 25h);
@@ -70,7 +70,7 @@ TEST_CASE("rows that were consumed at the same moment go, however many and howev
   CHECK(db.claims_of("other") == 500);
 }
 
-TEST_CASE("keys of any bytes go") {
+TEST_CASE("a purge removes keys of any bytes") {
   const OldRows db;
   Pool pool = db.pool(1);
   const std::vector<std::string> keys = {"'",   "\\", "\"", "%", ":a", "\xF0\x9F\x98\x80", std::string(255, 'k'),
@@ -81,7 +81,7 @@ TEST_CASE("keys of any bytes go") {
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a batch removes no more rows than it may, and each is told") {
+TEST_CASE("a batch removes no more rows than its size, and each batch is reported") {
   const OldRows db;
   db.add("svc", 450, 25h);
   std::size_t told = 0;
@@ -145,7 +145,7 @@ TEST_CASE("a redelivery after a purge runs again, and one before it does not") {
   CHECK(runs == 2);
 }
 
-TEST_CASE("what was kept, what went and when is recorded for the consumer") {
+TEST_CASE("a purge records its retention, its count and its time for the consumer") {
   const OldRows db;
   db.add("a", 3, 25h);
   db.add("b", 4, 25h);
@@ -166,7 +166,7 @@ TEST_CASE("what was kept, what went and when is recorded for the consumer") {
   CHECK(of("retention", "a") == 3 * 3600);
 }
 
-TEST_CASE("what went before a purge failed is recorded") {
+TEST_CASE("a purge that fails records what it has removed") {
   const OldRows db;
   db.add("svc", 3, 25h);
   const auto observer = [&](const Event& event) {
@@ -178,7 +178,7 @@ TEST_CASE("what went before a purge failed is recorded") {
   CHECK(db.number("select count(*) from taken_away") == 2);
 }
 
-TEST_CASE("a retention that makes no sense is refused, and the text names the remedy") {
+TEST_CASE("an invalid retention is refused, and the text names the remedy") {
   const OldRows db;
   db.add("svc", 1, 25h);
   const auto session = db.session();
@@ -197,7 +197,7 @@ TEST_CASE("a retention that makes no sense is refused, and the text names the re
   CHECK(db.claims() == 1);
 }
 
-TEST_CASE("an option that makes no sense is refused by its name") {
+TEST_CASE("an invalid option is refused by its name") {
   const OldRows db;
   const auto refused = [&](const PurgeOptions& options, const std::string& name) {
     try {

@@ -73,7 +73,7 @@ TEST_CASE("a purger removes failures and conflicts when it is told how old") {
   CHECK(soon([&] { return failed() == 0 && conflicts() == 0; }));
 }
 
-TEST_CASE("its end waits for no interval, and its stop token ends it") {
+TEST_CASE("the destructor of a purger does not wait for the interval, and the stop token ends the purger") {
   const OldRows db;
   Pool pool = db.pool(1);
   const auto begin = std::chrono::steady_clock::now();
@@ -82,7 +82,7 @@ TEST_CASE("its end waits for no interval, and its stop token ends it") {
   Purger purger(pool, 24h, {.interval = 20ms, .purge = {.stop = stop.get_token()}});
   stop.request_stop();
   purger.request_stop();
-  // It is over soon: as soon as the batch is that it may be in. Then what is added stays, for longer than its interval.
+  // The purger ends after its current batch. Rows that are added then stay for longer than its interval.
   CHECK(soon([&] {
     const auto left = db.claims();
     db.add("svc", 2, 25h);
@@ -92,7 +92,7 @@ TEST_CASE("its end waits for no interval, and its stop token ends it") {
   CHECK(std::chrono::steady_clock::now() - begin < 1h);
 }
 
-TEST_CASE("its end waits for no network that has fallen silent" * doctest::skip(on_sqlite3())) {
+TEST_CASE("the destructor of a purger does not wait for a silent network" * doctest::skip(on_sqlite3())) {
   const TestDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});
@@ -124,7 +124,7 @@ TEST_CASE("while a purger rests, consumers have the pool's only connection") {
   CHECK(batches == 1);
 }
 
-TEST_CASE("a purge that fails is told, and tried again") {
+TEST_CASE("a purge that fails is reported, and tried again") {
   const OldRows db;
   db.add("svc", 3, 25h);
   db.run("alter table txinbox_consumer rename to txinbox_elsewhere");
@@ -153,7 +153,7 @@ TEST_CASE("a purger outlives its pool object") {
   CHECK(soon([&] { return db.claims() == 0; }));
 }
 
-TEST_CASE("options of a purger that make no sense are refused") {
+TEST_CASE("invalid options of a purger are refused") {
   const OldRows db;
   Pool pool = db.pool(1);
   const auto thrown = [&](std::chrono::seconds older_than, const PurgerOptions& options) {
@@ -178,7 +178,7 @@ int run_purger_process(const OldRows& db, int ready, int until) {
   return failures == 0 ? 0 : 1;
 }
 
-TEST_CASE("purgers in several processes and threads do no harm to each other") {
+TEST_CASE("purgers in several processes and threads remove each row once") {
   const OldRows db;
   constexpr int processes = 3;
   int ready[2];

@@ -1,4 +1,4 @@
-// The migrations as ops apply them: with the database's own client, from the files.
+// The migrations as operators apply them: from the files, with the database's own client.
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The tables of least privileges in docs/operations/migrations.md, tried with users that have just those.
+// The tables of least privileges in docs/operations/migrations.md, tried with users that have exactly these.
 
 #include <chrono>
 #include <string>

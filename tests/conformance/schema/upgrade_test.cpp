@@ -26,8 +26,8 @@ using Kind = OldDatabase::Kind;
 
 int newest_version() { return static_cast<int>(migration_files().size()); }
 
-/// Consumers of the old library and of this one, which are given the same messages one after the other, while
-/// the tables are migrated.
+/// Consumers of the old library and of this one. They get the same messages one after the other, while the tables are
+/// migrated.
 class Rollout {
  public:
   explicit Rollout(const OldDatabase& db) : db_(db), pool_(db.pool(3)) {}
@@ -38,7 +38,7 @@ class Rollout {
       threads.emplace_back([this] { guarded([&] { be_old(); }); });
       threads.emplace_back([this] { guarded([&] { be_new(); }); });
     }
-    // Both kinds are at work by then, and go on afterwards.
+    // Both kinds are running by then, and continue afterwards.
     wait_until([&] { return old_at_ >= 40 && refused_ >= 2; });
     old_before_ = effects();
     guarded([&] { migrate(*db_.session()); });
@@ -104,7 +104,7 @@ class Rollout {
         const Result result = consumer.consume({.business_key = key(i)}, add_effect);
         if (action_for(result) != Action::acknowledge) throw std::runtime_error("a new consumer was not done");
         if (result.outcome == Outcome::consumed) ++consumed_by_new_;
-        // Not far ahead of the old ones, which are to find something to do.
+        // Not far ahead of the old consumers, so that these find messages to consume.
         for (++i; i > old_at_ + 20 && !ends_at(i);) std::this_thread::sleep_for(1ms);
       } catch (const Error& error) {
         if (action_for(std::current_exception()) != Action::stop || error.code() != ErrorCode::schema_outdated) throw;

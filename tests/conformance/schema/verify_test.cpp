@@ -1,5 +1,5 @@
-// Every difference between the tables that are there and those of the migrations has a name and a
-// mend, and the remedy mends it.
+// verify names each difference between the existing tables and the migrations, with a remedy. The remedy removes the
+// difference.
 
 #include <algorithm>
 #include <string>

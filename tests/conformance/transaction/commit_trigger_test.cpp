@@ -31,10 +31,10 @@ std::string what_verify_says(const TestDatabase& db, ErrorCode code) {
   return {};
 }
 
-TEST_CASE("rows that are not written as claims are committed as ever, and a lease's take-over is a claim") {
+TEST_CASE("the commit trigger checks claims and take-overs of leases, and no other rows") {
   if (!on_postgresql()) return;
   const EffectDatabase db;
-  // As an older library, a dump that is restored, and a lease write them.
+  // Rows as an older library, a restored dump and a lease write them.
   db.run(
       "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_owner, lease_fence, "
       "lease_expires_at) values ('svc', 'old', 'consumed', gen_random_uuid(), null, null, null), ('svc', 'left', "
@@ -55,7 +55,7 @@ TEST_CASE("rows that are not written as claims are committed as ever, and a leas
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a claim in a partitioned table is committed by txinbox alone") {
+TEST_CASE("in a partitioned table only txinbox can commit a claim") {
   if (!on_postgresql()) return;
   const EffectDatabase db;
   db.run("alter table txinbox_consumed_message rename to plain");

@@ -43,7 +43,7 @@ Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each) 
 }
 
 /// What holds for every handler on every database: an acknowledgement means a claim with all of its
-/// SQL, and what is not acknowledged is never taken for consumed.
+/// SQL, and a delivery that is not acknowledged never leaves a consumed claim.
 void check_next_delivery(const Ending& ending, TxConsumer& consumer, EffectDatabase& db) {
   if (ending.how == "consumed") {
     CHECK(ending.claim == "consumed");
@@ -63,7 +63,7 @@ void check_next_delivery(const Ending& ending, TxConsumer& consumer, EffectDatab
   CHECK(db.effects() == runs);
 }
 
-/// An ending in words, for people.
+/// An ending in words.
 std::string describe(const Ending& ending) {
   if (ending.how == "consumed") return "consumed";
   std::string left = ending.claim == "torn" ? "parked from now on" : "runs again";

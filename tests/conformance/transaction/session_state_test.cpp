@@ -1,4 +1,5 @@
-// States of a session that a consumer meets or leaves: none makes it hang, lie or leak.
+// States of a session before and after a consumer uses it. None makes the consumer wait forever or report a wrong
+// result.
 
 #include <filesystem>
 #include <memory>
@@ -22,7 +23,7 @@ using std::chrono::milliseconds;
 
 const Message order{.business_key = "order123"};
 
-TEST_CASE("a caller's session that was lost is called transient, not inside a transaction") {
+TEST_CASE("a lost session of the caller's is a transient error, and not reported as inside a transaction") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -33,7 +34,7 @@ TEST_CASE("a caller's session that was lost is called transient, not inside a tr
   CHECK(thrown_by([&] { Transaction transaction(*sql); }) == "transient");
 }
 
-TEST_CASE("after a deadlock of the caller's own, a session is not taken for inside a transaction") {
+TEST_CASE("after a deadlock of the caller's own, a session is not reported as inside a transaction") {
   if (!on_mysql()) return;
   EffectDatabase db;
   prepare_guard_case(db);

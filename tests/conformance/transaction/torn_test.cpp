@@ -1,5 +1,5 @@
-// Handlers that commit, where something else goes wrong as well: their claims are torn or undone, an honest claim
-// never is, and no session is left in a transaction.
+// Handlers that commit, together with another error. Their claims are torn or undone, other claims are not, and no
+// session stays in a transaction.
 
 #include <chrono>
 #include <string>
@@ -31,7 +31,7 @@ void lock_claims(soci::session& sql) {
   sql << "select count(*) from (select 1 from txinbox_consumed_message for update) x", soci::into(rows);
 }
 
-TEST_CASE("a look for a torn claim that times out leaves no transaction open on a caller's session") {
+TEST_CASE("a search for a torn claim that times out leaves no transaction open on a caller's session") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -51,7 +51,9 @@ TEST_CASE("a look for a torn claim that times out leaves no transaction open on 
   CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a look that times out leaves nothing open on a pool's connection, and is taken again by the next run") {
+TEST_CASE(
+    "a search for a torn claim that times out leaves nothing open on a pool's connection, and the next run repeats "
+    "it") {
   if (!on_mysql()) return;
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
@@ -73,7 +75,7 @@ TEST_CASE("a look that times out leaves nothing open on a pool's connection, and
   CHECK(db.text("select state from txinbox_consumed_message") == "torn");
 }
 
-TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not taken for a duplicate") {
+TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not reported as a duplicate") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   prepare_late_commit(db);
@@ -124,7 +126,7 @@ TEST_CASE("a redelivery while a handler goes on after its own COMMIT is not ackn
   }
 }
 
-TEST_CASE("PostgreSQL names what it refuses, whichever statement of the handler's it is") {
+TEST_CASE("PostgreSQL's refusal names the reason, whichever statement of the handler meets it") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -147,7 +149,7 @@ TEST_CASE("PostgreSQL names what it refuses, whichever statement of the handler'
   }
 }
 
-TEST_CASE("what a handler in a PostgreSQL pool writes after the end of its transaction is no replica's refusal") {
+TEST_CASE("a write after the end of the transaction in a PostgreSQL pool is not reported as a read-only replica") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -184,7 +186,7 @@ TEST_CASE("a session of a PostgreSQL pool is writable for its user, and goes bac
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a handler that changes the client's encoding loses neither its result nor its claim") {
+TEST_CASE("a handler that changes the client encoding keeps its result and its claim") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);

@@ -33,7 +33,7 @@ TEST_CASE("a rolled-back claim can be claimed again") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a committed claim is already consumed for everybody") {
+TEST_CASE("a committed claim is already_consumed for every session") {
   EffectDatabase db;
   const auto sql = db.session();
   {
@@ -50,7 +50,7 @@ TEST_CASE("a committed claim is already consumed for everybody") {
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("several claims commit together, and a duplicate among them spoils nothing") {
+TEST_CASE("several claims commit together, also with a duplicate among them") {
   EffectDatabase db;
   const auto sql = db.session();
   {

@@ -1,5 +1,5 @@
-// Where the database cannot refuse a handler's own commit, a claim is torn from its birth until our commit confirms it:
-// MariaDB, MySQL, and a caller's session on SQLite.
+// MariaDB, MySQL and a caller's session on SQLite cannot refuse a handler's own commit. There a claim is inserted as
+// torn, and our commit confirms it.
 
 #include <memory>
 #include <string>
@@ -35,7 +35,7 @@ std::string state_seen_by(soci::session& sql) {
   return state;
 }
 
-TEST_CASE("a claim is what its handler's own commit would leave, until our commit confirms it") {
+TEST_CASE("a claim is torn until our commit confirms it") {
   const EffectDatabase db;
   Consumers consumers(db);
   for (TxConsumer* consumer : {&consumers.pooled, &consumers.own}) {
