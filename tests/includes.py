@@ -44,9 +44,9 @@ ROOM_OF_PUBLIC = {header: room for room, headers in PUBLIC.items() for header in
 
 # What a folder beside the library may include of it, besides the public headers.
 TOOLS = {
-    "tools/console": ["base/one_line.hpp", "base/utf8.hpp"],
-    "tools/cli": ["base/one_line.hpp", "message", "backend/error_classification.hpp"],
-    "tools/torture": ["message"],
+    "tools/console": ["base/one_line.hpp", "base/url.hpp", "base/utf8.hpp", "backend/database.hpp", "backend/registry.hpp"],
+    "tools/cli": ["base/one_line.hpp", "message", "backend/database.hpp", "backend/error_classification.hpp"],
+    "tools/torture": ["message", "backend/database.hpp", "backend/registry.hpp"],
 }
 
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)

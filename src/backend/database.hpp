@@ -16,6 +16,7 @@
 #include "backend/catalog.hpp"
 #include "backend/dialect.hpp"
 #include "backend/error_class.hpp"
+#include "backend/scratch_sql.hpp"
 #include "backend/session.hpp"
 #include "base/url.hpp"
 
@@ -47,6 +48,12 @@ class Database {
   /// The name that SOCI uses, and the name of the folder with its migrations.
   virtual std::string_view name() const noexcept = 0;
 
+  /// What its URLs name.
+  virtual detail::UrlKind url_kind() const noexcept { return detail::UrlKind::server; }
+
+  /// The file that a URL names, which opening would create. Empty if there is none.
+  virtual std::string file_of(const detail::Url&) const { return {}; }
+
   /// The connection string for SOCI. It holds the time-outs of the options, and may hold a password that the client
   /// library has read from its own files.
   virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
@@ -77,6 +84,12 @@ class Database {
   /// Throws an error of the last statement that SOCI did not report.
   virtual void check_last_statement(soci::session&) const {}
 
+  /// Keeps the client library from writing the server's notices to standard error: they can hold values of a message.
+  virtual void hide_notices(soci::session&) const {}
+
+  /// Gives the session a name that the server shows, where there is such a name.
+  virtual void name_session(soci::session&, const std::string& /*name*/) const {}
+
   /// The inbox on one connection.
   virtual std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection>, Ownership) const = 0;
 
@@ -91,6 +104,8 @@ class Database {
 
   /// How it spells statements about the tables in `schema`.
   virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;
+
+  virtual ScratchSql scratch_sql() const = 0;
 
  protected:
   Database() = default;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,25 +11,53 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-// One line for each database: what its folder defines, and registry.cpp lists. Weak: null unless it is linked. The
-// linker is told by name to take it from its archive (src/CMakeLists.txt), so that it has a C name.
+// The one list of the databases: a name, the schemes of the URLs, the preferred one first. The schemes stand here and
+// not in the database's folder, so that a URL of a database that is not linked gets a clear error.
+#define TXINBOX_FOR_EACH_DATABASE(X) \
+  X(sqlite3, "sqlite", "sqlite3")    \
+  X(mysql, "mysql", "mariadb")       \
+  X(postgresql, "postgresql", "postgres")
+
+// What the database's folder defines. Weak: null unless it is linked. The linker is told by name to take it from its
+// archive (src/CMakeLists.txt), so that it has a C name.
+#define TXINBOX_DECLARE(name, ...) [[gnu::weak]] const Database* txinbox_##name##_database() noexcept;
 extern "C" {
-[[gnu::weak]] const Database* txinbox_sqlite3_database() noexcept;
-[[gnu::weak]] const Database* txinbox_mysql_database() noexcept;
-[[gnu::weak]] const Database* txinbox_postgresql_database() noexcept;
+TXINBOX_FOR_EACH_DATABASE(TXINBOX_DECLARE)
 }
+#undef TXINBOX_DECLARE
 
 namespace {
 
-const auto& databases() {
+struct Known {
+  std::string_view name;
+  std::vector<std::string_view> schemes;
+  const Database* linked;  // null if it is not
+};
+
+const std::vector<Known>& known_databases() {
+#define TXINBOX_LIST(name, ...) \
+  {#name, {__VA_ARGS__}, txinbox_##name##_database == nullptr ? nullptr : txinbox_##name##_database()},
+  static const std::vector<Known> known = {TXINBOX_FOR_EACH_DATABASE(TXINBOX_LIST)};
+#undef TXINBOX_LIST
+  return known;
+}
+
+const std::vector<const Database*>& databases() {
   static const auto linked = [] {
     std::vector<const Database*> found;
-    for (const auto database : {&txinbox_sqlite3_database, &txinbox_mysql_database, &txinbox_postgresql_database}) {
-      if (database != nullptr) found.push_back(database());
+    for (const Known& each : known_databases()) {
+      if (each.linked != nullptr) found.push_back(each.linked);
     }
     return found;
   }();
   return linked;
+}
+
+const Known* known_by_scheme(std::string_view scheme) {
+  for (const Known& each : known_databases()) {
+    if (std::ranges::find(each.schemes, scheme) != each.schemes.end()) return &each;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -42,6 +71,33 @@ const Database& database_named(std::string_view name) {
   throw Error(ErrorCode::unsupported_database,
               "the database '" + std::string(name) + "' is not known to this build of txinbox; it knows " + known);
 }
+
+const Database& database_of_url(std::string_view url) {
+  const std::string scheme = detail::url_scheme(url);
+  if (scheme == "soci") {
+    url.remove_prefix(scheme.size() + 1);
+    const auto end = url.find("://");
+    if (end == std::string_view::npos) {
+      throw Error(ErrorCode::invalid_argument,
+                  "behind 'soci:' stands a connection string of SOCI's, such as soci:mysql://db=orders user=svc");
+    }
+    return database_named(url.substr(0, end));
+  }
+  if (const Known* known = known_by_scheme(scheme)) return database_named(known->name);
+  std::string schemes;
+  for (const Known& each : known_databases()) {
+    for (const std::string_view one : each.schemes) schemes.append(schemes.empty() ? "" : ", ").append(one);
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "the database URL's scheme '" + scheme + "' is not known; " + schemes + " and soci are");
+}
+
+const Database* find_by_scheme(std::string_view scheme) noexcept {
+  const Known* known = known_by_scheme(scheme);
+  return known == nullptr ? nullptr : known->linked;
+}
+
+bool is_url_scheme(std::string_view scheme) noexcept { return scheme == "soci" || known_by_scheme(scheme) != nullptr; }
 
 const Database& database_of(soci::session& sql) {
   if (sql.get_backend() == nullptr) {

@@ -78,8 +78,7 @@ void parse_parameters(std::string_view query, Url& url) {
 
 /// Refuses an '@' after the authority. Probably the password before it has a bare '/' or '?', which ended the
 /// authority. Then the rest of the password would be read as a name, and error texts show names.
-void refuse_stray_at(std::string_view text, std::string_view scheme) {
-  if (scheme == "sqlite" || scheme == "sqlite3") return;  // an '@' may be part of a file's name
+void refuse_stray_at(std::string_view text) {
   const std::size_t end = text.starts_with("//") ? text.find_first_of("/?", 2) : 0;
   if (end == std::string_view::npos || text.find('@', end) == std::string_view::npos) return;
   refuse(
@@ -121,17 +120,24 @@ void parse_authority(std::string_view authority, Url& url) {
 
 }  // namespace
 
-Url parse_url(std::string_view text) {
+std::string url_scheme(std::string_view text) {
   const auto scheme = cut(text, ':');
   if (!scheme || scheme->empty()) refuse("does not begin with a scheme");
-  Url url;
-  std::transform(scheme->begin(), scheme->end(), std::back_inserter(url.scheme),
+  std::string lower;
+  std::transform(scheme->begin(), scheme->end(), std::back_inserter(lower),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+Url parse_url(std::string_view text, UrlKind kind) {
+  Url url;
+  url.scheme = url_scheme(text);
+  text.remove_prefix(url.scheme.size() + 1);
   if (url.scheme == "soci") {  // SOCI's own syntax: do not decode it
     url.path = std::string(text);
     return url;
   }
-  refuse_stray_at(text, url.scheme);
+  if (kind == UrlKind::server) refuse_stray_at(text);
   std::string_view rest = text;
   if (const auto before_query = cut(rest, '?')) {
     parse_parameters(rest, url);

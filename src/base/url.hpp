@@ -25,10 +25,18 @@ struct Url {
   UrlParameters parameters;
 };
 
+/// What a database URL names. The name of a file may hold an '@', and no password.
+enum class UrlKind { server, file };
+
+/// The scheme in lower case.
+///
+/// Errors: `Error` invalid_argument for a text without one.
+std::string url_scheme(std::string_view text);
+
 /// Parses a database URL.
 ///
 /// Errors: `Error` invalid_argument, whose text holds no part that may be a password.
-Url parse_url(std::string_view text);
+Url parse_url(std::string_view text, UrlKind kind = UrlKind::server);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -17,29 +17,6 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-const backend::Database& database_for(Url& url) {
-  if (url.scheme == "soci") {
-    const auto at = url.path.find("://");
-    if (at == std::string::npos) {
-      throw Error(ErrorCode::invalid_argument,
-                  "behind 'soci:' stands a connection string of SOCI's, such as soci:mysql://db=orders user=svc");
-    }
-    const std::string name = url.path.substr(0, at);
-    url.path.erase(0, at + 3);
-    return backend::database_named(name);
-  }
-  constexpr std::array schemes = {std::pair{"sqlite", "sqlite3"},        std::pair{"sqlite3", "sqlite3"},
-                                  std::pair{"mysql", "mysql"},           std::pair{"mariadb", "mysql"},
-                                  std::pair{"postgresql", "postgresql"}, std::pair{"postgres", "postgresql"}};
-  for (const auto& [scheme, name] : schemes) {
-    if (url.scheme == scheme) return backend::database_named(name);
-  }
-  throw Error(
-      ErrorCode::invalid_argument,
-      fmt::format("the database URL's scheme '{}' is not known; sqlite, mysql, mariadb, postgresql and soci are",
-                  url.scheme));
-}
-
 void check(const PoolOptions& options) {
   if (options.connections < 1) {
     throw Error(ErrorCode::invalid_argument, "PoolOptions::connections must be at least 1");
@@ -69,8 +46,9 @@ Slot::~Slot() {
 
 PoolState::PoolState(const std::string& text, PoolOptions options) : options_(std::move(options)) {
   check(options_);
-  Url url = parse_url(text);
-  database_ = &database_for(url);
+  database_ = &backend::database_of_url(text);
+  Url url = parse_url(text, database_->url_kind());
+  if (url.scheme == "soci") url.path.erase(0, url.path.find("://") + 3);  // the name of the database
   connection_string_ = database_->connection_string(url, options_);
   url_parameters_ = std::move(url.parameters);
   idle_.reserve(options_.connections);

@@ -81,7 +81,7 @@ TEST_CASE("a password with a bare slash or question mark is refused, not taken f
     }
   }
   CHECK(parse_url("postgresql://h/d%40b?options=%40").path == "d@b");
-  CHECK(parse_url("sqlite:///var/a@b.db").path == "var/a@b.db");
+  CHECK(parse_url("sqlite:///var/a@b.db", UrlKind::file).path == "var/a@b.db");
   CHECK(parse_url("mysql://u:p@ss@h/db").password == "p@ss");
 }
 

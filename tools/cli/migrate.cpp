@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/database.hpp"
 #include "cli/help_text.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
@@ -30,7 +31,7 @@ using Json = nlohmann::ordered_json;
 int print_migrations(const MigrateOptions& options) {
   Json list = Json::array();
   std::string text;
-  for (const auto& migration : migrations(database_name(options.database.database()))) {
+  for (const auto& migration : migrations(std::string(options.database.database().name()))) {
     list.push_back({{"version", migration.version}, {"name", migration.name}, {"sql", migration.sql}});
     if (!text.empty()) text += '\n';
     text += migration.sql;

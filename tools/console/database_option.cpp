@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "backend/registry.hpp"
 #include "console/usage_error.hpp"
 
 namespace txinbox::cli {
@@ -41,13 +42,10 @@ std::string scheme_of(std::string_view url) {
   return colon == std::string_view::npos ? std::string() : lower(url.substr(0, colon));
 }
 
-constexpr std::array<std::string_view, 6> schemes{"sqlite", "sqlite3", "mysql", "mariadb", "postgresql", "postgres"};
-
-bool is_database_scheme(std::string_view scheme) {
-  for (auto known : schemes) {
-    if (scheme == known) return true;
-  }
-  return scheme == "soci";
+/// Whether the URL names a file, which has no password.
+bool names_file(std::string_view scheme) {
+  const backend::Database* database = backend::find_by_scheme(scheme);
+  return database != nullptr && database->url_kind() == detail::UrlKind::file;
 }
 
 bool user_part_holds_password(std::string_view url) {
@@ -60,7 +58,7 @@ bool user_part_holds_password(std::string_view url) {
   return colon != std::string_view::npos && colon + 1 < at;
 }
 
-// `password = x` as libpq and SOCI's MySQL backend read it.
+// `password = x` as the client libraries read it.
 bool parameter_holds_password(std::string_view text) {
   constexpr std::array<std::string_view, 5> names{"password", "passwd", "pass", "pwd", "sslpassword"};
   for (auto name : names) {
@@ -80,21 +78,9 @@ bool parameter_holds_password(std::string_view text) {
 
 }  // namespace
 
-std::string database_name(Database database) {
-  switch (database) {
-    case Database::sqlite3:
-      return "sqlite3";
-    case Database::mysql:
-      return "mysql";
-    case Database::postgresql:
-      return "postgresql";
-  }
-  return {};
-}
-
 bool holds_password(std::string_view url) {
   const auto scheme = scheme_of(url);
-  if (scheme == "sqlite" || scheme == "sqlite3") return false;  // a file's name; SQLite has no passwords
+  if (names_file(scheme)) return false;
   if (user_part_holds_password(url)) return true;
   if (scheme == "soci") return parameter_holds_password(lower(percent_decoded(url)));
   const auto query = url.find('?');
@@ -112,7 +98,7 @@ bool is_url_with_password(std::string_view argument) {
     if (equals == std::string_view::npos) return false;
     argument.remove_prefix(equals + 1);
   }
-  return is_database_scheme(scheme_of(argument)) && holds_password(argument);
+  return backend::is_url_scheme(scheme_of(argument)) && holds_password(argument);
 }
 
 void DatabaseOption::add_to(CLI::App& command) {
@@ -136,16 +122,6 @@ std::string DatabaseOption::url() const {
   return variable;
 }
 
-Database DatabaseOption::database() const {
-  const std::string text = url();
-  std::string scheme = scheme_of(text);
-  if (scheme == "soci") scheme = scheme_of(std::string_view(text).substr(text.find(':') + 1));
-  if (scheme == "sqlite" || scheme == "sqlite3") return Database::sqlite3;
-  if (scheme == "mysql" || scheme == "mariadb") return Database::mysql;
-  if (scheme == "postgresql" || scheme == "postgres") return Database::postgresql;
-  throw UsageError(
-      "the database URL begins with none of sqlite:, mysql://, mariadb://, postgresql:// and postgres://, nor with "
-      "soci: and one of SOCI's backends");
-}
+const backend::Database& DatabaseOption::database() const { return backend::database_of_url(url()); }
 
 }  // namespace txinbox::cli

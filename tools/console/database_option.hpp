@@ -3,17 +3,21 @@
 #include <string>
 #include <string_view>
 
+#include <txinbox/version.hpp>
+
 namespace CLI {
 class App;
 }
 
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+class Database;
+}
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
+
 namespace txinbox::cli {
-
-/// The kinds of database, which differ in how SQL is read and values are bound.
-enum class Database { sqlite3, mysql, postgresql };
-
-/// As SOCI and `txinbox::migrations` call it.
-std::string database_name(Database database);
 
 /// Whether the text holds a password: in a URL's user part or query, or in a connection string of
 /// SOCI's. In doubt it says so.
@@ -32,8 +36,8 @@ class DatabaseOption {
 
   /// Told by the URL's scheme, without connecting.
   ///
-  /// Errors: as `url`, and `UsageError` for a scheme that is not known.
-  Database database() const;
+  /// Errors: as `url`, and as `backend::database_of_url`.
+  const backend::Database& database() const;
 
  private:
   std::string option_;

@@ -6,21 +6,20 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 #include <txinbox/error.hpp>
+
+#include "backend/database.hpp"
+#include "base/url.hpp"
 
 namespace txinbox::cli {
 
 namespace {
 
-/// The file that a URL of ours names; empty for what SOCI takes apart, or what is not a file.
-std::string sqlite_file(const DatabaseOption& database) {
-  if (database.database() != Database::sqlite3) return {};
-  std::string url = database.url();
-  if (url.starts_with("soci:")) return {};
-  url.erase(0, url.find(':') + 1);
-  if (url.starts_with("///")) url.erase(0, 2);
-  return url.find_first_of("%?:") == std::string::npos ? url : std::string();
+/// The file that the URL names. Empty if it is not for us to say: behind `soci:`, or for a server.
+std::string file_of(const DatabaseOption& option) {
+  const std::string url = option.url();
+  const auto& database = option.database();
+  return database.file_of(detail::parse_url(url, database.url_kind()));
 }
 
 }  // namespace
@@ -30,13 +29,11 @@ Pool create_database(const DatabaseOption& database) { return open_pool(database
 namespace {
 
 Pool open_existing(const DatabaseOption& database, PoolOptions options, bool notices) {
-  if (const std::string file = sqlite_file(database); !file.empty() && !std::filesystem::exists(file)) {
+  if (const std::string file = file_of(database); !file.empty() && !std::filesystem::exists(file)) {
     throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
   }
   if (!notices) {
-    options.on_connect = [](soci::session& session) {
-      if (session.get_backend_name() == "postgresql") session << "set client_min_messages to error";
-    };
+    options.on_connect = [&kind = database.database()](soci::session& session) { kind.hide_notices(session); };
   }
   return open_pool(database.url(), std::move(options));
 }

@@ -8,17 +8,17 @@ namespace txinbox::cli {
 
 /// A pool of one connection, which is all that a command needs.
 ///
-/// `notices`: libpq writes PostgreSQL's notices and warnings to standard error. They can hold the
-/// values of a message, so they are switched off unless asked for.
+/// `notices`: whether a client library may write the server's notices to standard error. They can hold
+/// the values of a message.
 ///
-/// Errors: as `DatabaseOption::url` and `open_pool`; and where a SQLite file is not there, since opening
-///         would make it: `Error` schema_missing.
+/// Errors: as `DatabaseOption::url` and `open_pool`; and where the URL names a file that is not there,
+///         since opening would make it: `Error` schema_missing.
 Pool open_database(const DatabaseOption& database, bool notices = false);
 
 /// The same for what reads whole tables: a statement may take ten minutes.
 Pool open_for_reading(const DatabaseOption& database);
 
-/// The same, and makes a SQLite file that is not there.
+/// The same, and makes a file that is not there.
 Pool create_database(const DatabaseOption& database);
 
 }  // namespace txinbox::cli

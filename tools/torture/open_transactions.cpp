@@ -4,6 +4,7 @@
 #include <soci/soci.h>
 #include <txinbox/result.hpp>
 
+#include "backend/registry.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
@@ -35,15 +36,14 @@ bool can_lock(soci::session& sql, const std::string& begin, const std::string& q
 }  // namespace
 
 std::optional<std::string> open_transaction(soci::session& sql, const std::string& name) {
-  const std::string backend = sql.get_backend_name();
-  if (backend == "postgresql") {
+  const auto own = backend::database_of(sql).scratch_sql();
+  if (!own.count_open.empty()) {
     int count = 0;
-    sql << "select count(*) from pg_stat_activity where application_name = :n and xact_start is not null",
-        soci::into(count), soci::use(name);
+    sql << std::string(own.count_open), soci::into(count), soci::use(name);
     if (count == 0) return std::nullopt;
     return fmt::format("{} sessions", count);
   }
-  if (backend == "sqlite3") {
+  if (own.has_one_writer) {
     try {
       return can_lock(sql, "begin immediate", "") ? std::nullopt : std::optional<std::string>("the writer");
     } catch (const soci::soci_error&) {

@@ -11,9 +11,9 @@ namespace txinbox::torture {
 
 /// What shows that a transaction of the storm is still open, in words; nothing when there is none.
 ///
-/// PostgreSQL lists the sessions of that name. The others are asked for a lock on everything that a
-/// transaction of the storm locks, without waiting: the accounts and the consumer's rows; SQLite for
-/// its one writer.
+/// A server that lists its sessions is asked for those of that name. Any other is asked for a lock on
+/// everything that a transaction of the storm locks, without waiting: the accounts and the consumer's
+/// rows; or for the lock of its one writer.
 ///
 /// Errors: a database error as it was.
 std::optional<std::string> open_transaction(soci::session& sql, const std::string& name);

@@ -1,10 +1,9 @@
 #include "torture/scratch_tables.hpp"
 
-#include <array>
-
 #include <fmt/format.h>
 #include <soci/soci.h>
 
+#include "backend/registry.hpp"
 #include "torture/plan.hpp"
 
 namespace txinbox::torture {
@@ -14,17 +13,7 @@ namespace {
 constexpr int rows_at_once = 5'000;
 
 bool is_there(soci::session& sql, const std::string& table) {
-  int count = 0;
-  const std::string backend = sql.get_backend_name();
-  if (backend == "sqlite3") {
-    sql << "select count(*) from sqlite_master where type = 'table' and name = :t", soci::into(count), soci::use(table);
-  } else if (backend == "mysql") {
-    sql << "select count(*) from information_schema.tables where table_schema = database() and table_name = :t",
-        soci::into(count), soci::use(table);
-  } else {
-    sql << "select count(to_regclass(:t))", soci::into(count), soci::use(table);
-  }
-  return count > 0;
+  return !backend::database_of(sql).catalog(sql)->find_schema(table).empty();
 }
 
 /// Whether the consumer has a row in the inbox.
@@ -40,28 +29,23 @@ void create_accounts(soci::session& sql) {
   // A column for what must not change a balance.
   sql << fmt::format(
       "create table {} (id integer not null primary key, balance bigint not null, touched bigint not null){}",
-      account_table, sql.get_backend_name() == "mysql" ? " engine = InnoDB" : "");
-}
-
-std::string key_type(const std::string& backend) {
-  if (backend == "mysql") return "varbinary(255)";
-  return backend == "postgresql" ? "text collate \"C\"" : "text";
+      account_table, backend::database_of(sql).scratch_sql().table_options);
 }
 
 // Without a unique key for each business key: a doubled effect must be seen, not refused.
 void create_ledger(soci::session& sql) {
-  const std::string backend = sql.get_backend_name();
+  const auto own = backend::database_of(sql).scratch_sql();
   sql << fmt::format(
       "create table {} (run varchar(40) not null primary key, business_key {} not null, account_from integer not null, "
       "account_to integer not null, amount bigint not null, fence bigint, place bigint){}",
-      ledger_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
+      ledger_table, own.key_type, own.table_options);
 }
 
 void create_resource(soci::session& sql) {
-  const std::string backend = sql.get_backend_name();
+  const auto own = backend::database_of(sql).scratch_sql();
   sql << fmt::format(
       "create table {} (business_key {} not null primary key, fence bigint not null, effects bigint not null){}",
-      resource_table, key_type(backend), backend == "mysql" ? " engine = InnoDB" : "");
+      resource_table, own.key_type, own.table_options);
 }
 
 void remove_inbox_rows(soci::session& sql) {

@@ -113,6 +113,14 @@ class MysqlDatabase final : public Database {
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 
+  ScratchSql scratch_sql() const override {
+    return {.key_type = "varbinary(255)",
+            .table_options = " engine = InnoDB",
+            .insert = "insert ignore",
+            .unless_exists = "",
+            .as_text = "cast({} as char)"};
+  }
+
  private:
   static void add_url(std::string& string, const detail::Url& url) {
     for (const auto& [name, value] : url.parameters) {

@@ -101,6 +101,16 @@ class PostgresqlDatabase final : public Database {
     return {.what = "PostgreSQL SQLSTATE", .code = state, .meaning = postgresql_meaning(state).text};
   }
 
+  // libpq writes notices and warnings to standard error.
+  void hide_notices(soci::session& sql) const override {
+    exec(postgresql_native(sql), "SET client_min_messages = error");
+  }
+
+  void name_session(soci::session& sql, const std::string& name) const override {
+    PGconn* pg = postgresql_native(sql);
+    exec(pg, "SET application_name = " + quote_literal(pg, name));
+  }
+
   using Database::attach;
   std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection> connection, Ownership ownership) const override {
     return std::make_unique<PostgresqlSession>(std::move(connection), ownership);
@@ -112,6 +122,14 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
+
+  ScratchSql scratch_sql() const override {
+    return {
+        .key_type = "text collate \"C\"",
+        .as_text = "convert_from({}, 'UTF8')",
+        .error_ends_transaction = true,
+        .count_open = "select count(*) from pg_stat_activity where application_name = :n and xact_start is not null"};
+  }
 
  private:
   /// Checks it here, because libpq would report it only with the failed connection.

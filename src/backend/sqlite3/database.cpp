@@ -24,7 +24,7 @@ bool is_in_memory(std::string_view file) {
 }
 
 /// The name of the file in SOCI's connection string.
-std::string_view file_of(std::string_view connection_string) {
+std::string_view file_in(std::string_view connection_string) {
   for (const std::string_view key : {"dbname=", "db="}) {
     if (const auto at = connection_string.find(key); at != std::string_view::npos) {
       connection_string.remove_prefix(at + key.size());
@@ -38,9 +38,18 @@ std::string_view file_of(std::string_view connection_string) {
   return connection_string;
 }
 
+std::string path_of(const detail::Url& url) { return url.has_authority ? "/" + url.path : url.path; }
+
 class Sqlite3Database final : public Database {
  public:
   std::string_view name() const noexcept override { return "sqlite3"; }
+
+  detail::UrlKind url_kind() const noexcept override { return detail::UrlKind::file; }
+
+  std::string file_of(const detail::Url& url) const override {
+    if (url.scheme == "soci" || !url.parameters.empty() || is_in_memory(url.path)) return {};
+    return path_of(url);
+  }
 
   std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
     const auto refuse = [](const std::string& why) {
@@ -52,12 +61,12 @@ class Sqlite3Database final : public Database {
         refuse("names a host (three slashes begin an absolute path: sqlite:///var/lib/orders.db)");
       }
       if (!url.parameters.empty()) refuse("has parameters, of which there are none");
-      const std::string file = url.has_authority ? "/" + url.path : url.path;
+      const std::string file = path_of(url);
       if (file.empty() || file == "/") refuse("names no file");
       if (file.find('"') != std::string::npos) refuse("has a '\"' in the file's name, which SOCI cannot pass on");
       string = "dbname=\"" + file + "\"";
     }
-    if (options.connections > 1 && is_in_memory(file_of(string))) {
+    if (options.connections > 1 && is_in_memory(file_in(string))) {
       throw Error(ErrorCode::unsafe_connection,
                   "each connection to an in-memory SQLite database would be a database of its own; set "
                   "PoolOptions::connections to 1, or use a file");
@@ -72,7 +81,7 @@ class Sqlite3Database final : public Database {
                                      const std::string& connection_string) const override {
     const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
     if (e == nullptr) return std::nullopt;
-    const std::filesystem::path file(file_of(connection_string));
+    const std::filesystem::path file(file_in(connection_string));
     const auto say = [&](std::string_view why) {
       return fmt::format("the SQLite file '{}' {} (sqlite3 {}); check the URL, and who runs this", file.string(), why,
                          e->result());
@@ -129,6 +138,8 @@ class Sqlite3Database final : public Database {
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
+
+  ScratchSql scratch_sql() const override { return {.has_one_writer = true}; }
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <txinbox/schema.hpp>
 #include <txinbox/tx_consumer.hpp>
 
+#include "backend/database.hpp"
 #include "cli/consume/consume_run.hpp"
 #include "cli/consume/input_file.hpp"
 #include "cli/help_text.hpp"
@@ -22,7 +23,7 @@ std::string read_sql(const ConsumeOptions& options) {
 }
 
 int run_consume(const ConsumeOptions& options) {
-  const Database database = options.database.database();
+  const Database database = sql_database(options.database.database().name());
   const std::string sql = read_sql(options);
   Dialect dialect = default_dialect(database);
   Script script = parse_script(sql, dialect);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "console/database_option.hpp"
+#include "cli/sql/sql_lexer.hpp"
 
 namespace txinbox::cli {
 

@@ -214,6 +214,11 @@ class Lexer {
 
 }  // namespace
 
+Database sql_database(std::string_view name) {
+  if (name == "mysql") return Database::mysql;
+  return name == "postgresql" ? Database::postgresql : Database::sqlite3;
+}
+
 Dialect default_dialect(Database database) {
   if (database == Database::mysql) return {.database = database, .backslash_escapes = true, .ansi_quotes = false};
   return {.database = database, .backslash_escapes = false, .ansi_quotes = true};

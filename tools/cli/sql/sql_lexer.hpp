@@ -5,9 +5,13 @@
 #include <string_view>
 #include <vector>
 
-#include "console/database_option.hpp"
-
 namespace txinbox::cli {
+
+/// The kinds of database, which differ in how SQL is read and values are bound.
+enum class Database { sqlite3, mysql, postgresql };
+
+/// By the name that SOCI uses.
+Database sql_database(std::string_view name);
 
 /// How a session reads SQL, as far as quotes go.
 struct Dialect {
