@@ -45,7 +45,14 @@ ROOM_OF_PUBLIC = {header: room for room, headers in PUBLIC.items() for header in
 # What a folder beside the library may include of it, besides the public headers.
 TOOLS = {
     "tools/console": ["base/one_line.hpp", "base/url.hpp", "base/utf8.hpp", "backend/database.hpp", "backend/registry.hpp"],
-    "tools/cli": ["base/one_line.hpp", "message", "backend/database.hpp", "backend/error_classification.hpp"],
+    "tools/cli": [
+        "base/one_line.hpp",
+        "message",
+        "backend/database.hpp",
+        "backend/error_classification.hpp",
+        "backend/registry.hpp",
+        "backend/user_sql.hpp",
+    ],
     "tools/torture": ["message", "backend/database.hpp", "backend/registry.hpp"],
 }
 

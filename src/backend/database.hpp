@@ -30,6 +30,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
+class UserSql;
+
 /// An error of a database, in words that hold no bound value.
 struct ErrorDescription {
   std::string_view what = {};     ///< "MariaDB/MySQL error".
@@ -106,6 +108,9 @@ class Database {
   virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;
 
   virtual ScratchSql scratch_sql() const = 0;
+
+  /// How it takes the SQL of a user of the command.
+  virtual const UserSql& user_sql() const noexcept = 0;
 
  protected:
   Database() = default;

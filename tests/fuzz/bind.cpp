@@ -1,7 +1,7 @@
 // The values for the SQL: each comes from the member or pointer that is meant, and none loses anything.
 //
-// Input: the dialect's name, the placeholders' names, the --bind options (both with blanks between them), and
-// a line of JSON.
+// Input: the database's name (postgresql: text with NUL is refused), the placeholders' names, the --bind options
+// (both with blanks between them), and a line of JSON.
 
 #include "cli/sql/bind.hpp"
 
@@ -11,11 +11,14 @@
 
 #include <txinbox/error.hpp>
 
-#include "dialects.hpp"
+#include "backend/sqlite3/real_number.hpp"
 #include "fuzz.hpp"
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
+using txinbox::backend::SqlLimits;
+using txinbox::backend::SqlNumber;
+using txinbox::backend::SqlValue;
 
 namespace {
 
@@ -30,26 +33,20 @@ std::vector<std::string> words(std::string_view text) {
 }
 
 // The value as text that the database can make of it what the line said.
-void claim_holds(const BoundValue& bound, const JsonValue& value) {
+void claim_holds(const SqlValue& bound, const JsonValue& value) {
   switch (value.kind) {
     case JsonValue::Kind::null:
       return claim(std::holds_alternative<std::monostate>(bound), "null is NULL");
     case JsonValue::Kind::boolean:
-      if (const auto* text = std::get_if<std::string>(&bound)) {
-        return claim(*text == (value.boolean ? "true" : "false"), "a boolean keeps its value");
-      }
-      return claim(std::get<long long>(bound) == (value.boolean ? 1 : 0), "a boolean keeps its value");
+      return claim(std::get<bool>(bound) == value.boolean, "a boolean keeps its value");
     case JsonValue::Kind::integer:
       return claim(std::get<long long>(bound) == value.integer, "an integer keeps its value");
-    case JsonValue::Kind::number:
-      if (const auto* big = std::get_if<unsigned long long>(&bound)) {
-        return claim(std::to_string(*big) == value.text, "an unsigned integer keeps its value");
-      }
-      if (const auto* real = std::get_if<double>(&bound)) {
-        claim(value.text.find_first_of(".eE") != std::string::npos, "an integer is no real");
-        return claim(*real == std::strtod(value.text.c_str(), nullptr), "a real is the nearest double");
-      }
-      return claim(std::get<std::string>(bound) == value.text, "another number keeps its text");
+    case JsonValue::Kind::number: {
+      const std::string& text = std::get<SqlNumber>(bound).text;
+      claim(text == value.text, "another number keeps its text");
+      const auto real = txinbox::backend::sqlite3_real(text);
+      return claim(!real || *real == std::strtod(text.c_str(), nullptr), "a real is the nearest double");
+    }
     case JsonValue::Kind::string:
       return claim(std::get<std::string>(bound) == value.text, "a string keeps its characters");
     case JsonValue::Kind::array:
@@ -58,10 +55,9 @@ void claim_holds(const BoundValue& bound, const JsonValue& value) {
   }
 }
 
-bool is_refusable(const JsonValue& value, const Dialect& dialect) {
+bool is_refusable(const JsonValue& value, const SqlLimits& limits) {
   return value.kind == JsonValue::Kind::string && value.text.find('\0') != std::string::npos &&
-         (dialect.database == Database::postgresql ||
-          (dialect.database == Database::mysql && !dialect.backslash_escapes));
+         !limits.why_no_nul.empty();
 }
 
 // The pointer that an option gives a name; none: the member of that name.
@@ -90,8 +86,8 @@ bool is_wrong(const std::vector<std::string>& names, const std::vector<std::stri
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Fields fields(data, size);
-  const auto dialect = dialect_named(fields.line());
-  if (!dialect) return 0;
+  SqlLimits limits;
+  if (fields.line().starts_with("postgresql")) limits.why_no_nul = "no NUL";
   Script script;
   for (auto& name : words(fields.line())) {
     if (!script.uses(name)) script.names.push_back(std::move(name));
@@ -103,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto root = unless_refused<LineError>([&] { return parse_json_line(line); });
   if (!binder || !root) return 0;
 
-  const auto values = unless_refused<LineError>([&] { return binder->bind(*root, line, *dialect); });
+  const auto values = unless_refused<LineError>([&] { return binder->bind(*root, line, limits); });
   bool refusable = false;
   for (std::size_t i = 0; i < script.names.size(); ++i) {
     const auto pointer = pointer_of(script.names[i], options);
@@ -112,7 +108,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     const JsonValue* value = pointer ? pointer->find(*root) : root->find(script.names[i]);
-    refusable = refusable || value == nullptr || is_refusable(*value, *dialect);
+    refusable = refusable || value == nullptr || is_refusable(*value, limits);
     if (values) {
       claim(value != nullptr, "nothing is bound that the line does not have");
       claim_holds(values->at(i), *value);

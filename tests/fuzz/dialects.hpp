@@ -3,20 +3,35 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/sql/sql_lexer.hpp"
+#include "backend/registry.hpp"
+#include "backend/user_sql.hpp"
 
 namespace txinbox::fuzz {
 
-/// The dialect that an input's first line names.
-inline std::optional<cli::Dialect> dialect_named(std::string_view name) {
-  using cli::Database;
-  if (name == "sqlite3") return cli::default_dialect(Database::sqlite3);
-  if (name == "mysql") return cli::default_dialect(Database::mysql);
-  if (name == "mysql ansi_quotes") return cli::Dialect{Database::mysql, true, true};
-  if (name == "mysql no_backslash_escapes") return cli::Dialect{Database::mysql, false, false};
-  if (name == "postgresql") return cli::default_dialect(Database::postgresql);
-  if (name == "postgresql backslash") return cli::Dialect{Database::postgresql, true, true};
-  return std::nullopt;
+/// A database, and how a session on it reads SQL.
+struct Dialect {
+  std::string_view database;
+  const backend::UserSql& sql;
+  backend::SqlSyntax syntax;
+};
+
+/// The dialect that an input's first line names: a database, and a setting.
+inline std::optional<Dialect> dialect_named(std::string_view name) {
+  const auto database = name.substr(0, name.find(' '));
+  const auto setting = name.substr(database.size());
+  if (database != "sqlite3" && database != "mysql" && database != "postgresql") return std::nullopt;
+  const auto& sql = backend::database_named(database).user_sql();
+  Dialect dialect{database, sql, sql.default_syntax()};
+  if (setting == " ansi_quotes" && database == "mysql") {
+    dialect.syntax.double_quoted_text = false;
+  } else if (setting == " no_backslash_escapes" && database == "mysql") {
+    dialect.syntax.backslash_escapes = false;
+  } else if (setting == " backslash" && database == "postgresql") {
+    dialect.syntax.backslash_escapes = true;
+  } else if (!setting.empty()) {
+    return std::nullopt;
+  }
+  return dialect;
 }
 
 }  // namespace txinbox::fuzz

@@ -97,8 +97,7 @@ void claim_batches_hold(const std::vector<Read>& lines, std::string_view bytes, 
   ConsumeOptions options;
   options.key = "/k";
   options.binds = {"v="};
-  const Dialect dialect = default_dialect(Database::sqlite3);
-  const MessageReader messages(options, script, dialect);
+  const MessageReader messages(options, script, {});
 
   Source source(bytes);
   source.send(bytes.size());

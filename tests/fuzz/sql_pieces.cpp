@@ -8,6 +8,7 @@
 #include <cctype>
 #include <vector>
 
+#include "cli/sql/sql_lexer.hpp"
 #include "cli/sql/sql_script.hpp"
 #include "console/usage_error.hpp"
 #include "dialects.hpp"
@@ -15,6 +16,7 @@
 
 using namespace txinbox::fuzz;
 using namespace txinbox::cli;
+using txinbox::backend::SqlSyntax;
 
 namespace {
 
@@ -51,13 +53,16 @@ std::string word_of(std::string_view text, char first) {
 }
 
 // What a quoted token of the result stands for.
-std::string value_of(std::string_view token, const Dialect& dialect) {
-  if (token.starts_with(' ')) token.remove_prefix(1);
+std::string value_of(std::string_view token, const SqlSyntax& syntax) {
+  if (token[0] == '$') {
+    const auto tag = token.find('$', 1) + 1;
+    return std::string(token.substr(tag, token.size() - 2 * tag));
+  }
   const bool escapes = token[0] == 'E';
   if (escapes) token.remove_prefix(1);
   const char quote = token[0] == '[' ? ']' : token[0];
-  const bool is_string = quote == '\'' || (quote == '"' && !dialect.ansi_quotes);
-  const bool backslash = escapes || (is_string && dialect.backslash_escapes);
+  const bool is_string = quote == '\'' || (quote == '"' && syntax.double_quoted_text);
+  const bool backslash = escapes || (is_string && syntax.backslash_escapes);
   std::string value;
   for (std::size_t i = 1; i + 1 < token.size(); ++i) {
     if (token[i] == quote || (backslash && token[i] == '\\')) ++i;
@@ -68,43 +73,41 @@ std::string value_of(std::string_view token, const Dialect& dialect) {
 
 class Writer {
  public:
-  explicit Writer(const Dialect& dialect) : dialect_(dialect) {}
+  explicit Writer(const SqlSyntax& syntax) : syntax_(syntax) {}
 
   void piece(char kind, std::string text) {
     std::replace(text.begin(), text.end(), '~', '\n');
-    const bool on_mysql = dialect_.database == Database::mysql;
-    const bool on_postgresql = dialect_.database == Database::postgresql;
-    const char* const backslash = dialect_.backslash_escapes ? "'\\" : "'";
-    if (is_misread(kind, text)) may_be_refused_ = true;
+    const char* const backslash = syntax_.backslash_escapes ? "'\\" : "'";
+    if (text.find('\0') != std::string::npos) may_be_refused_ = true;
     switch (kind) {
       case 's':
         return quote("'" + doubled(text, backslash) + "'", text);
       case 'q':  // as 's', with \'
-        return quote("'" + (dialect_.backslash_escapes ? escaped(text, "'\\") : doubled(text, "'")) + "'", text);
+        return quote("'" + (syntax_.backslash_escapes ? escaped(text, "'\\") : doubled(text, "'")) + "'", text);
       case 'd': {
-        const bool is_string = !dialect_.ansi_quotes && dialect_.backslash_escapes;
+        const bool is_string = syntax_.double_quoted_text && syntax_.backslash_escapes;
         return quote('"' + doubled(text, is_string ? "\"\\" : "\"") + '"', text);
       }
       case 'D':  // as 'd', with \"
-        if (on_mysql && !dialect_.ansi_quotes && dialect_.backslash_escapes) {
+        if (syntax_.double_quoted_text && syntax_.backslash_escapes) {
           quote('"' + escaped(text, "\"\\") + '"', text);
         }
         return;
       case 'b':
-        if (!on_postgresql) quote('`' + doubled(text, "`") + '`', text);
+        if (syntax_.backquoted_names) quote('`' + doubled(text, "`") + '`', text);
         return;
       case '[':
         std::erase(text, ']');
-        if (dialect_.database == Database::sqlite3) quote('[' + text + ']', text);
+        if (syntax_.bracketed_names) quote('[' + text + ']', text);
         return;
       case 'e':
-        if (on_postgresql) quote("E'" + doubled(text, "'\\") + "'", text);
+        if (syntax_.escape_text) quote("E'" + doubled(text, "'\\") + "'", text);
         return;
       case 'E':
-        if (on_postgresql) quote("E'" + escaped(text, "'\\") + "'", text);
+        if (syntax_.escape_text) quote("E'" + escaped(text, "'\\") + "'", text);
         return;
       case '$': {
-        if (!on_postgresql) return;
+        if (!syntax_.dollar_quotes) return;
         const std::string tag = text.find('$') == std::string::npos ? "$$" : "$q_" + word_of(text, 'q') + "$";
         if (text.find(tag) == std::string::npos) quote(tag + text + tag, text);
         return;
@@ -115,7 +118,7 @@ class Writer {
         return;
       case '#':
         std::replace(text.begin(), text.end(), '\n', ' ');
-        if (on_mysql) sql_ += "#" + text + "\n";
+        if (syntax_.hash_comments) sql_ += "#" + text + "\n";
         return;
       case '/':
         std::erase(text, '/');
@@ -161,16 +164,7 @@ class Writer {
     other(sql);
   }
 
-  // SOCI knows no names in quotes on MySQL, and a backslash before a quote always; nothing takes NUL.
-  bool is_misread(char kind, const std::string& text) const {
-    if (text.find('\0') != std::string::npos) return true;
-    if (dialect_.database != Database::mysql) return false;
-    const bool is_name = kind == 'b' || (kind == 'd' && dialect_.ansi_quotes);
-    if (is_name) return text.find_first_of(":'") != std::string::npos;
-    return !dialect_.backslash_escapes && text.find('\\') != std::string::npos;
-  }
-
-  Dialect dialect_;
+  SqlSyntax syntax_;
   bool may_be_refused_ = false;
   std::string sql_;
   std::vector<Expected> statements_{1};
@@ -182,23 +176,24 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Fields fields(data, size);
   const auto dialect = dialect_named(fields.line());
   if (!dialect) return 0;
-  Writer writer(*dialect);
+  Writer writer(dialect->syntax);
   while (!fields.empty()) {
     const auto line = fields.line();
     if (!line.empty()) writer.piece(line[0], std::string(line.substr(1)));
   }
   const auto expected = writer.statements();
-  const auto script = unless_refused<UsageError>([&] { return parse_script(writer.sql(), *dialect); });
+  const auto script =
+      unless_refused<UsageError>([&] { return parse_script(writer.sql(), dialect->sql, dialect->syntax); });
   if (!script) {
-    claim(expected.empty() || writer.may_be_refused(), "SQL that SOCI can read is taken");
+    claim(expected.empty() || writer.may_be_refused(), "SQL of known pieces is taken");
     return 0;
   }
   claim(script->statements.size() == expected.size(), "only semicolons outside of quotes and comments split");
   for (std::size_t i = 0; i < expected.size(); ++i) {
     claim(script->statements[i].names == expected[i].names, "only :name outside of quotes and comments is one");
     std::vector<std::string> quoted;
-    for (const auto& token : lex(script->statements[i].text, *dialect)) {
-      if (token.kind == Token::Kind::quoted) quoted.push_back(value_of(token.text, *dialect));
+    for (const auto& token : lex(script->statements[i].text, dialect->syntax)) {
+      if (token.kind == Token::Kind::quoted) quoted.push_back(value_of(token.text, dialect->syntax));
     }
     claim(quoted == expected[i].quoted, "quotes keep what they stand for");
   }

@@ -1,17 +1,13 @@
-// Any text as SQL: its statements, written one behind the other, are read as the same statements; SOCI finds
-// the placeholders that we do; and SQLite reads each of them as one statement.
+// Any text as SQL: its statements, written one behind the other, are read as the same statements; the pieces
+// between the values are the statement; and SQLite reads each of them as one statement.
 //
 // Input: the dialect's name, then the SQL.
 
 #include "cli/sql/sql_script.hpp"
 
-#include <algorithm>
-
-#include "cli/sql/soci_placeholders.hpp"
 #include "console/usage_error.hpp"
 #include "dialects.hpp"
 #include "fuzz.hpp"
-#include "soci_parsers.hpp"
 #include "sqlite_parser.hpp"
 
 using namespace txinbox::fuzz;
@@ -21,14 +17,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Fields fields(data, size);
   const auto dialect = dialect_named(fields.line());
   if (!dialect) return 0;
-  const bool by_soci = dialect->database != Database::sqlite3;  // there SQLite itself finds the placeholders
-  if (by_soci) claim_soci_reads_alike(std::string(fields.rest()), dialect->database);
-  const auto script = unless_refused<UsageError>([&] { return parse_script(fields.rest(), *dialect); });
+  const auto parse = [&](std::string_view sql) {
+    return unless_refused<UsageError>([&] { return parse_script(sql, dialect->sql, dialect->syntax); });
+  };
+  const auto script = parse(fields.rest());
   if (!script) return 0;
 
   std::string joined;
   for (const auto& statement : script->statements) joined += statement.text + ";\n";
-  const auto again = unless_refused<UsageError>([&] { return parse_script(joined, *dialect); });
+  const auto again = parse(joined);
   claim(again.has_value() && again->statements.size() == script->statements.size(), "a split text splits alike");
   for (std::size_t i = 0; i < script->statements.size(); ++i) {
     claim(script->statements[i].text == again->statements[i].text, "a statement is read as it was written");
@@ -36,15 +33,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
 
   for (const auto& statement : script->statements) {
-    if (!by_soci) {
-      claim_is_one_to_sqlite(statement);
-      continue;
-    }
-    std::vector<std::string> names;
-    for (const auto& [offset, name] : soci_placeholders(statement.text, dialect->database)) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    claim(names == statement.names, "a value is bound to each of SOCI's placeholders");
+    const auto& sql = statement.sql;
+    claim(sql.pieces.size() == sql.values.size() + 1, "a value stands between each two pieces");
+    const auto name = [&](std::size_t i) { return ":" + script->names.at(sql.values[i]); };
+    claim(txinbox::backend::joined(sql, name) == statement.text, "the pieces and names are the statement");
+    if (dialect->database == "sqlite3") claim_is_one_to_sqlite(statement);
   }
   return 0;
 }

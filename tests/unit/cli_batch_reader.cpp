@@ -60,8 +60,8 @@ class Fixture {
   }
 
   int ends[2] = {-1, -1};
-  Dialect dialect = default_dialect(Database::sqlite3);
-  MessageReader messages{options(), parse_script("select :k", dialect), dialect};
+  Script script{.statements = {}, .names = {"k"}};
+  MessageReader messages{options(), script, {}};
   LineReader lines;
   BatchReader reader;
 };

@@ -2,26 +2,36 @@
 
 #include <doctest/doctest.h>
 
+#include "backend/registry.hpp"
 #include "cli/sql/statement_size.hpp"
 
 using namespace txinbox::cli;
+using namespace std::string_view_literals;
+
+namespace {
+
+Script parsed(const std::string& sql) {
+  return parse_script(sql, txinbox::backend::database_named("mysql").user_sql());
+}
+
+}  // namespace
 
 TEST_CASE("a statement's size counts each value with its quotes and escapes, as often as it stands there") {
-  Dialect dialect = default_dialect(Database::mysql);
-  const Script script = parse_script("select :a, :b, :a", dialect);
+  txinbox::backend::SqlLimits limits{.doubled = "\0\n\r\\'\"\x1a"sv};
+  const Script script = parsed("select :a, :b, :a");
   const std::size_t text = std::string("select , , ").size();
   const Values values{std::string("x'\\\n\"y"), std::string("é")};
-  CHECK(size_for_mysql(script.statements[0], values, dialect) == text + 2 * (6 + 4 + 2) + (2 + 2));
-  dialect.backslash_escapes = false;
-  CHECK(size_for_mysql(script.statements[0], values, dialect) == text + 2 * (6 + 1 + 2) + (2 + 2));
+  CHECK(size_with_values(script.statements[0], values, limits) == text + 2 * (6 + 4 + 2) + (2 + 2));
+  limits.doubled = "'";
+  CHECK(size_with_values(script.statements[0], values, limits) == text + 2 * (6 + 1 + 2) + (2 + 2));
 }
 
 TEST_CASE("a statement that the server would not take is refused by its number") {
-  const Dialect dialect = default_dialect(Database::mysql);
-  const Script script = parse_script("select 1; select :a", dialect);
+  const Script script = parsed("select 1; select :a");
   auto refusal = [&](std::size_t size, std::size_t longest) {
     try {
-      check_size(script, {std::string(size, 'x')}, dialect, longest);
+      check_size(script, {std::string(size, 'x')},
+                 {.statement_bytes = longest, .statement_setting = "max_allowed_packet", .doubled = "'"});
     } catch (const LineError& error) {
       return std::string(error.what());
     }

@@ -11,6 +11,7 @@
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session.hpp"
 #include "backend/mysql/tls.hpp"
+#include "backend/mysql/user_sql.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
@@ -112,6 +113,8 @@ class MysqlDatabase final : public Database {
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
+
+  const UserSql& user_sql() const noexcept override { return mysql_user_sql(); }
 
   ScratchSql scratch_sql() const override {
     return {.key_type = "varbinary(255)",

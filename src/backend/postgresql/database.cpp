@@ -11,6 +11,7 @@
 #include "backend/postgresql/error_meaning.hpp"
 #include "backend/postgresql/refusal.hpp"
 #include "backend/postgresql/session.hpp"
+#include "backend/postgresql/user_sql.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
@@ -122,6 +123,8 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_postgresql_dialect(schema); }
+
+  const UserSql& user_sql() const noexcept override { return postgresql_user_sql(); }
 
   ScratchSql scratch_sql() const override {
     return {

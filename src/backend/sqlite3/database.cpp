@@ -11,6 +11,7 @@
 #include "backend/sqlite3/dialect.hpp"
 #include "backend/sqlite3/error_meaning.hpp"
 #include "backend/sqlite3/session.hpp"
+#include "backend/sqlite3/user_sql.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
@@ -138,6 +139,8 @@ class Sqlite3Database final : public Database {
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
+
+  const UserSql& user_sql() const noexcept override { return sqlite3_user_sql(); }
 
   ScratchSql scratch_sql() const override { return {.has_one_writer = true}; }
 };

@@ -46,6 +46,14 @@ void Sqlite3Statement::bind_text_or_null(int position, std::string_view text) {
 
 void Sqlite3Statement::bind_null(int position) { check_bound(sqlite3_bind_null(statement_, position)); }
 
+void Sqlite3Statement::bind_integer(int position, long long value) {
+  check_bound(sqlite3_bind_int64(statement_, position, value));
+}
+
+void Sqlite3Statement::bind_real(int position, double value) {
+  check_bound(sqlite3_bind_double(statement_, position, value));
+}
+
 void Sqlite3Statement::bind_blob(int position, std::string_view bytes) {
   if (bytes.empty()) {
     check_bound(sqlite3_bind_zeroblob(statement_, position, 0));  // a null pointer would bind NULL

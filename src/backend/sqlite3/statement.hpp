@@ -37,6 +37,8 @@ class Sqlite3Statement {
   void bind_text_or_null(int position, std::string_view text);
   void bind_blob(int position, std::string_view bytes);
   void bind_null(int position);
+  void bind_integer(int position, long long value);
+  void bind_real(int position, double value);
   void bind_blob_or_null(int position, std::string_view bytes);
 
   /// Runs to the end and resets. Rows are dropped.

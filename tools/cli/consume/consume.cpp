@@ -2,16 +2,16 @@
 #include <memory>
 #include <optional>
 
-#include <soci/soci.h>
 #include <CLI/CLI.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/database.hpp"
+#include "backend/user_sql.hpp"
 #include "cli/consume/consume_run.hpp"
 #include "cli/consume/input_file.hpp"
 #include "cli/help_text.hpp"
-#include "cli/sql/session_dialect.hpp"
+#include "cli/sql/check_sql.hpp"
 #include "cli/subcommands.hpp"
 #include "console/open_database.hpp"
 
@@ -23,11 +23,11 @@ std::string read_sql(const ConsumeOptions& options) {
 }
 
 int run_consume(const ConsumeOptions& options) {
-  const Database database = sql_database(options.database.database().name());
+  const backend::UserSql& database = options.database.database().user_sql();
   const std::string sql = read_sql(options);
-  Dialect dialect = default_dialect(database);
-  Script script = parse_script(sql, dialect);
-  std::optional<MessageReader> messages(std::in_place, options, script, dialect);
+  backend::SqlSyntax syntax = database.default_syntax();
+  Script script = parse_script(sql, database, syntax);
+  std::optional<MessageReader> messages(std::in_place, options, script, backend::SqlLimits());
   const InputFile input(options.file);
 
   StopSignals signals;
@@ -35,13 +35,12 @@ int run_consume(const ConsumeOptions& options) {
   {
     auto connection = pool.acquire(signals.token());
     verify(connection.session());
-    const Dialect actual = session_dialect(connection.session(), database);
-    if (actual != dialect) {
-      dialect = actual;
-      script = parse_script(sql, dialect);
+    if (const auto actual = database.syntax(connection.session()); actual != syntax) {
+      syntax = actual;
+      script = parse_script(sql, database, syntax);
     }
-    messages.emplace(options, script, dialect, longest_statement(connection.session(), database));
-    check_sql(connection.session(), script, dialect);
+    messages.emplace(options, script, database.limits(connection.session()));
+    check_sql(connection.session(), script);
   }
   ParkedWatch parked;
   TxConsumer consumer(pool, options.consumer,

@@ -5,14 +5,12 @@
 
 namespace txinbox::cli {
 
-MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
-                             std::size_t longest_statement)
+MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits)
     : key_(options.key, "--key"),
       script_(script),
       binder_(script, options.binds),
-      dialect_(dialect),
-      keep_payload_(options.keep_payload),
-      longest_statement_(longest_statement) {
+      limits_(limits),
+      keep_payload_(options.keep_payload) {
   if (!options.message_id.empty()) message_id_.emplace(options.message_id);
   for (const auto& pointer : options.content) content_.add(pointer);
 }
@@ -26,8 +24,8 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
   }
   message.content = content_.content(root);
   if (keep_payload_) message.payload = line;
-  values = binder_.bind(root, line, dialect_);
-  check_size(script_, values, dialect_, longest_statement_);
+  values = binder_.bind(root, line, limits_);
+  check_size(script_, values, limits_);
 }
 
 }  // namespace txinbox::cli

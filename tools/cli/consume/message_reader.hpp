@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,11 +16,10 @@ namespace txinbox::cli {
 /// What makes a line a message: its key, its id, its content, and the values for the SQL.
 class MessageReader {
  public:
-  /// The script must outlive it. `longest_statement`: that the server takes, in bytes; 0: no limit.
+  /// The script must outlive it.
   ///
   /// Errors: `Error` invalid_argument for what the options say.
-  MessageReader(const ConsumeOptions& options, const Script& script, const Dialect& dialect,
-                std::size_t longest_statement = 0);
+  MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits);
 
   /// Errors: `LineError`; the message's key is then what could be read of it.
   void read(std::string_view line, Message& message, Values& values) const;
@@ -32,9 +30,8 @@ class MessageReader {
   detail::JsonFields content_;
   const Script& script_;
   Binder binder_;
-  Dialect dialect_;
+  backend::SqlLimits limits_;
   bool keep_payload_;
-  std::size_t longest_statement_;
 };
 
 }  // namespace txinbox::cli

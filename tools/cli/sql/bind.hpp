@@ -3,24 +3,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "backend/user_sql.hpp"
 #include "cli/sql/json_line.hpp"
 #include "cli/sql/sql_script.hpp"
 
 namespace txinbox::cli {
 
-/// A value as SOCI is given it; none of the types loses anything of what the line said.
-using BoundValue = std::variant<std::monostate, long long, unsigned long long, double, std::string>;
-
-/// The value that suits the database: docs/operations/command.md has the table.
+/// What the SQL is given for a value of a line: docs/operations/command.md has the table.
 ///
-/// Errors: `LineError` for a string with a NUL character where it would be cut.
-BoundValue to_bound(const JsonValue& value, const Dialect& dialect);
+/// Errors: `LineError` for a string with a NUL character where it cannot be sent.
+backend::SqlValue to_sql(const JsonValue& value, const backend::SqlLimits& limits);
 
 /// The values of one line, in the order of the script's names.
-using Values = std::vector<BoundValue>;
+using Values = std::vector<backend::SqlValue>;
 
 /// Where each placeholder's value is found in a line.
 class Binder {
@@ -31,8 +28,8 @@ class Binder {
   ///         script does not use, or one twice; as `JsonPointer`.
   Binder(const Script& script, const std::vector<std::string>& options);
 
-  /// Errors: `LineError` for a member that the line does not have, and as `to_bound`.
-  Values bind(const JsonValue& root, std::string_view line, const Dialect& dialect) const;
+  /// Errors: `LineError` for a member that the line does not have, and as `to_sql`.
+  Values bind(const JsonValue& root, std::string_view line, const backend::SqlLimits& limits) const;
 
  private:
   struct Source {

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "cli/sql/prepared_statement.hpp"
+#include "backend/user_sql.hpp"
+#include "cli/sql/bind.hpp"
 #include "cli/sql/sql_script.hpp"
 
 namespace txinbox::cli {
@@ -18,16 +18,20 @@ class PreparedScript {
   /// Runs one statement of the script, always the same one.
   ///
   /// Errors: as the statement's. The next run prepares anew.
-  void run(const Script& script, std::size_t statement, Values& values);
+  void run(const Script& script, std::size_t statement, const Values& values);
 
  private:
-  using Kept = std::vector<std::unique_ptr<PreparedStatement>>;  // one for each combination of types
+  struct Kept {
+    bool may_keep = false;
+    std::unique_ptr<backend::UserStatement> statement = {};
+  };
 
   void begin(const Script& script);
 
   soci::session& session_;
+  const backend::UserSql& sql_;
   bool stale_ = true;
-  std::vector<std::optional<Kept>> kept_;  // for each statement; none where it is not to be kept
+  std::vector<Kept> kept_;  // for each statement
 };
 
 }  // namespace txinbox::cli

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/sql/soci_placeholders.hpp"
+#include "cli/sql/sql_lexer.hpp"
 #include "console/usage_error.hpp"
 
 namespace txinbox::cli {
@@ -18,115 +18,94 @@ std::string upper(std::string text) {
   return text;
 }
 
-template <std::size_t N>
-bool any_of(const std::string& word, const std::array<std::string_view, N>& list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 [[noreturn]] void refuse(const Token& token, const std::string& why) {
   throw UsageError(fmt::format("SQL line {}: {}", token.line, why));
 }
 
 // Refused up front, with the remedy. What is not caught here (a procedure that commits, say) the
 // transaction's guard catches for each message.
-void check_keeps_transaction(const std::vector<Token>& tokens, Database database) {
+void check_keeps_transaction(const std::vector<Token>& tokens, const backend::UserSql& database) {
   std::vector<std::string> words;
   for (const auto& token : tokens) {
     if (token.kind == Token::Kind::word) words.push_back(upper(token.text));
   }
   if (words.empty()) return;
-  const Token& first = tokens.front();
   const std::string& verb = words[0];
-  const std::string second = words.size() > 1 ? words[1] : std::string();
-  auto has = [&](std::string_view word) { return std::find(words.begin(), words.end(), word) != words.end(); };
+  const bool to_savepoint = verb == "ROLLBACK" && std::ranges::find(words, "TO") != words.end();
+  const bool prepares_transaction = verb == "PREPARE" && words.size() > 1 && words[1] == "TRANSACTION";
 
   constexpr std::array<std::string_view, 6> control{"BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT"};
-  const bool to_savepoint = verb == "ROLLBACK" && has("TO");
-  if ((any_of(verb, control) && !to_savepoint) || (verb == "PREPARE" && second == "TRANSACTION") ||
-      (database == Database::mysql && (verb == "XA" || (verb == "SET" && has("AUTOCOMMIT"))))) {
-    refuse(first, fmt::format("{} would end the transaction that the message is consumed in; leave it out, txinbox "
-                              "begins and commits by itself (bodies with BEGIN … END are not supported)",
-                              verb));
-  }
-  constexpr std::array<std::string_view, 21> committing{
-      "CREATE", "ALTER",  "DROP",    "TRUNCATE",  "RENAME", "GRANT", "REVOKE",
-      "LOCK",   "UNLOCK", "ANALYZE", "OPTIMIZE",  "REPAIR", "CHECK", "FLUSH",
-      "RESET",  "CACHE",  "INSTALL", "UNINSTALL", "CHANGE", "STOP",  "PURGE"};
-  const bool executes_text = verb == "EXECUTE" && second == "IMMEDIATE";
-  const bool sets_statement = verb == "SET" && (second == "STATEMENT" || second == "PASSWORD");
-  if (database == Database::mysql && second != "TEMPORARY" &&
-      (any_of(verb, committing) || executes_text || sets_statement)) {
-    refuse(first,
-           fmt::format("MariaDB and MySQL commit at {} or can, which would end the transaction that the message is "
-                       "consumed in; run it beforehand",
+  if ((std::ranges::find(control, verb) != control.end() && !to_savepoint) || prepares_transaction) {
+    refuse(tokens.front(),
+           fmt::format("{} would end the transaction that the message is consumed in; leave it out, txinbox begins and "
+                       "commits by itself (bodies with BEGIN … END are not supported)",
                        verb));
   }
-  if (database == Database::postgresql && verb == "COPY") {
-    refuse(first, "COPY is not supported; write INSERT");
-  }
+  if (const std::string why = database.refusal(words); !why.empty()) refuse(tokens.front(), why);
 }
 
-// One statement's tokens as text, each run of space as one.
-Statement build(const std::vector<Token>& tokens, const Dialect& dialect) {
+/// Collects the names of all statements, each once.
+class Names {
+ public:
+  explicit Names(std::vector<std::string>& names) : names_(names) {}
+
+  std::size_t number_of(const std::string& name) {
+    const auto at = static_cast<std::size_t>(std::ranges::find(names_, name) - names_.begin());
+    if (at == names_.size()) names_.push_back(name);
+    return at;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+};
+
+// One statement's tokens, each run of space as one blank.
+Statement build(const std::vector<Token>& tokens, Names names) {
   Statement statement;
-  std::vector<std::pair<std::size_t, std::string>> placeholders;
+  auto& pieces = statement.sql.pieces;
+  pieces.emplace_back();
+  const auto append = [&](std::string_view text) {
+    statement.text += text;
+    pieces.back() += text;
+  };
   for (const auto& token : tokens) {
     if (token.kind == Token::Kind::space) {
-      // A comment behind MySQL's 5--#: with a blank in its place it would begin another one there.
+      // A comment behind 5--#: with a blank in its place it would begin another one there.
       if (statement.text.ends_with("--")) {
-        statement.text += "/**/";
+        append("/**/");
       } else if (!statement.text.ends_with(' ')) {
-        statement.text += ' ';
+        append(" ");
       }
-      continue;
-    }
-    if (token.kind == Token::Kind::placeholder) {
-      placeholders.emplace_back(statement.text.size(), token.text);
-      statement.text += ':';
-      if (std::find(statement.names.begin(), statement.names.end(), token.text) == statement.names.end()) {
+    } else if (token.kind == Token::Kind::placeholder) {
+      statement.text += ":" + token.text;
+      if (std::ranges::find(statement.names, token.text) == statement.names.end()) {
         statement.names.push_back(token.text);
       }
+      statement.sql.values.push_back(names.number_of(token.text));
+      pieces.emplace_back();
+    } else {
+      append(token.text);
     }
-    std::string_view text = token.text;
-    const bool has_blank = statement.text.empty() || statement.text.ends_with(' ');
-    if (has_blank && text.starts_with(' ')) text.remove_prefix(1);  // of a rewritten string
-    statement.text += text;
-  }
-  if (dialect.database != Database::sqlite3 && soci_placeholders(statement.text, dialect.database) != placeholders) {
-    refuse(tokens.front(),
-           "in this statement, a colon or an apostrophe stands where SOCI's parser takes it for a placeholder or the "
-           "begin of a string (in a quoted name, an optimizer hint, an array slice, or after a backslash); write the "
-           "statement without it, or with the value bound by --bind");
   }
   return statement;
-}
-
-void number_values(Script& script) {
-  for (auto& statement : script.statements) {
-    for (const auto& name : statement.names) {
-      const auto at = std::find(script.names.begin(), script.names.end(), name);
-      statement.values.push_back(static_cast<std::size_t>(at - script.names.begin()));
-      if (at == script.names.end()) script.names.push_back(name);
-    }
-  }
 }
 
 }  // namespace
 
 bool Script::uses(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
 
-Script parse_script(std::string_view sql, const Dialect& dialect) {
+Script parse_script(std::string_view sql, const backend::UserSql& database, const backend::SqlSyntax& syntax) {
   if (sql.find('\0') != std::string_view::npos) throw UsageError("the SQL holds a NUL character");
   Script script;
   std::vector<Token> tokens;
   auto finish = [&] {
     while (!tokens.empty() && tokens.back().kind == Token::Kind::space) tokens.pop_back();
     if (tokens.empty()) return;
-    check_keeps_transaction(tokens, dialect.database);
-    script.statements.push_back(build(tokens, dialect));
+    check_keeps_transaction(tokens, database);
+    script.statements.push_back(build(tokens, Names(script.names)));
     tokens.clear();
   };
-  for (auto& token : lex(sql, dialect)) {
+  for (auto& token : lex(sql, syntax)) {
     if (token.kind == Token::Kind::semicolon) {
       finish();
     } else if (!tokens.empty() || token.kind != Token::Kind::space) {
@@ -135,7 +114,6 @@ Script parse_script(std::string_view sql, const Dialect& dialect) {
   }
   finish();
   if (script.statements.empty()) throw UsageError("the SQL holds no statement");
-  number_values(script);
   return script;
 }
 

@@ -5,19 +5,18 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/sql/sql_lexer.hpp"
+#include "backend/user_sql.hpp"
 
 namespace txinbox::cli {
 
-/// One statement, as SOCI is given it.
 struct Statement {
-  std::string text;                 // without comments and the semicolon
-  std::vector<std::string> names;   // its placeholders, each once
-  std::vector<std::size_t> values;  // where each of them is in the script's names
+  std::string text;                // without comments and the semicolon
+  std::vector<std::string> names;  // its placeholders, each once
+  backend::SqlStatement sql;       // the same, with the places of the script's values
 };
 
 /// The user's SQL, taken apart. Bodies with semicolons in them (CREATE TRIGGER … BEGIN … END) are not
-/// understood; a body in PostgreSQL's dollar quotes is.
+/// understood; a body in dollar quotes is.
 struct Script {
   std::vector<Statement> statements;
   std::vector<std::string> names;  // of all statements, each once
@@ -26,7 +25,12 @@ struct Script {
 };
 
 /// Errors: `UsageError` as `lex`; when there is no statement; for a statement that would end the
-///         transaction; for a colon that SOCI would take for a placeholder where the database does not.
-Script parse_script(std::string_view sql, const Dialect& dialect);
+///         transaction, or that `database` refuses.
+Script parse_script(std::string_view sql, const backend::UserSql& database, const backend::SqlSyntax& syntax);
+
+/// The same for a session that nobody has configured.
+inline Script parse_script(std::string_view sql, const backend::UserSql& database) {
+  return parse_script(sql, database, database.default_syntax());
+}
 
 }  // namespace txinbox::cli

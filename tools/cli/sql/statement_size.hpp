@@ -7,15 +7,13 @@
 
 namespace txinbox::cli {
 
-/// What a statement with its values has in bytes, as SOCI sends it to MySQL: with quotes around the values.
-std::size_t size_for_mysql(const Statement& statement, const Values& values, const Dialect& dialect);
+/// The bytes of a statement that has its values in it: with quotes around them.
+std::size_t size_with_values(const Statement& statement, const Values& values, const backend::SqlLimits& limits);
 
-/// MySQL closes the connection at a statement beyond its max_allowed_packet, which cannot be told from one
-/// that was lost: such a line would be tried again and again, and nothing behind it consumed.
-///
-/// `longest`: in bytes; 0: no limit.
+/// A server closes the connection at a statement beyond its limit, which cannot be told from one that was
+/// lost: such a line would be tried again and again, and nothing behind it consumed.
 ///
 /// Errors: `LineError` for the first statement that is longer.
-void check_size(const Script& script, const Values& values, const Dialect& dialect, std::size_t longest);
+void check_size(const Script& script, const Values& values, const backend::SqlLimits& limits);
 
 }  // namespace txinbox::cli

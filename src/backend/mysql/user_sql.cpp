@@ -1,0 +1,182 @@
+#include "backend/mysql/user_sql.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/mysql/native.hpp"
+#include "backend/mysql/statement.hpp"
+#include "backend/query.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+using namespace std::string_view_literals;
+
+/// Appends '…', which means these bytes whatever the session's sql_mode is.
+void append_quoted(std::string& sql, MYSQL* connection, std::string_view text) {
+  const std::size_t begin = sql.size();
+  sql.resize(begin + 2 * text.size() + 3);
+  char* const to = sql.data() + begin + 1;
+  const auto size = static_cast<unsigned long>(text.size());
+#ifdef MARIADB_PACKAGE_VERSION
+  const unsigned long written = mysql_real_escape_string(connection, to, text.data(), size);
+#else
+  const unsigned long written = mysql_real_escape_string_quote(connection, to, text.data(), size, '\'');
+#endif
+  if (written == static_cast<unsigned long>(-1)) throw_mysql_error(connection);
+  sql[begin] = '\'';
+  to[written] = '\'';
+  sql.resize(begin + written + 2);
+}
+
+/// An integer stands without quotes, so that it compares and adds as one.
+void append_number(std::string& sql, MYSQL* connection, const std::string& text) {
+  unsigned long long value = 0;
+  const char* const end_of_text = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), end_of_text, value);
+  if (error == std::errc() && end == end_of_text) {
+    sql += text;
+  } else {
+    append_quoted(sql, connection, text);
+  }
+}
+
+void append_value(std::string& sql, MYSQL* connection, const SqlValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    append_quoted(sql, connection, *text);
+  } else if (const auto* number = std::get_if<SqlNumber>(&value)) {
+    append_number(sql, connection, number->text);
+  } else if (const auto* integer = std::get_if<long long>(&value)) {
+    sql += std::to_string(*integer);
+  } else if (const auto* boolean = std::get_if<bool>(&value)) {
+    sql += *boolean ? '1' : '0';
+  } else {
+    sql += "NULL";
+  }
+}
+
+/// Sent as one text with the values as literals. A parameter of a prepared statement is not the same: MySQL 8 gives it
+/// the type of its place, so that '1.50' could become an integer, and not every statement can be prepared.
+class MysqlUserStatement final : public UserStatement {
+ public:
+  MysqlUserStatement(MYSQL* connection, SqlStatement statement)
+      : connection_(connection), statement_(std::move(statement)) {}
+
+  bool run(std::span<const SqlValue> values) override {
+    std::string text = statement_.pieces.front();
+    for (std::size_t i = 0; i < statement_.values.size(); ++i) {
+      append_value(text, connection_, values[statement_.values[i]]);
+      text += statement_.pieces[i + 1];
+    }
+    exec(connection_, text);
+    return false;
+  }
+
+ private:
+  MYSQL* const connection_;
+  const SqlStatement statement_;
+};
+
+template <std::size_t N>
+bool any_of(const std::string& word, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+std::string sql_modes(soci::session& sql) {
+  const auto row = query_row(mysql_native(sql), "SELECT CONCAT(',', @@session.sql_mode, ',')");
+  return row ? row->front().value_or("") : std::string();
+}
+
+bool has_backslash_escapes(std::string_view modes) {
+  return modes.find(",NO_BACKSLASH_ESCAPES,") == std::string_view::npos;
+}
+
+class MysqlUserSql final : public UserSql {
+ public:
+  SqlSyntax default_syntax() const override {
+    return {.backslash_escapes = true,
+            .double_quoted_text = true,
+            .backquoted_names = true,
+            .hash_comments = true,
+            .dashes_need_space = true,
+            .code_in_comments = true,
+            .assignments = true};
+  }
+
+  SqlSyntax syntax(soci::session& sql) const override {
+    SqlSyntax found = default_syntax();
+    const std::string modes = sql_modes(sql);
+    found.backslash_escapes = has_backslash_escapes(modes);
+    found.double_quoted_text = modes.find(",ANSI_QUOTES,") == std::string::npos;
+    return found;
+  }
+
+  SqlLimits limits(soci::session& sql) const override {
+    const auto longest = query_row(mysql_native(sql), "SELECT @@session.max_allowed_packet");
+    SqlLimits limits{
+        .statement_bytes = longest ? static_cast<std::size_t>(number_in(longest->front().value_or(""))) : 0,
+        .statement_setting = "max_allowed_packet",
+        .doubled = "\0\n\r\\'\"\x1a"sv};
+    if (!has_backslash_escapes(sql_modes(sql))) {
+      limits.doubled = "'";
+      limits.why_no_nul = "text with NUL in it cannot be sent while sql_mode has NO_BACKSLASH_ESCAPES";
+    }
+    return limits;
+  }
+
+  std::string refusal(std::span<const std::string> words) const override {
+    const std::string& verb = words.front();
+    const std::string second = words.size() > 1 ? words[1] : std::string();
+    const bool is_set = verb == "SET";
+    if (verb == "XA" || (is_set && std::ranges::find(words, "AUTOCOMMIT") != words.end())) {
+      return fmt::format("{} would end the transaction that the message is consumed in; leave it out", verb);
+    }
+    constexpr std::array<std::string_view, 21> committing{
+        "CREATE", "ALTER",  "DROP",    "TRUNCATE",  "RENAME", "GRANT", "REVOKE",
+        "LOCK",   "UNLOCK", "ANALYZE", "OPTIMIZE",  "REPAIR", "CHECK", "FLUSH",
+        "RESET",  "CACHE",  "INSTALL", "UNINSTALL", "CHANGE", "STOP",  "PURGE"};
+    const bool executes_text = verb == "EXECUTE" && second == "IMMEDIATE";
+    const bool sets_statement = is_set && (second == "STATEMENT" || second == "PASSWORD");
+    if (second == "TEMPORARY" || !(any_of(verb, committing) || executes_text || sets_statement)) return {};
+    return fmt::format(
+        "MariaDB and MySQL commit at {} or can, which would end the transaction that the message is consumed in; run "
+        "it "
+        "beforehand",
+        verb);
+  }
+
+  void check(soci::session& sql, const SqlStatement& statement) const override {
+    MysqlStatement checked;
+    checked.prepare(mysql_native(sql), joined(statement, [](std::size_t) { return "?"; }));
+  }
+
+  SqlVerdict judge(const soci::soci_error& error, const SqlStatement& statement) const noexcept override {
+    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
+    constexpr unsigned syntax_error = 1064;
+    constexpr std::array<unsigned, 10> wrong{1052, 1054, syntax_error, 1066, 1109, 1110, 1136, 1142, 1143, 1146};
+    if (e == nullptr || std::ranges::find(wrong, e->err_num_) == wrong.end()) return SqlVerdict::unknown;
+    // A literal may stand in places where no parameter may.
+    return e->err_num_ == syntax_error && !statement.values.empty() ? SqlVerdict::dubious : SqlVerdict::wrong;
+  }
+
+  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs) const override {
+    return std::make_unique<MysqlUserStatement>(mysql_native(sql), statement);
+  }
+};
+
+}  // namespace
+
+const UserSql& mysql_user_sql() noexcept {
+  static const MysqlUserSql sql;
+  return sql;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

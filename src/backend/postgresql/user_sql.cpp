@@ -1,0 +1,161 @@
+#include "backend/postgresql/user_sql.hpp"
+
+#include <atomic>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/postgresql/native.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+// Each place is a parameter of its own, so that the server finds a type for each.
+std::string text_of(const SqlStatement& statement) {
+  return joined(statement, [](std::size_t i) { return fmt::format("${}", i + 1); });
+}
+
+/// The values as text, as libpq wants them. Null for NULL.
+class Parameters {
+ public:
+  Parameters(const SqlStatement& statement, std::span<const SqlValue> values) {
+    numbers_.reserve(statement.values.size());  // `texts_` points into it
+    texts_.reserve(statement.values.size());
+    for (const std::size_t at : statement.values) texts_.push_back(text_of_value(values[at]));
+  }
+
+  int count() const noexcept { return static_cast<int>(texts_.size()); }
+  const char* const* texts() const noexcept { return texts_.data(); }
+
+ private:
+  const char* text_of_value(const SqlValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) return text->c_str();
+    if (const auto* number = std::get_if<SqlNumber>(&value)) return number->text.c_str();
+    if (const auto* boolean = std::get_if<bool>(&value)) return *boolean ? "true" : "false";
+    if (const auto* integer = std::get_if<long long>(&value)) {
+      return numbers_.emplace_back(std::to_string(*integer)).c_str();
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> numbers_;
+  std::vector<const char*> texts_;
+};
+
+/// Sends something by `send` and returns the last result of it.
+template <class Send>
+PostgresqlResult exchange(PGconn* pg, Send&& send) {
+  while (const PostgresqlResult unread = next_result(pg)) {
+  }
+  if (send() == 0) throw_postgresql_error(pg, nullptr);
+  PostgresqlResult last;
+  while (PostgresqlResult next = next_result(pg)) last = std::move(next);
+  if (!succeeded(last.get())) throw_postgresql_error(pg, last.get());
+  return last;
+}
+
+bool has_columns(const PostgresqlResult& result) { return PQresultStatus(result.get()) == PGRES_TUPLES_OK; }
+
+class SentOnce final : public UserStatement {
+ public:
+  SentOnce(PGconn* pg, SqlStatement statement)
+      : pg_(pg), statement_(std::move(statement)), text_(text_of(statement_)) {}
+
+  bool run(std::span<const SqlValue> values) override {
+    if (statement_.values.empty()) return has_columns(exec(pg_, text_));
+    const Parameters p(statement_, values);
+    return has_columns(exchange(pg_, [&] {
+      return PQsendQueryParams(pg_, text_.c_str(), p.count(), nullptr, p.texts(), nullptr, nullptr, 0);
+    }));
+  }
+
+ private:
+  PGconn* const pg_;
+  const SqlStatement statement_;
+  const std::string text_;
+};
+
+std::string next_name() {
+  static std::atomic<unsigned> count = 0;
+  return fmt::format("command_{}", ++count);
+}
+
+class Kept final : public UserStatement {
+ public:
+  Kept(PGconn* pg, SqlStatement statement) : pg_(pg), statement_(std::move(statement)) {
+    const std::string text = text_of(statement_);
+    exchange(pg_, [&] { return PQsendPrepare(pg_, name_.c_str(), text.c_str(), 0, nullptr); });
+  }
+  ~Kept() override { try_exec(pg_, "DEALLOCATE " + name_); }
+
+  // A statement with columns would fail for good when their type changes.
+  bool run(std::span<const SqlValue> values) override {
+    const Parameters p(statement_, values);
+    return has_columns(exchange(
+        pg_, [&] { return PQsendQueryPrepared(pg_, name_.c_str(), p.count(), p.texts(), nullptr, nullptr, 0); }));
+  }
+
+ private:
+  PGconn* const pg_;
+  const SqlStatement statement_;
+  const std::string name_ = next_name();
+};
+
+class PostgresqlUserSql final : public UserSql {
+ public:
+  SqlSyntax default_syntax() const override {
+    return {.escape_text = true, .dollar_quotes = true, .nested_comments = true, .casts = true, .assignments = true};
+  }
+
+  SqlSyntax syntax(soci::session& sql) const override {
+    SqlSyntax found = default_syntax();
+    found.backslash_escapes = postgresql_text(sql, "SHOW standard_conforming_strings") == "off";
+    return found;
+  }
+
+  SqlLimits limits(soci::session&) const override { return {.why_no_nul = "PostgreSQL has no text with NUL in it"}; }
+
+  std::string refusal(std::span<const std::string> words) const override {
+    return words.front() == "COPY" ? "COPY is not supported; write INSERT" : "";
+  }
+
+  // As the unnamed statement, which a pooler need not keep apart for each client.
+  void check(soci::session& sql, const SqlStatement& statement) const override {
+    PGconn* pg = postgresql_native(sql);
+    const std::string text = text_of(statement);
+    exchange(pg, [&] { return PQsendPrepare(pg, "", text.c_str(), 0, nullptr); });
+  }
+
+  // 42: syntax error or access rule violation.
+  SqlVerdict judge(const soci::soci_error& error, const SqlStatement&) const noexcept override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    return e != nullptr && e->sqlstate().starts_with("42") ? SqlVerdict::wrong : SqlVerdict::unknown;
+  }
+
+  // Behind a pooler that gives each transaction another connection to the server, a prepared statement's name can be
+  // somebody else's statement. Such a pooler cannot hand out the server's own process number, which is this client's
+  // for as long as it is connected.
+  bool may_keep_statements(soci::session& sql) const override {
+    const std::string server = postgresql_text(sql, "SELECT pg_catalog.pg_backend_pid()");
+    return number_in(server) == PQbackendPID(postgresql_native(sql));
+  }
+
+  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs runs) const override {
+    PGconn* pg = postgresql_native(sql);
+    if (runs == Runs::once) return std::make_unique<SentOnce>(pg, statement);
+    return std::make_unique<Kept>(pg, statement);
+  }
+};
+
+}  // namespace
+
+const UserSql& postgresql_user_sql() noexcept {
+  static const PostgresqlUserSql sql;
+  return sql;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

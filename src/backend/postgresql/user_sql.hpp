@@ -1,0 +1,13 @@
+#pragma once
+
+#include "backend/user_sql.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+const UserSql& postgresql_user_sql() noexcept;
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,81 @@
+#include "backend/sqlite3/user_sql.hpp"
+
+#include <fmt/format.h>
+
+#include "backend/sqlite3/real_number.hpp"
+#include "backend/sqlite3/statement.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+// A value that stands in two places is one parameter.
+std::string text_of(const SqlStatement& statement) {
+  return joined(statement, [&](std::size_t i) { return fmt::format("?{}", statement.values[i] + 1); });
+}
+
+class Sqlite3UserStatement final : public UserStatement {
+ public:
+  Sqlite3UserStatement(::sqlite3* connection, const SqlStatement& statement)
+      : statement_(connection, text_of(statement)), values_(statement.values) {}
+
+  bool run(std::span<const SqlValue> values) override {
+    for (const std::size_t at : values_) bind(static_cast<int>(at) + 1, values[at]);
+    statement_.run();
+    return false;
+  }
+
+ private:
+  void bind(int position, const SqlValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      statement_.bind_text(position, *text);
+    } else if (const auto* number = std::get_if<SqlNumber>(&value)) {
+      if (const auto real = sqlite3_real(number->text)) {
+        statement_.bind_real(position, *real);
+      } else {
+        statement_.bind_text(position, number->text);
+      }
+    } else if (const auto* integer = std::get_if<long long>(&value)) {
+      statement_.bind_integer(position, *integer);
+    } else if (const auto* boolean = std::get_if<bool>(&value)) {
+      statement_.bind_integer(position, *boolean ? 1 : 0);
+    } else {
+      statement_.bind_null(position);
+    }
+  }
+
+  Sqlite3Statement statement_;
+  const std::vector<std::size_t> values_;
+};
+
+class Sqlite3UserSql final : public UserSql {
+ public:
+  SqlSyntax default_syntax() const override {
+    return {.backquoted_names = true, .bracketed_names = true, .own_placeholders = "?@#$"};
+  }
+
+  void check(soci::session& sql, const SqlStatement& statement) const override {
+    const Sqlite3Statement checked(sqlite3_native(sql), text_of(statement));
+  }
+
+  SqlVerdict judge(const soci::soci_error& error, const SqlStatement&) const noexcept override {
+    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
+    return e != nullptr && e->result() == SQLITE_ERROR ? SqlVerdict::wrong : SqlVerdict::unknown;
+  }
+
+  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs) const override {
+    return std::make_unique<Sqlite3UserStatement>(sqlite3_native(sql), statement);
+  }
+};
+
+}  // namespace
+
+const UserSql& sqlite3_user_sql() noexcept {
+  static const Sqlite3UserSql sql;
+  return sql;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
