@@ -2,14 +2,13 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox::cli {
 
-void add_all(CLI::App& app, Run& run) {
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("txinbox ") + version(), "Print the version and exit");
+void add_all(Command app, Run& run) {
+  app.requires_subcommand();
+  app.version(std::string("txinbox ") + txinbox::version());
   add_migrate(app, run);
   add_doctor(app, run);
   add_consume(app, run);

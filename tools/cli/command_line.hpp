@@ -5,6 +5,6 @@
 namespace txinbox::cli {
 
 /// The command with all its subcommands. What is chosen sets `run`.
-void add_all(CLI::App& app, Run& run);
+void add_all(Command app, Run& run);
 
 }  // namespace txinbox::cli

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
@@ -59,18 +58,17 @@ int run_doctor(const DoctorOptions& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Run& run) {
+void add_doctor(Command app, Run& run) {
   auto options = std::make_shared<DoctorOptions>();
-  auto* command = app.add_subcommand("doctor", "Say what makes this database unsafe or slow, and the remedy");
-  options->database.add_to(*command);
-  command->add_flag("--json", options->json, "Print JSON");
-  add_help(*command, {"txinbox doctor --db sqlite:orders.db"},
-           {{exit_ok, "nothing but notes was found"},
-            {exit_found, "an error or a warning was found"},
-            usage_status,
-            database_status,
-            output_status});
-  command->callback([options, &run] { run = [options] { return run_doctor(*options); }; });
+  auto command = app.subcommand("doctor", "Say what makes this database unsafe or slow, and the remedy");
+  options->database.add_to(command);
+  command.flag("--json", options->json, "Print JSON");
+  command.add_help({"txinbox doctor --db sqlite:orders.db"}, {{exit_ok, "nothing but notes was found"},
+                                                              {exit_found, "an error or a warning was found"},
+                                                              usage_status,
+                                                              database_status,
+                                                              output_status});
+  command.on_chosen(run, [options] { return run_doctor(*options); });
 }
 
 }  // namespace txinbox::cli

@@ -4,7 +4,6 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "cli/key_file.hpp"
 #include "console/duration.hpp"
@@ -23,42 +22,39 @@ std::string check_age(const std::string& text) {
 
 }  // namespace
 
-void FailedOptions::add_to(CLI::App& command) {
+void FailedOptions::add_to(Command command) {
   database.add_to(command);
-  command.add_option("--consumer", consumer, "Of this consumer")->type_name("NAME");
-  command.add_option("--older-than", older_than, "Whose last failure is longer ago than that: 10m, 1h, 7d")
-      ->type_name("TIME")
-      ->check(CLI::Validator(check_age, ""));
-  command.add_option("--error-class", error_class, "Whose last failure is of this class, as the list shows it")
-      ->type_name("CLASS");
+  command.option("--consumer", consumer, "Of this consumer").type("NAME");
+  command.option("--older-than", older_than, "Whose last failure is longer ago than that: 10m, 1h, 7d")
+      .type("TIME")
+      .checked(check_age);
+  command.option("--error-class", error_class, "Whose last failure is of this class, as the list shows it")
+      .type("CLASS");
   add_keys_from(command, keys_from);
-  command.add_option("key", key, "Of this business key; -- before one that begins with a dash")
-      ->option_text("[BUSINESS_KEY]");
-  command.add_flag("--json", json, "Print JSON");
+  command.option("key", key, "Of this business key; -- before one that begins with a dash").shown_as("[BUSINESS_KEY]");
+  command.flag("--json", json, "Print JSON");
 }
 
-void FailedOptions::add_list_to(CLI::App& command) {
+void FailedOptions::add_list_to(Command command) {
   add_to(command);
   std::vector<std::string> names;
   names.reserve(states.size());
   for (const FailedState each : states) names.emplace_back(to_string(each));
-  command.add_option("--state", state, "In this state; default: all but discarded")
-      ->type_name("STATE")
-      ->check(CLI::IsMember(names));
-  command.add_option("--limit", limit, "The most that are listed, from 1 to 100000")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}, "from 1 to 100000"));
-  command.add_flag("--payload", payload, "Print the payload of one message and nothing else; with --json as a member");
+  command.option("--state", state, "In this state; default: all but discarded").type("STATE").one_of(names);
+  command.option("--limit", limit, "The most that are listed, from 1 to 100000")
+      .type("N")
+      .with_default()
+      .range(1, 100'000);
+  command.flag("--payload", payload, "Print the payload of one message and nothing else; with --json as a member");
 }
 
-void FailedOptions::add_change_to(CLI::App& command, const std::vector<std::string>& changeable) {
+void FailedOptions::add_change_to(Command command, const std::vector<std::string>& changeable) {
   add_to(command);
-  auto* every = command.add_flag("--all", all, "All that the filters choose, instead of one");
-  command.add_option("--state", state, "With --all: only those in this state")
-      ->type_name("STATE")
-      ->check(CLI::IsMember(changeable))
-      ->needs(every);
+  auto every = command.flag("--all", all, "All that the filters choose, instead of one");
+  command.option("--state", state, "With --all: only those in this state")
+      .type("STATE")
+      .one_of(changeable)
+      .needs(every);
 }
 
 FailedFilter FailedOptions::filter() const {

@@ -27,10 +27,10 @@ struct FailedOptions {
   bool json = false;
 
   /// For the list.
-  void add_list_to(CLI::App& command);
+  void add_list_to(Command command);
 
   /// For what changes messages, which are in one of `states`.
-  void add_change_to(CLI::App& command, const std::vector<std::string>& states);
+  void add_change_to(Command command, const std::vector<std::string>& states);
 
   /// For the list: every message that is not consumed or discarded, unless told otherwise.
   FailedFilter filter() const;
@@ -44,7 +44,7 @@ struct FailedOptions {
   FailedOptions with_key(const std::string& one) const;
 
  private:
-  void add_to(CLI::App& command);
+  void add_to(Command command);
 };
 
 /// The state of that name; none for an empty one.

@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/retention.hpp>
 
@@ -52,15 +51,14 @@ int run_forget(const RowOptions& options) {
 
 }  // namespace
 
-void add_forget(CLI::App& app, Run& run) {
+void add_forget(Command app, Run& run) {
   auto options = std::make_shared<RowOptions>();
-  auto* command = app.add_subcommand("forget", "Remove the row of a business key: the next delivery runs again");
-  options->add_to(*command);
-  add_help(
-      *command,
+  auto command = app.subcommand("forget", "Remove the row of a business key: the next delivery runs again");
+  options->add_to(command);
+  command.add_help(
       {"txinbox forget --consumer order-service o22", "txinbox forget --consumer order-service --keys-from keys.txt"},
       {{exit_ok, "all is well"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
-  command->callback([options, &run] { run = [options] { return run_forget(*options); }; });
+  command.on_chosen(run, [options] { return run_forget(*options); });
 }
 
 }  // namespace txinbox::cli

@@ -5,7 +5,6 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "cli/consume/input_file.hpp"
 #include "console/line_reader.hpp"
@@ -29,9 +28,9 @@ void check(const std::string& name, std::size_t number, std::string_view line) {
 
 }  // namespace
 
-void add_keys_from(CLI::App& command, std::string& path) {
-  command.add_option("--keys-from", path, "The business keys are in this file, one a line; - for standard input")
-      ->type_name("FILE");
+void add_keys_from(Command command, std::string& path) {
+  command.option("--keys-from", path, "The business keys are in this file, one a line; - for standard input")
+      .type("FILE");
 }
 
 std::vector<FileKey> read_keys(const std::string& path) {

@@ -4,9 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
+#include "console/command.hpp"
 
 namespace txinbox::cli {
 
@@ -20,7 +18,7 @@ struct FileKey {
 inline constexpr std::size_t max_file_keys = 1'000'000;
 
 /// Adds `--keys-from FILE`.
-void add_keys_from(CLI::App& command, std::string& path);
+void add_keys_from(Command command, std::string& path);
 
 /// The keys of a file, or of standard input ("-"): one a line, ended by LF or CRLF. Empty lines and a byte order mark
 /// are skipped, a key that came before as well. It is read whole before anything is done with it.

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
@@ -87,19 +86,19 @@ int run_leases(const LeasesOptions& options) {
 
 }  // namespace
 
-void add_leases(CLI::App& app, Run& run) {
+void add_leases(Command app, Run& run) {
   auto options = std::make_shared<LeasesOptions>();
-  auto* command = app.add_subcommand("leases", "List the leases: who holds which key, since when and until when");
-  options->database.add_to(*command);
-  command->add_option("--consumer", options->filter.consumer, "Of this consumer")->type_name("NAME");
-  command->add_option("--limit", options->filter.limit, "The most that are listed, from 1 to 100000")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}, "from 1 to 100000"));
-  command->add_flag("--json", options->json, "Print JSON");
-  add_help(*command, {"txinbox leases --consumer payments"},
-           {{exit_ok, "all is well, also when there is none"}, usage_status, database_status, output_status});
-  command->callback([options, &run] { run = [options] { return run_leases(*options); }; });
+  auto command = app.subcommand("leases", "List the leases: who holds which key, since when and until when");
+  options->database.add_to(command);
+  command.option("--consumer", options->filter.consumer, "Of this consumer").type("NAME");
+  command.option("--limit", options->filter.limit, "The most that are listed, from 1 to 100000")
+      .type("N")
+      .with_default()
+      .range(1, 100'000);
+  command.flag("--json", options->json, "Print JSON");
+  command.add_help({"txinbox leases --consumer payments"},
+                   {{exit_ok, "all is well, also when there is none"}, usage_status, database_status, output_status});
+  command.on_chosen(run, [options] { return run_leases(*options); });
 }
 
 }  // namespace txinbox::cli

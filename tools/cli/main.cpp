@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
 
   CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
   Run run;
-  add_all(app, run);
+  add_all(Command(app), run);
   if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
     message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
     return exit_usage;

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/schema.hpp>
 
@@ -93,20 +92,19 @@ int run_migrate(const MigrateOptions& options) {
 
 }  // namespace
 
-void add_migrate(CLI::App& app, Run& run) {
+void add_migrate(Command app, Run& run) {
   auto options = std::make_shared<MigrateOptions>();
-  auto* command = app.add_subcommand("migrate", "Create the tables of the inbox, or bring them up to date");
-  options->database.add_to(*command);
-  auto* print = command->add_flag("--print", options->print,
-                                  "Print the SQL for this kind of database instead, without connecting");
-  command->add_flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
-      ->excludes(print);
-  command->add_flag("--json", options->json, "Print JSON");
-  add_help(
-      *command,
+  auto command = app.subcommand("migrate", "Create the tables of the inbox, or bring them up to date");
+  options->database.add_to(command);
+  auto print =
+      command.flag("--print", options->print, "Print the SQL for this kind of database instead, without connecting");
+  command.flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
+      .excludes(print);
+  command.flag("--json", options->json, "Print JSON");
+  command.add_help(
       {"txinbox migrate --db sqlite:orders.db", "txinbox migrate --db postgresql://owner@db.example/orders --info"},
       {{exit_ok, "the tables are up to date"}, usage_status, database_status, output_status});
-  command->callback([options, &run] { run = [options] { return run_migrate(*options); }; });
+  command.on_chosen(run, [options] { return run_migrate(*options); });
 }
 
 }  // namespace txinbox::cli

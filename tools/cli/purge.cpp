@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/retention.hpp>
 
@@ -175,36 +174,35 @@ int run_purge(const PurgeCommand& command) {
 
 }  // namespace
 
-void add_purge(CLI::App& app, Run& run) {
+void add_purge(Command app, Run& run) {
   auto command = std::make_shared<PurgeCommand>();
-  auto* purge = app.add_subcommand("purge", "Remove old rows: a message that comes again after that runs again");
-  command->database.add_to(*purge);
+  auto purge = app.subcommand("purge", "Remove old rows: a message that comes again after that runs again");
+  command->database.add_to(purge);
   purge
-      ->add_option("--older-than", command->older_than,
-                   "How old: longer than the longest time after which a message can come again (30m, 12h, 7d)")
-      ->required()
-      ->type_name("AGE");
-  purge->add_option("--consumer", command->options.consumer, "Only this consumer's rows")->type_name("NAME");
-  purge->add_option("--batch-size", command->options.batch_size, "The most rows that one transaction removes")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(std::size_t{1}, largest_batch, "from 1 to 10000"));
-  purge->add_option("--max-rows", command->options.max_rows, "Stop when so many rows of a table are gone")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
-  purge->add_option("--max-time", command->max_time, "Begin no batch after that time (30s, 10m)")->type_name("TIME");
-  purge->add_flag("--failed", command->failed, "Failed messages that are not parked, instead of consumed ones");
-  purge->add_flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
-  purge->add_flag("--dry-run", command->dry_run, "Only say how many rows would go");
-  purge->add_flag("--json", command->json, "Print JSON");
-  add_help(*purge,
-           {"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
-            "txinbox purge --older-than 90d --failed --conflicts"},
-           {{exit_ok, "all is well, also when --max-rows or --max-time ended it"},
-            usage_status,
-            database_status,
-            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
-  purge->callback([command, &run] { run = [command] { return run_purge(*command); }; });
+      .option("--older-than", command->older_than,
+              "How old: longer than the longest time after which a message can come again (30m, 12h, 7d)")
+      .required()
+      .type("AGE");
+  purge.option("--consumer", command->options.consumer, "Only this consumer's rows").type("NAME");
+  purge.option("--batch-size", command->options.batch_size, "The most rows that one transaction removes")
+      .type("N")
+      .with_default()
+      .range(1, largest_batch);
+  purge.option("--max-rows", command->options.max_rows, "Stop when so many rows of a table are gone")
+      .type("N")
+      .positive();
+  purge.option("--max-time", command->max_time, "Begin no batch after that time (30s, 10m)").type("TIME");
+  purge.flag("--failed", command->failed, "Failed messages that are not parked, instead of consumed ones");
+  purge.flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
+  purge.flag("--dry-run", command->dry_run, "Only say how many rows would go");
+  purge.flag("--json", command->json, "Print JSON");
+  purge.add_help({"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
+                  "txinbox purge --older-than 90d --failed --conflicts"},
+                 {{exit_ok, "all is well, also when --max-rows or --max-time ended it"},
+                  usage_status,
+                  database_status,
+                  {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+  purge.on_chosen(run, [command] { return run_purge(*command); });
 }
 
 }  // namespace txinbox::cli

@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
   using namespace txinbox::cli;
   CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
   Run run;
-  add_all(app, run);
+  add_all(Command(app), run);
   const std::string_view kind = argc == 2 ? argv[1] : "";
   if (kind == "man") {
     std::cout << man_page(app);

@@ -1,7 +1,6 @@
 #include "cli/row_options.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "console/output.hpp"
 #include "console/usage_error.hpp"
@@ -9,13 +8,12 @@
 
 namespace txinbox::cli {
 
-void RowOptions::add_to(CLI::App& command) {
+void RowOptions::add_to(Command command) {
   database.add_to(command);
-  command.add_option("--consumer", consumer, "The consumer's name")->required()->type_name("NAME");
-  command.add_option("key", key, "The business key; -- before one that begins with a dash")
-      ->option_text("[BUSINESS_KEY]");
+  command.option("--consumer", consumer, "The consumer's name").required().type("NAME");
+  command.option("key", key, "The business key; -- before one that begins with a dash").shown_as("[BUSINESS_KEY]");
   add_keys_from(command, keys_from);
-  command.add_flag("--json", json, "Print JSON; with --keys-from an object a line");
+  command.flag("--json", json, "Print JSON; with --keys-from an object a line");
 }
 
 std::vector<FileKey> RowOptions::keys(const std::string& command) const {

@@ -16,7 +16,7 @@ struct RowOptions {
   std::string keys_from;
   bool json = false;
 
-  void add_to(CLI::App& command);
+  void add_to(Command command);
 
   bool has_file() const { return !keys_from.empty(); }
 

@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
@@ -93,15 +92,15 @@ int run_show(const RowOptions& options) {
 
 }  // namespace
 
-void add_show(CLI::App& app, Run& run) {
+void add_show(Command app, Run& run) {
   auto options = std::make_shared<RowOptions>();
-  auto* command = app.add_subcommand("show", "Print what is recorded for a business key");
-  options->add_to(*command);
-  add_help(*command,
-           {"txinbox show --consumer order-service o22",
-            "txinbox show --consumer order-service --keys-from keys.txt --json"},
-           {{exit_ok, "all is well"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
-  command->callback([options, &run] { run = [options] { return run_show(*options); }; });
+  auto command = app.subcommand("show", "Print what is recorded for a business key");
+  options->add_to(command);
+  command.add_help(
+      {"txinbox show --consumer order-service o22",
+       "txinbox show --consumer order-service --keys-from keys.txt --json"},
+      {{exit_ok, "all is well"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
+  command.on_chosen(run, [options] { return run_show(*options); });
 }
 
 }  // namespace txinbox::cli

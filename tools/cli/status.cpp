@@ -5,7 +5,6 @@
 #include <string>
 
 #include <poll.h>
-#include <CLI/CLI.hpp>
 #include <txinbox/inspect.hpp>
 #include <txinbox/result.hpp>
 
@@ -113,17 +112,17 @@ int run_status(const StatusOptions& options) {
 
 }  // namespace
 
-void add_status(CLI::App& app, Run& run) {
+void add_status(Command app, Run& run) {
   auto options = std::make_shared<StatusOptions>();
-  auto* command = app.add_subcommand("status", "Count what is recorded for each consumer");
-  options->database.add_to(*command);
-  command->add_option("--consumer", options->consumer, "Only of this consumer, whose rows alone are read")
-      ->type_name("NAME");
-  command->add_flag("--watch", options->watch, "Again every two seconds, until a signal");
-  command->add_flag("--json", options->json, "Print JSON");
-  add_help(*command, {"txinbox status --db sqlite:orders.db", "txinbox status --watch --consumer order-service"},
-           {{exit_ok, "all is well, also when a signal ends --watch"}, usage_status, database_status, output_status});
-  command->callback([options, &run] { run = [options] { return run_status(*options); }; });
+  auto command = app.subcommand("status", "Count what is recorded for each consumer");
+  options->database.add_to(command);
+  command.option("--consumer", options->consumer, "Only of this consumer, whose rows alone are read").type("NAME");
+  command.flag("--watch", options->watch, "Again every two seconds, until a signal");
+  command.flag("--json", options->json, "Print JSON");
+  command.add_help(
+      {"txinbox status --db sqlite:orders.db", "txinbox status --watch --consumer order-service"},
+      {{exit_ok, "all is well, also when a signal ends --watch"}, usage_status, database_status, output_status});
+  command.on_chosen(run, [options] { return run_status(*options); });
 }
 
 }  // namespace txinbox::cli

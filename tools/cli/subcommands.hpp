@@ -1,26 +1,19 @@
 #pragma once
 
-#include <functional>
-
-namespace CLI {
-class App;
-}
+#include "console/command.hpp"
 
 namespace txinbox::cli {
 
-/// What the chosen subcommand does; the result is the exit status.
-using Run = std::function<int()>;
-
 // Each adds itself to the command and sets `run` when it is chosen.
 
-void add_migrate(CLI::App& app, Run& run);
-void add_doctor(CLI::App& app, Run& run);
-void add_consume(CLI::App& app, Run& run);
-void add_status(CLI::App& app, Run& run);
-void add_leases(CLI::App& app, Run& run);
-void add_show(CLI::App& app, Run& run);
-void add_forget(CLI::App& app, Run& run);
-void add_purge(CLI::App& app, Run& run);
-void add_failed(CLI::App& app, Run& run);
+void add_migrate(Command app, Run& run);
+void add_doctor(Command app, Run& run);
+void add_consume(Command app, Run& run);
+void add_status(Command app, Run& run);
+void add_leases(Command app, Run& run);
+void add_show(Command app, Run& run);
+void add_forget(Command app, Run& run);
+void add_purge(Command app, Run& run);
+void add_failed(Command app, Run& run);
 
 }  // namespace txinbox::cli

@@ -4,8 +4,6 @@
 #include <cctype>
 #include <cstdlib>
 
-#include <CLI/CLI.hpp>
-
 #include "backend/registry.hpp"
 #include "console/usage_error.hpp"
 
@@ -101,9 +99,9 @@ bool is_url_with_password(std::string_view argument) {
   return backend::is_url_scheme(scheme_of(argument)) && holds_password(argument);
 }
 
-void DatabaseOption::add_to(CLI::App& command) {
-  command.add_option("--db", option_, "Database URL without a password; default: the environment variable TXINBOX_DB")
-      ->type_name("URL");
+void DatabaseOption::add_to(Command command) {
+  command.option("--db", option_, "Database URL without a password; default: the environment variable TXINBOX_DB")
+      .type("URL");
 }
 
 std::string DatabaseOption::url() const {

@@ -5,9 +5,7 @@
 
 #include <txinbox/version.hpp>
 
-namespace CLI {
-class App;
-}
+#include "console/command.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -29,7 +27,7 @@ bool is_url_with_password(std::string_view argument);
 /// `--db URL`, or the environment variable TXINBOX_DB.
 class DatabaseOption {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command command);
 
   /// Errors: `UsageError` when there is none, or one in `--db` with a password.
   std::string url() const;

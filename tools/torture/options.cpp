@@ -38,7 +38,7 @@ void add_number(CLI::App& app, const std::string& name, Number& number, std::int
 
 void add_options(CLI::App& app, Arguments& arguments) {
   StormOptions& storm = arguments.torture.storm;
-  arguments.torture.database.add_to(app);
+  arguments.torture.database.add_to(cli::Command(app));
   add_time(app, "--duration", storm.duration, false, "How long keys are sent, as 30s, 10m or 2h; default 60s");
   add_number(app, "--keys", storm.keys, 1, most_keys, "Send no more keys than this, also before the duration is over");
   add_number(app, "--rate", storm.rate, 1, most_keys,

@@ -2,7 +2,6 @@
 #include <memory>
 #include <optional>
 
-#include <CLI/CLI.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/tx_consumer.hpp>
 
@@ -50,65 +49,62 @@ int run_consume(const ConsumeOptions& options) {
 
 }  // namespace
 
-void add_consume(CLI::App& app, Run& run) {
+void add_consume(Command app, Run& run) {
   auto options = std::make_shared<ConsumeOptions>();
-  auto* command = app.add_subcommand("consume", "Run SQL for each line of JSON, once for each business key");
-  options->database.add_to(*command);
-  command->add_option("--consumer", options->consumer, "The consumer's name, which scopes the keys")
-      ->required()
-      ->type_name("NAME");
+  auto command = app.subcommand("consume", "Run SQL for each line of JSON, once for each business key");
+  options->database.add_to(command);
+  command.option("--consumer", options->consumer, "The consumer's name, which scopes the keys").required().type("NAME");
   command
-      ->add_option("--key", options->key,
-                   "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
-                   "(coupon:{/coupon/id}:{/user})")
-      ->required()
-      ->type_name("KEY");
-  auto* sql = command->add_option_group("SQL", "What to run; :name is the line's member of that name");
-  sql->add_option("--sql", options->sql, "The statements, with semicolons between them")->type_name("TEXT");
-  sql->add_option("--sql-file", options->sql_file, "A file that holds them")->type_name("FILE");
-  sql->require_option(1);
-  command->add_option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
-      ->type_name("POINTER");
+      .option("--key", options->key,
+              "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
+              "(coupon:{/coupon/id}:{/user})")
+      .required()
+      .type("KEY");
+  auto sql = command.group("SQL", "What to run; :name is the line's member of that name");
+  sql.option("--sql", options->sql, "The statements, with semicolons between them").type("TEXT");
+  sql.option("--sql-file", options->sql_file, "A file that holds them").type("FILE");
+  sql.requires_option();
+  command.option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
+      .type("POINTER");
   command
-      ->add_option("--content", options->content,
-                   "Where a value is that must be the same in every delivery of its key. May be repeated")
-      ->type_name("POINTER")
-      ->allow_extra_args(false);
+      .option("--content", options->content,
+              "Where a value is that must be the same in every delivery of its key. May be repeated")
+      .type("POINTER")
+      .once_each();
   command
-      ->add_option("--bind", options->binds,
-                   "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
-      ->type_name("NAME=POINTER")
-      ->allow_extra_args(false);
+      .option("--bind", options->binds,
+              "Where the value of :NAME is; an empty pointer is the whole line. May be repeated")
+      .type("NAME=POINTER")
+      .once_each();
   command
-      ->add_option("--batch", options->batch,
-                   "The most messages that one transaction takes; those that are there are not kept waiting for more")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(std::size_t{1}, max_batch, "from 1 to 10000"));
+      .option("--batch", options->batch,
+              "The most messages that one transaction takes; those that are there are not kept waiting for more")
+      .type("N")
+      .with_default()
+      .range(1, max_batch);
   command
-      ->add_option("--max-attempts", options->max_attempts,
-                   "After how many failed deliveries a message is parked and does not run again; 0: never")
-      ->type_name("N")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000'000, "from 0 to 1000000000"));
-  command->add_flag("--keep-payload", options->keep_payload,
-                    "Keep the line of a message that fails, for txinbox failed list --payload");
-  command->add_flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
-  command->add_flag("--json", options->json, "Print a JSON object for each message after its commit");
-  command->add_flag("--verbose", options->verbose,
-                    "With an error, the database's own text too, which can hold values of the message");
-  command->add_option("file", options->file, "JSON lines; default: standard input")->option_text("[FILE]");
-  add_help(*command,
-           {"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
-            "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
-            "kcat -C -b broker -t orders -o beginning -e | \\",
-            "  txinbox consume --consumer order-service --key /no --sql-file orders.sql"},
-           {{exit_ok, "every message took effect, now or before"},
-            {exit_found, "a message failed; standard error names its line"},
-            {exit_usage, "the command line, or the SQL in it, is wrong"},
-            {exit_database, "the database cannot be used; run it again on the same input"},
-            {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
-  command->callback([options, &run] { run = [options] { return run_consume(*options); }; });
+      .option("--max-attempts", options->max_attempts,
+              "After how many failed deliveries a message is parked and does not run again; 0: never")
+      .type("N")
+      .with_default()
+      .range(0, 1'000'000'000);
+  command.flag("--keep-payload", options->keep_payload,
+               "Keep the line of a message that fails, for txinbox failed list --payload");
+  command.flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
+  command.flag("--json", options->json, "Print a JSON object for each message after its commit");
+  command.flag("--verbose", options->verbose,
+               "With an error, the database's own text too, which can hold values of the message");
+  command.option("file", options->file, "JSON lines; default: standard input").shown_as("[FILE]");
+  command.add_help({"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
+                    "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
+                    "kcat -C -b broker -t orders -o beginning -e | \\",
+                    "  txinbox consume --consumer order-service --key /no --sql-file orders.sql"},
+                   {{exit_ok, "every message took effect, now or before"},
+                    {exit_found, "a message failed; standard error names its line"},
+                    {exit_usage, "the command line, or the SQL in it, is wrong"},
+                    {exit_database, "the database cannot be used; run it again on the same input"},
+                    {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+  command.on_chosen(run, [options] { return run_consume(*options); });
 }
 
 }  // namespace txinbox::cli
