@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <soci/soci.h>
 
+#include "backend/registry.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
@@ -31,9 +32,8 @@ std::vector<LedgerLine> read_ledger(soci::session& sql) {
 
 std::vector<InboxRow> read_inbox(soci::session& sql) {
   // The results of the storm are text.
-  std::string stored_as_text = "cast(result as char)";
-  if (sql.get_backend_name() == "sqlite3") stored_as_text = "cast(result as text)";
-  if (sql.get_backend_name() == "postgresql") stored_as_text = "convert_from(result, 'UTF8')";
+  const std::string stored_as_text =
+      fmt::format(fmt::runtime(backend::database_of(sql).scratch_sql().as_text), "result");
   const std::string consumer = consumer_name;
   std::vector<InboxRow> rows;
   std::string business_key;

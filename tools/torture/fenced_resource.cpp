@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 #include <soci/soci.h>
 
+#include "backend/registry.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {
 
 bool FencedResource::introduce() const {
-  const std::string backend = sql_.get_backend_name();
-  const char* insert = backend == "mysql" ? "insert ignore" : "insert";
-  const char* unless_there = backend == "mysql" ? "" : " on conflict do nothing";
+  const auto own = backend::database_of(sql_).scratch_sql();
   soci::statement statement = (sql_.prepare << fmt::format("{} into {} (business_key, fence, effects) values "
                                                            "(:k, 0, 0){}",
-                                                           insert, resource_table, unless_there),
+                                                           own.insert, resource_table, own.unless_exists),
                                soci::use(key_));
   statement.execute(true);
   return statement.get_affected_rows() == 1;

@@ -10,6 +10,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/registry.hpp"
 #include "console/describe_error.hpp"
 #include "console/exit_status.hpp"
 #include "console/open_database.hpp"
@@ -80,14 +81,7 @@ std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, cons
   }
 }
 
-std::string server_version(soci::session& sql) {
-  const std::string backend = sql.get_backend_name();
-  std::string version;
-  if (backend == "sqlite3") sql << "select sqlite_version()", soci::into(version);
-  if (backend == "mysql") sql << "select version()", soci::into(version);
-  if (backend == "postgresql") sql << "show server_version", soci::into(version);
-  return version;
-}
+std::string server_version(soci::session& sql) { return backend::database_of(sql).catalog(sql)->server_version(); }
 
 Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
   Report report{.is_leased = is_leased(options.storm.subject),
