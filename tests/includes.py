@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks that an include of the sources only goes down: from a room to one below it.
+"""Checks that an include of the sources only goes down: from a module to one in a lower layer.
 
-A room is a folder of src/, with the public headers that declare what it defines. ARCHITECTURE.md says what each is for.
+A module is a folder of src/, with the public headers that declare what it defines. ARCHITECTURE.md says what each is
+for.
 
 Usage: includes.py [--list]
-  --list  also lists the rooms with their files and lines
+  --list  also lists the modules with their files and lines
 """
 
 import argparse
@@ -14,8 +15,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# From the bottom to the top. Rooms on one floor do not include each other.
-FLOORS = [
+# From the bottom to the top. Modules in one layer do not include each other.
+LAYERS = [
     ["types"],
     ["base"],
     ["message", "telemetry", "backend"],
@@ -25,9 +26,9 @@ FLOORS = [
     ["consume"],
     ["lease"],
 ]
-FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
 
-# The room of each public header; txinbox.hpp is all of them.
+# The module of each public header; txinbox.hpp is all of them.
 PUBLIC = {
     "types": "claim content delivery error event listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
@@ -40,7 +41,7 @@ PUBLIC = {
     "consume": "handler idempotent tx_consumer",
     "lease": "lease lease_consumer",
 }
-ROOM_OF_PUBLIC = {header: room for room, headers in PUBLIC.items() for header in headers.split()}
+MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 
 # What a folder beside the library may include of it, besides the public headers.
 TOOLS = {
@@ -63,10 +64,10 @@ def sources(folder):
     return sorted(p for p in (ROOT / folder).rglob("*.[ch]pp"))
 
 
-def room_of(included):
-    """The room of what an include names; None for what belongs to none."""
+def module_of(included):
+    """The module of what an include names; None for what belongs to none."""
     if included.startswith("txinbox/"):
-        return ROOM_OF_PUBLIC.get(pathlib.Path(included).stem)
+        return MODULE_OF_PUBLIC.get(pathlib.Path(included).stem)
     return included.split("/")[0]
 
 
@@ -75,17 +76,17 @@ def complaints():
         name = str(path.relative_to(ROOT))
         if name == "include/txinbox/txinbox.hpp":
             continue
-        if path.stem not in ROOM_OF_PUBLIC and name.startswith("include/"):
-            yield f"{name}: tests/includes.py does not say which room it belongs to"
+        if path.stem not in MODULE_OF_PUBLIC and name.startswith("include/"):
+            yield f"{name}: tests/includes.py does not say which module it belongs to"
             continue
-        room = ROOM_OF_PUBLIC[path.stem] if name.startswith("include/") else path.relative_to(ROOT / "src").parts[0]
-        if room not in FLOOR:
-            yield f"{name}: no such room in tests/includes.py"
+        module = MODULE_OF_PUBLIC[path.stem] if name.startswith("include/") else path.relative_to(ROOT / "src").parts[0]
+        if module not in LAYER:
+            yield f"{name}: no such module in tests/includes.py"
             continue
         for ours, public in INCLUDE.findall(path.read_text()):
-            other = room_of(ours or public)
-            if other != room and not (other in FLOOR and FLOOR[other] < FLOOR[room]):
-                yield f"{name}: {room} must not include {ours or public} ({other})"
+            other = module_of(ours or public)
+            if other != module and not (other in LAYER and LAYER[other] < LAYER[module]):
+                yield f"{name}: {module} must not include {ours or public} ({other})"
             database = re.match(r"backend/[^/]+/", ours)
             if database and not name.startswith(f"src/{database[0]}"):
                 yield f"{name}: only {database[0]} may include {ours}"
@@ -108,18 +109,18 @@ def complaints():
                     yield f"{path.relative_to(ROOT)}: a component must not include {ours or public}"
 
 
-def list_rooms():
-    for room in [r for floor in FLOORS for r in floor]:
-        paths = sources(f"src/{room}")
+def list_modules():
+    for module in [r for layer in LAYERS for r in layer]:
+        paths = sources(f"src/{module}")
         lines = [len(p.read_text().splitlines()) for p in paths]
-        print(f"{FLOOR[room]} {room:12} {len(paths):4} files {sum(lines):6} lines, longest {max(lines, default=0)}")
+        print(f"{LAYER[module]} {module:12} {len(paths):4} files {sum(lines):6} lines, longest {max(lines, default=0)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description="Checks that includes only go down.")
-    parser.add_argument("--list", action="store_true", help="also list the rooms with their files and lines")
+    parser.add_argument("--list", action="store_true", help="also list the modules with their files and lines")
     if parser.parse_args().list:
-        list_rooms()
+        list_modules()
     found = list(complaints())
     print("\n".join(found), file=sys.stderr)
     sys.exit(1 if found else 0)

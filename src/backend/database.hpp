@@ -1,7 +1,7 @@
 #pragma once
 
-// The one seam where databases differ. A new database is a `Database` with its `Session`, its `Catalog` and its
-// `Dialect`, and one line in registry.cpp.
+// The one interface behind which databases differ. A new database is a `Database` with its `Session`, its `Catalog` and
+// its `Dialect`, and one line in registry.cpp.
 
 #include <algorithm>
 #include <chrono>
