@@ -247,7 +247,8 @@ bool Sqlite3Session::try_roll_back() noexcept {
 }
 
 bool Sqlite3Session::verify_guard() {
-  ::sqlite3* db = connection();
+  ::sqlite3* db = native();
+  if (db == nullptr) return false;  // the handler has closed the session
   if (pooled_) return guard_is_there(db);
   const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
   if (!try_sqlite3_exec(db, "RELEASE " + guard_)) return false;
@@ -259,8 +260,8 @@ bool Sqlite3Session::verify_guard() {
 void Sqlite3Session::savepoint() { Sqlite3Statement(connection(), "SAVEPOINT " + step_).run(); }
 
 bool Sqlite3Session::release_savepoint(const ClosingClaim* claim) {
-  ::sqlite3* db = connection();
-  if ((pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
+  ::sqlite3* db = native();
+  if (db == nullptr || (pooled_ && !guard_is_there(db)) || !try_sqlite3_exec(db, "RELEASE " + step_)) return false;
   return claim == nullptr || confirm({claim, 1});
 }
 

@@ -156,5 +156,24 @@ TEST_CASE("a handler that loses a batch's transaction neither loses nor doubles 
   }
 }
 
+TEST_CASE(
+    "a handler in a batch that closes the session in every run loses the transaction, and does not stop the loop") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(
+      messages_of({"a", culprit, "b"}),
+      [](soci::session& sql, Delivery& d) {
+        honest(sql, d);
+        if (d.message().business_key == culprit) sql.close();
+      },
+      OnFailure::skip);
+  CHECK(code_of(results[1].error) == ErrorCode::transaction_lost);
+  CHECK(action_for(results[1]) == Action::redeliver);
+  CHECK(claim_of(db, "svc", culprit) == "none");
+  CHECK(results[0].outcome == consumed);
+  CHECK(results[2].outcome == consumed);
+}
+
 }  // namespace
 }  // namespace txinbox::test
