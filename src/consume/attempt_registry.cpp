@@ -63,12 +63,12 @@ AttemptRegistry::Registration AttemptRegistry::enter(bool exclusive, std::chrono
     waiting_.erase(waiting);
     changed_.notify_all();
     if (!entered && stop.stop_requested()) {
-      throw Error(ErrorCode::stopped, "stopped while waiting for messages that must not be in flight with this one");
+      throw Error(ErrorCode::stopped, "the stop token was set while this message waited for other attempts to end");
     }
     if (!entered) {
       throw Error(ErrorCode::acquire_timeout,
-                  "with count_starts, a message that was in flight when a process died must run alone in this process; "
-                  "within PoolOptions::acquire_timeout the attempts did not end that this one waits for");
+                  "with count_starts, a message that may have crashed a process runs alone; the other attempts of this "
+                  "process did not end within PoolOptions::acquire_timeout");
     }
     exclusive_runs_ = exclusive;
   }

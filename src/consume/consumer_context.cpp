@@ -20,12 +20,13 @@ ConsumerContext::ConsumerContext(SessionProvider source_, std::string consumer_,
       duplicates(source, consumer) {
   if (options.count_starts && !source.reconnects()) {
     throw Error(ErrorCode::invalid_argument,
-                "TxConsumerOptions::count_starts needs a pool: what it writes is committed beside the transaction");
+                "TxConsumerOptions::count_starts needs a pool: it commits its marker in a transaction of its own");
   }
   if (recent.enabled() && !source.reconnects()) {
-    throw Error(ErrorCode::invalid_argument,
-                "TxConsumerOptions::recent_keys needs a pool: on a session of the caller's nobody tells when its "
-                "connection is lost");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "TxConsumerOptions::recent_keys needs a pool: with a session of your own, txinbox cannot notice that its "
+        "connection was lost");
   }
 }
 

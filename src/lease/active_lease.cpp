@@ -14,15 +14,15 @@ namespace detail {
 
 Error lease_lost() {
   return {ErrorCode::lease_lost,
-          "another worker has taken the lease over, or an operator has removed its row; nothing is acknowledged: let "
-          "the lease be longer than the handler takes, or renew it"};
+          "another worker has taken over the lease, or an operator has deleted its row; the message was not "
+          "acknowledged. Make LeaseOptions::lease longer than the handler takes, or renew the lease"};
 }
 
 Error lease_is_too_short(std::chrono::milliseconds lease) {
   return {
       ErrorCode::lease_lost,
-      fmt::format("the lease of {} ms is over before its handler can begin: the round trips to the database take as "
-                  "long; let LeaseOptions::lease be longer",
+      fmt::format("the lease of {} ms expired before its handler could start, because the round trips to the database "
+                  "took as long; make LeaseOptions::lease longer",
                   lease.count())};
 }
 

@@ -129,7 +129,7 @@ DatabaseLeaseCall::Answer DatabaseLeaseCall::claim(backend::Session& session) {
     if (++late == tries_to_be_in_time) throw lease_is_too_short(lease_);
   }
   throw Error(ErrorCode::unknown_state,
-              "the row of this key changes again and again while it is claimed; look for who removes it");
+              "the row of this key changed many times during the claim; look for a purge or a trigger that deletes it");
 }
 
 /// Returns none if the row must be read again. If the reply to a claim was lost, the row shows whether it is ours.

@@ -9,8 +9,8 @@ namespace detail {
 soci::details::session_backend* PoolSessionFactory::make_session(const soci::connection_parameters& parameters) const {
   if (!may_connect_) {
     throw Error(ErrorCode::transaction_lost,
-                "a handler must not reconnect the session that it is given: the transaction with its message's claim "
-                "ends with the connection; let the error that told of the lost connection through to txinbox");
+                "a handler must not reconnect its session: the transaction with the claim of its message ends with the "
+                "connection. Do not catch the error of the lost connection in the handler");
   }
   return database_.make_session(parameters);
 }

@@ -33,15 +33,16 @@ bool is_refused_commit(const backend::Session& session, const std::exception_ptr
 Error transaction_lost(bool torn) {
   if (torn) {
     return {ErrorCode::transaction_lost,
-            "the message's SQL committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL); "
-            "what ran before that stays, its claim is marked as torn, and later deliveries are parked: take the "
-            "statement out, repair the data, then call txinbox::forget or run `txinbox forget`"};
+            "the handler committed the transaction that txinbox had opened (by COMMIT, by BEGIN, or by DDL). What it "
+            "wrote before that stays in the database. The message is marked torn, and later deliveries are parked. "
+            "Remove that statement from the handler, repair the data, then run `txinbox forget`"};
   }
-  return {ErrorCode::transaction_lost,
-          "the message's SQL ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET "
-          "CONSTRAINTS ALL IMMEDIATE that the database refused, or by an error that was caught and gone on after); "
-          "nothing is acknowledged, what could be undone was, and the next delivery runs again: take the statement "
-          "out, and let errors through to txinbox"};
+  return {
+      ErrorCode::transaction_lost,
+      "the handler ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET CONSTRAINTS ALL "
+      "IMMEDIATE that the database refused, or because it caught a database error and continued). txinbox rolled "
+      "back and did not acknowledge the message; the next delivery runs again. Remove that statement from the "
+      "handler, and do not catch database errors there"};
 }
 
 bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {
@@ -97,9 +98,9 @@ backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& requ
       }
     }
   }
-  throw Error(
-      ErrorCode::unknown_state,
-      "the row of this key appears and vanishes again and again; look for a purge or a trigger that removes it");
+  throw Error(ErrorCode::unknown_state,
+              "the row of this key was inserted and deleted several times during the claim; look for a purge or a "
+              "trigger that deletes it");
 }
 
 /// Whether this transaction itself has already claimed the key. Until the commit, its own claim can read `torn`. A

@@ -46,9 +46,10 @@ class Transaction::Impl {
   void commit() {
     if (claim_threw_) {
       roll_back();
-      throw Error(ErrorCode::transaction_lost,
-                  "a claim of this transaction threw, so that its message is not claimed; all was rolled back: let "
-                  "such errors through, and deliver the message again");
+      throw Error(
+          ErrorCode::transaction_lost,
+          "a claim in this transaction threw, so its message is not claimed, and everything was rolled back; do "
+          "not catch such errors, and have the message delivered again");
     }
     try {
       guarded_.commit();
