@@ -10,8 +10,16 @@ program=$(realpath "$1")
 tests=$(cd "$(dirname "$0")" && pwd)
 
 # What a consumer, a batch, a lease, a purge and the guard do.
-files=unknown_server,idempotent,key,ledger,guard,torn,born_torn,batch_guard,batch_isolation,batch_torn,conflict_record
+files=unknown_server,idempotent,key,duplicate_counter,guard,torn,unconfirmed_claim,batch_guard,batch_isolation,batch_torn,conflict_record
 files+=,lease,lease_takeover,leaked_settings,purge,purge_condition,purge_other,session_state
+
+# doctest says nothing of a name that no file has.
+for file in ${files//,/ }; do
+  if ! compgen -G "$tests/conformance/*/${file}_test.cpp" >/dev/null; then
+    echo "unknown_server.sh: there is no ${file}_test.cpp" >&2
+    exit 1
+  fi
+done
 
 # run VERSION ARGUMENT...: on a server that says this version.
 run() {

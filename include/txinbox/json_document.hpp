@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// The JSON of a message, parsed once.
+
 #include <memory>
 #include <optional>
 #include <string>

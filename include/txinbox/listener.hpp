@@ -1,5 +1,8 @@
 #pragma once
 
+/// @file
+/// Seeing the parts of a delivery begin and end.
+
 #include <exception>
 #include <memory>
 #include <span>
@@ -42,8 +45,8 @@ struct Scope {
 /// Scopes nest: a call contains its attempts, and an attempt contains its handlers. `on_begin` and `on_end` of one
 /// scope run on the same thread, so a thread-local stack can hold the open spans. What a listener throws is ignored.
 ///
-/// During a handler's `on_begin` and `on_end`, the transaction is open: return soon, and do not use the pool. During
-/// all other calls txinbox has no transaction open and holds no connection.
+/// With a `TxConsumer`, the transaction is open during a handler's `on_begin` and `on_end`: return soon, and do not use
+/// the pool. During all other calls txinbox has no transaction open and holds no connection.
 ///
 /// @threads consumers on several threads call one listener at the same time.
 class Listener {
@@ -66,7 +69,7 @@ class Listener {
   Listener() = default;
 };
 
-/// Listeners, in the order in which they hear of a begin. They hear of an end in the reverse order.
+/// Listeners, none of them null, in the order in which they hear of a begin. They hear of an end in the reverse order.
 using Listeners = std::vector<std::shared_ptr<Listener>>;
 
 TXINBOX_NAMESPACE_END

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/interruptible_sleep.hpp"
+#include "consume/failure_record.hpp"
 #include "pool/pool_state.hpp"
 #include "pool/with_session.hpp"
 

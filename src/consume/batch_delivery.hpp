@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/retry_schedule.hpp"
 #include "consume/batch_run.hpp"
 
 namespace txinbox {

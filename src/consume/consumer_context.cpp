@@ -6,6 +6,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
+#include "consume/failure_record.hpp"
 #include "pool/with_session.hpp"
 #include "transaction/claim.hpp"
 

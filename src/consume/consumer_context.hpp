@@ -2,20 +2,14 @@
 
 #include <cstdint>
 #include <exception>
-#include <optional>
 #include <string>
 
-#include <txinbox/error.hpp>
-#include <txinbox/event.hpp>
 #include <txinbox/result.hpp>
-#include <txinbox/transaction.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "backend/session.hpp"
-#include "base/retry_schedule.hpp"
 #include "consume/consumer_policy.hpp"
 #include "consume/duplicate_counter.hpp"
-#include "consume/failure_record.hpp"
 #include "consume/recent_key_cache.hpp"
 #include "pool/session_provider.hpp"
 

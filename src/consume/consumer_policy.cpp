@@ -1,5 +1,6 @@
 #include "consume/consumer_policy.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/error_classification.hpp"
@@ -17,6 +18,9 @@ ConsumerPolicy::ConsumerPolicy(std::string consumer_, TxConsumerOptions options_
   check(options.retry);
   if (options.max_attempts < 0) {
     throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
+  }
+  if (std::ranges::find(options.listeners, nullptr) != options.listeners.end()) {
+    throw Error(ErrorCode::invalid_argument, "one of the listeners is null; leave it out");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/retry_schedule.hpp"
 #include "consume/attempt_marker.hpp"
 #include "consume/consumer_context.hpp"
 #include "message/content_hash.hpp"

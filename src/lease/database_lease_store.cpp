@@ -12,6 +12,7 @@
 #include "backend/error_classification.hpp"
 #include "base/reentrancy_check.hpp"
 #include "consume/attempt_marker.hpp"
+#include "consume/failure_record.hpp"
 #include "lease/active_lease.hpp"
 #include "pool/with_session.hpp"
 #include "tables/conflicting_message_table.hpp"
@@ -201,7 +202,7 @@ void DatabaseLeaseCall::enter(ActiveLease& lease) {
   bool waited = false;
   try {
     waited = attempt_.enter();
-  } catch (...) {
+  } catch (...) {  // a stop or a time-out: it counts no failure, and so it parks nothing
     give_back(lease.fence(), std::current_exception());
     throw;
   }

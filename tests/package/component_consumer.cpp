@@ -3,4 +3,7 @@
 #include <txinbox/sample.hpp>
 #include <txinbox/txinbox.hpp>
 
-int main() { return txinbox::sample::checksum({.business_key = "order123"}) == 0 ? 1 : 0; }
+int main() {
+  const bool right = txinbox::sample::checksum({.business_key = "order123"}) != 0 && !txinbox::version().empty();
+  return right ? 0 : 1;
+}

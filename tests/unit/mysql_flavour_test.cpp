@@ -38,9 +38,10 @@ TEST_CASE("MariaDB is known by its version string") {
 }
 
 TEST_CASE("MySQL is known by its version string, also as Percona and the clouds build it") {
-  for (const char* version : {"8.0.19", "8.0.36", "8.4.3", "9.7.4-2", "8.0.36-0ubuntu0.22.04.1", "8.0.36-28",
-                              "8.0.35-27.1", "8.0.31-google", "8.0.37-azure", "8.0.34-u1-cloud", "8.0.36-commercial",
-                              "8.0.36-debug", "8.0.33-log", "8.0.36-1.el8", "9.0.0-rc"}) {
+  for (const char* version :
+       {"8.0.19", "8.0.36", "8.4.3", "9.7.4-2", "8.0.43-1+b1", "8.0.43-1~bpo12+1", "8.0.36-cll-lve",
+        "8.0.36-0ubuntu0.22.04.1", "8.0.36-28", "8.0.35-27.1", "8.0.31-google", "8.0.37-azure", "8.0.34-u1-cloud",
+        "8.0.36-commercial", "8.0.36-debug", "8.0.33-log", "8.0.36-1.el8", "9.0.0-rc"}) {
     CAPTURE(version);
     CHECK(parse_server_version(version).product == Product::mysql);
     CHECK(parse_server_version(version).is_supported());

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdlib>
 
+#include <txinbox/error.hpp>
+
 #include "backend/registry.hpp"
 #include "console/usage_error.hpp"
 
@@ -120,6 +122,13 @@ std::string DatabaseOption::url() const {
   return variable;
 }
 
-const backend::Database& DatabaseOption::database() const { return backend::database_of_url(url()); }
+const backend::Database& DatabaseOption::database() const {
+  try {
+    return backend::database_of_url(url());
+  } catch (const Error& error) {  // another run cannot succeed either
+    if (error.code() != ErrorCode::unsupported_database) throw;
+    throw UsageError(error.what());
+  }
+}
 
 }  // namespace txinbox::cli

@@ -43,8 +43,8 @@ std::string joined(const std::vector<std::string>& texts) {
 
 /// Runs `work` on a session of its own, again while the database is away.
 template <class Work>
-auto on_database(const TortureOptions& options, std::chrono::milliseconds most_tries, const Work& work) {
-  const auto give_up = steady_clock::now() + most_tries;
+auto on_database(const TortureOptions& options, std::chrono::milliseconds longest, const Work& work) {
+  const auto give_up = steady_clock::now() + longest;
   while (true) {
     try {
       Pool pool = open_parent_pool(options.database);
@@ -70,11 +70,10 @@ void prepare(const TortureOptions& options) {
 
 /// The transaction of a killed worker may be open until the server notices.
 std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, const std::string& name) {
-  const auto most_tries = options.storm.grace;
-  const auto give_up = steady_clock::now() + most_tries;
+  const auto longest = options.storm.grace;
+  const auto give_up = steady_clock::now() + longest;
   while (true) {
-    const auto found =
-        on_database(options, most_tries, [&](soci::session& sql) { return open_transaction(sql, name); });
+    const auto found = on_database(options, longest, [&](soci::session& sql) { return open_transaction(sql, name); });
     if (!found) return {};
     if (steady_clock::now() > give_up) return {{"the storm's sessions", "open transactions", "none", *found}};
     std::this_thread::sleep_for(100ms);

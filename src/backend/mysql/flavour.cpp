@@ -23,9 +23,10 @@ constexpr std::string_view cluster_wait = "wsrep_sync_wait";
 
 /// What may follow the number in a version string of MySQL, without digits: the words of its own builds, of Percona's
 /// and of the clouds that run it unchanged, and of Linux distributions.
-constexpr std::array<std::string_view, 19> mysql_words = {
-    "",      "log", "debug", "asan", "valgrind", "commercial", "enterprise", "community", "google", "azure",
-    "cloud", "u",   "rc",    "dmr",  "ubuntu",   "debian",     "deb",        "el",        "fc"};
+constexpr std::array<std::string_view, 24> mysql_words = {
+    "",       "log",   "debug", "asan", "valgrind", "commercial", "enterprise", "community",
+    "google", "azure", "cloud", "u",    "rc",       "dmr",        "ubuntu",     "debian",
+    "deb",    "el",    "fc",    "b",    "bpo",      "cluster",    "cll",        "lve"};
 
 constexpr std::array<std::string_view, 12> other_products = {"tidb",      "oceanbase",   "vitess",     "planetscale",
                                                              "dolt",      "singlestore", "memsql",     "polardb",

@@ -256,7 +256,12 @@ void MysqlSession::catch_up() {
     return;
   }
   exec(db, "SET SESSION wsrep_sync_wait = 1");
-  exec(db, "SELECT 1");
+  try {
+    exec(db, "SELECT 1");
+  } catch (...) {
+    try_exec(db, "SET SESSION wsrep_sync_wait = DEFAULT");
+    throw;
+  }
   exec(db, "SET SESSION wsrep_sync_wait = DEFAULT");
 }
 

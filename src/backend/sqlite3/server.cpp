@@ -22,6 +22,8 @@ bool is_in_memory(soci::session& sql) {
 }  // namespace
 
 std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
+  // A handler has closed a caller's session. The next delivery may find it open again, so this is no error to stop for.
+  if (connection == nullptr) throw soci::soci_error("txinbox: the session is closed");
   Sqlite3Statement mode(connection, "PRAGMA main.journal_mode");
   if (!mode.fetch() || mode.text(0) != "off") return {};
   return {{ErrorCode::unsafe_connection,

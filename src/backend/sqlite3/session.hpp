@@ -33,7 +33,7 @@ class Sqlite3Session final : public Session {
   void configure(const PoolOptions&) override;
   void remember_settings() override;
   void use_schema(const std::string&) override;
-  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(connection()); }
+  std::vector<Problem> unsafe_settings() override { return check_sqlite3_session(native()); }
   bool reset() noexcept override;
   bool intact() noexcept override;
 

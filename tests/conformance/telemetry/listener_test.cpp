@@ -1,5 +1,6 @@
 // What listeners see: calls, attempts and handlers begin and end.
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,7 @@
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
+#include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -160,6 +162,15 @@ TEST_CASE("listeners hear of an end in the reverse order, and what they throw is
                        "a begin handler k1", "b begin handler k1", "b end handler k1", "a end handler k1",
                        "b end attempt k1", "a end attempt k1", "a consumed", "b consumed", "b end consume k1",
                        "a end consume k1"});
+}
+
+TEST_CASE("a null listener is refused") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  for (const auto& make : {std::function<void()>([&] { TxConsumer(pool, "svc", {.listeners = {nullptr}}); }),
+                           {[&] { LeaseConsumer(pool, "svc", {.listeners = {nullptr}}); }}}) {
+    CHECK(thrown_by(make) == "invalid_argument");
+  }
 }
 
 TEST_CASE("between the attempts, a listener can use the only connection of the pool") {
