@@ -33,6 +33,7 @@ PUBLIC = {
     "types": "claim content delivery error event listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
     "telemetry": "metrics",
+    "backend": "native",
     "schema": "schema",
     "pool": "pool",
     "transaction": "transaction",

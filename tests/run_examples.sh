@@ -3,6 +3,7 @@
 #
 # Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
 #                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER TRACING
+#                        NATIVE_CLIENT
 #        (the programs)
 set -eu
 
@@ -61,3 +62,7 @@ rm -f orders.db
 shift 9
 scopes=$("$1" | sed 's/: .*//' | tr -s '\n ' ' ')
 [ "$scopes" = " handler attempt consume attempt consume " ] || fail "tracing says: $scopes"
+rm -f orders.db
+
+outcomes=$("$2" | tr '\n' ' ')
+[ "$outcomes" = "consumed already_consumed " ] || fail "native_client says: $outcomes"

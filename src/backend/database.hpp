@@ -1,7 +1,6 @@
 #pragma once
 
-// The one interface behind which databases differ. A new database is a `Database` with its `Session`, its `Catalog` and
-// its `Dialect`, and one line in registry.cpp.
+// The one seam where databases differ. ARCHITECTURE.md says what a new database touches.
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <txinbox/native.hpp>
 #include <txinbox/pool_options.hpp>
 #include <txinbox/version.hpp>
 
@@ -97,6 +97,9 @@ class Database {
 
   /// The connection of a SOCI session to this database.
   virtual std::unique_ptr<NativeConnection> native_connection(soci::session&) const = 0;
+
+  /// The same, as users get it.
+  virtual NativeHandle native_handle(soci::session&) const = 0;
 
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const {
     return attach(native_connection(sql), ownership);

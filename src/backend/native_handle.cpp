@@ -1,0 +1,21 @@
+#include <txinbox/native.hpp>
+
+#include <string>
+
+#include <txinbox/error.hpp>
+
+#include "backend/registry.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+void* NativeHandle::of(std::string_view database) const {
+  if (database_ == database) return connection_;
+  throw Error(ErrorCode::invalid_argument, "the connection is one to " + std::string(database_) + ", not to " +
+                                               std::string(database) + "; ask NativeHandle::database first");
+}
+
+NativeHandle native_handle(soci::session& session) { return backend::database_of(session).native_handle(session); }
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
