@@ -1,6 +1,6 @@
 #pragma once
 
-// The one seam where databases differ. ARCHITECTURE.md says what a new database touches.
+// The one interface behind which databases differ. ARCHITECTURE.md says what a new database touches.
 
 #include <algorithm>
 #include <chrono>
