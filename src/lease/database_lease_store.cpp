@@ -11,6 +11,7 @@
 
 #include "backend/error_classification.hpp"
 #include "base/reentrancy_check.hpp"
+#include "base/retry_schedule.hpp"
 #include "consume/attempt_marker.hpp"
 #include "consume/failure_record.hpp"
 #include "lease/active_lease.hpp"
