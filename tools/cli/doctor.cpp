@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <memory>
 
-#include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
 #include "cli/help_text.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -22,14 +22,14 @@ struct DoctorOptions {
 };
 
 std::string as_json(const std::vector<Finding>& findings) {
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const auto& finding : findings) {
-    list.push_back({{"severity", to_string(finding.severity)},
-                    {"subject", finding.subject},
-                    {"found", finding.found},
-                    {"remedy", finding.remedy}});
+    list.append({{"severity", to_string(finding.severity)},
+                 {"subject", finding.subject},
+                 {"found", finding.found},
+                 {"remedy", finding.remedy}});
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return list.text();
 }
 
 std::string as_table(const std::vector<Finding>& findings) {

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/key_file.hpp"
 #include "cli/known_consumer.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 
@@ -106,10 +105,10 @@ void change_some(soci::session& session, const Change& change, const FailedOptio
 
 void print(Output& output, const Change& change, const FailedOptions& options, const Changed& changed) {
   if (options.json) {
-    nlohmann::ordered_json json = {{change.done, changed.messages}};
-    if (!changes_torn(change)) json["torn"] = changed.torn;
-    if (options.has_file()) json["unchanged"] = changed.unchanged;
-    output.line(json.dump());
+    Json json{{change.done, changed.messages}};
+    if (!changes_torn(change)) json.set("torn", changed.torn);
+    if (options.has_file()) json.set("unchanged", changed.unchanged);
+    output.line(json.text());
   } else if (changed.messages > 0) {
     output.line(
         fmt::format("{} {}: {}", change.done, count_of(changed.messages, "message", "messages"), change.meaning));

@@ -1,13 +1,13 @@
 #include "cli/failed_list.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/age.hpp"
 #include "cli/base64.hpp"
 #include "cli/key_file.hpp"
 #include "cli/known_consumer.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -23,13 +23,13 @@ std::chrono::seconds first_age(const FailedMessage& failed) {
   return failed.age + time_between(failed.first_failed_at, failed.last_failed_at).value_or(std::chrono::seconds(0));
 }
 
-void add_payload(nlohmann::ordered_json& json, const FailedMessage& failed) {
-  json["payload"] = nullptr;
+void add_payload(Json& json, const FailedMessage& failed) {
+  json.set("payload", nullptr);
   if (!failed.payload) return;
   if (find_invalid_utf8(*failed.payload) == std::string::npos) {
-    json["payload"] = *failed.payload;
+    json.set("payload", *failed.payload);
   } else {
-    json["payload_base64"] = base64(*failed.payload);
+    json.set("payload_base64", base64(*failed.payload));
   }
 }
 
@@ -81,23 +81,18 @@ std::string failed_table(const std::vector<FailedMessage>& messages) {
 }
 
 std::string failed_json(const std::vector<FailedMessage>& messages, bool payloads) {
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const auto& failed : messages) {
-    list.push_back({{"consumer", failed.consumer},
-                    {"business_key", failed.business_key},
-                    {"message_id", failed.message_id},
-                    {"state", to_string(failed.state)},
-                    {"attempts", failed.attempts},
-                    {"deaths", failed.deaths},
-                    {"first_error", failed.first_error},
-                    {"first_failed_at", failed.first_failed_at},
-                    {"last_error", failed.last_error},
-                    {"last_failed_at", failed.last_failed_at},
-                    {"age_seconds", failed.age.count()},
-                    {"error_text", failed.error_text}});
-    if (payloads) add_payload(list.back(), failed);
+    Json json{{"consumer", failed.consumer},       {"business_key", failed.business_key},
+              {"message_id", failed.message_id},   {"state", to_string(failed.state)},
+              {"attempts", failed.attempts},       {"deaths", failed.deaths},
+              {"first_error", failed.first_error}, {"first_failed_at", failed.first_failed_at},
+              {"last_error", failed.last_error},   {"last_failed_at", failed.last_failed_at},
+              {"age_seconds", failed.age.count()}, {"error_text", failed.error_text}};
+    if (payloads) add_payload(json, failed);
+    list.append(std::move(json));
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return list.text();
 }
 
 int run_failed_list(const FailedOptions& options) {

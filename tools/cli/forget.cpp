@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/retention.hpp>
 
 #include "cli/help_text.hpp"
@@ -9,6 +8,7 @@
 #include "cli/row_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 
@@ -32,10 +32,10 @@ int run_forget(const RowOptions& options) {
       const bool removed = forget(connection.session(), options.consumer, each.key);
       forgotten += removed ? 1U : 0U;
       if (options.json) {
-        nlohmann::ordered_json json;
-        if (options.has_file()) json["business_key"] = each.key;
-        json["forgotten"] = removed;
-        output.line(json.dump());
+        Json json;
+        if (options.has_file()) json.set("business_key", each.key);
+        json.set("forgotten", removed);
+        output.line(json.text());
       }
       if (!removed) options.say_no_row(each);
     });

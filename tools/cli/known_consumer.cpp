@@ -1,7 +1,7 @@
 #include "cli/known_consumer.hpp"
 
 #include <fmt/format.h>
-#include <soci/soci.h>
+#include <soci/error.h>
 #include <txinbox/inspect.hpp>
 
 #include "console/output.hpp"

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
 #include "cli/age.hpp"
@@ -12,6 +11,7 @@
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -32,20 +32,20 @@ struct LeasesOptions {
 };
 
 std::string as_json(const std::vector<LeaseInfo>& leases) {
-  auto list = nlohmann::ordered_json::array();
+  auto list = Json::array();
   for (const auto& lease : leases) {
-    list.push_back({{"consumer", lease.consumer},
-                    {"business_key", lease.business_key},
-                    {"message_id", lease.message_id},
-                    {"owner", lease.owner},
-                    {"fence", lease.fence},
-                    {"attempts", lease.attempts},
-                    {"since", lease.since},
-                    {"expires_at", lease.expires_at},
-                    {"held_ms", lease.held.count()},
-                    {"remaining_ms", lease.remaining.count()}});
+    list.append({{"consumer", lease.consumer},
+                 {"business_key", lease.business_key},
+                 {"message_id", lease.message_id},
+                 {"owner", lease.owner},
+                 {"fence", lease.fence},
+                 {"attempts", lease.attempts},
+                 {"since", lease.since},
+                 {"expires_at", lease.expires_at},
+                 {"held_ms", lease.held.count()},
+                 {"remaining_ms", lease.remaining.count()}});
   }
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return list.text();
 }
 
 std::string left_of(const LeaseInfo& lease) {

@@ -3,7 +3,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/schema.hpp>
 
 #include "backend/database.hpp"
@@ -11,6 +10,7 @@
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -25,19 +25,17 @@ struct MigrateOptions {
   bool json = false;
 };
 
-using Json = nlohmann::ordered_json;
-
 int print_migrations(const MigrateOptions& options) {
-  Json list = Json::array();
+  auto list = Json::array();
   std::string text;
   for (const auto& migration : migrations(std::string(options.database.database().name()))) {
-    list.push_back({{"version", migration.version}, {"name", migration.name}, {"sql", migration.sql}});
+    list.append({{"version", migration.version}, {"name", migration.name}, {"sql", migration.sql}});
     if (!text.empty()) text += '\n';
     text += migration.sql;
   }
   while (text.ends_with('\n')) text.pop_back();
   Output output;
-  output.line(options.json ? list.dump() : text);
+  output.line(options.json ? list.text() : text);
   return output.failed() ? exit_stopped : exit_ok;
 }
 
@@ -49,16 +47,16 @@ const char* state_of(const MigrationState& state) {
 int print_info(const MigrateOptions& options) {
   auto pool = open_for_reading(options.database);
   auto connection = pool.acquire();
-  Json list = Json::array();
+  auto list = Json::array();
   std::vector<std::vector<std::string>> rows{{"VERSION", "NAME", "STATE", "APPLIED (UTC)"}};
   for (const auto& each : migration_states(connection.session())) {
-    list.push_back(
+    list.append(
         {{"version", each.version}, {"name", each.name}, {"state", state_of(each)}, {"applied_at", each.applied_at}});
     rows.push_back({fmt::format("V{}", each.version), each.name, state_of(each),
                     each.applied_at.empty() ? "-" : each.applied_at.substr(0, 19)});
   }
   Output output;
-  output.line(options.json ? list.dump(-1, ' ', false, Json::error_handler_t::replace) : format_table(rows));
+  output.line(options.json ? list.text() : format_table(rows));
   return output.failed() ? exit_stopped : exit_ok;
 }
 
@@ -77,13 +75,15 @@ int run_migrate(const MigrateOptions& options) {
   const int version = newest_applied(connection.session());
 
   Output output;
-  Json list = Json::array();
+  auto list = Json::array();
   for (const auto& migration : applied) {
-    list.push_back({{"version", migration.version}, {"name", migration.name}});
+    list.append({{"version", migration.version}, {"name", migration.name}});
     if (!options.json) output.line(fmt::format("applied V{}__{}", migration.version, migration.name));
   }
   if (options.json) {
-    output.line(Json{{"version", version}, {"applied", list}}.dump());
+    Json json{{"version", version}};
+    json.set("applied", std::move(list));
+    output.line(json.text());
   } else if (applied.empty()) {
     output.line(fmt::format("up to date at version {}", version));
   }

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
-#include <nlohmann/json.hpp>
+#include <soci/error.h>
 #include <txinbox/retention.hpp>
 
 #include "cli/help_text.hpp"
@@ -16,6 +15,7 @@
 #include "console/database_option.hpp"
 #include "console/duration.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/progress.hpp"
@@ -67,11 +67,11 @@ std::vector<Table> tables_of(const PurgeCommand& command) {
 
 using Counts = std::vector<std::pair<const char*, std::size_t>>;
 
-nlohmann::ordered_json as_json(const Counts& counts, double elapsed, bool stopped) {
-  nlohmann::ordered_json json;
-  for (const auto& [name, rows] : counts) json[name] = rows;
-  json["seconds"] = elapsed;
-  json["stopped"] = stopped;
+Json as_json(const Counts& counts, double elapsed, bool stopped) {
+  Json json;
+  for (const auto& [name, rows] : counts) json.set(name, rows);
+  json.set("seconds", elapsed);
+  json.set("stopped", stopped);
   return json;
 }
 
@@ -122,8 +122,8 @@ int run_dry(const PurgeCommand& command) {
   Output output;
   if (command.json) {
     auto json = as_json(counts, elapsed.count(), false);
-    json["dry_run"] = true;
-    output.line(json.dump());
+    json.set("dry_run", true);
+    output.line(json.text());
   } else {
     output.line("would purge" + listed(counts));
   }
@@ -166,7 +166,7 @@ int run_purge(const PurgeCommand& command) {
 
   const bool stopped = signals.stopped();
   Output output;
-  output.line(command.json ? as_json(counts, progress.elapsed().count(), stopped).dump()
+  output.line(command.json ? as_json(counts, progress.elapsed().count(), stopped).text()
                            : "purged" + listed(counts) + (stopped ? ", stopped by a signal" : ""));
   if (is_nothing(counts) && !stopped) say_if_unknown(connection.session(), command.options.consumer);
   return stopped || output.failed() ? exit_stopped : exit_ok;

@@ -1,7 +1,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/inspect.hpp>
 
 #include "cli/help_text.hpp"
@@ -9,6 +8,7 @@
 #include "cli/row_options.hpp"
 #include "cli/subcommands.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
@@ -18,27 +18,27 @@ namespace txinbox::cli {
 namespace {
 
 std::string as_json(const ConsumedMessage& row) {
-  nlohmann::ordered_json json = {{"consumer", row.consumer},
-                                 {"business_key", row.business_key},
-                                 {"message_id", row.message_id},
-                                 {"state", row.state},
-                                 {"consumed_at", row.consumed_at},
-                                 {"stored", nullptr},
-                                 {"content_hash", row.content_hash},
-                                 {"lease_owner", row.lease_owner},
-                                 {"lease_fence", nullptr},
-                                 {"lease_expires_at", row.lease_expires_at},
-                                 {"failures", row.failures},
-                                 {"last_error", row.last_error},
-                                 {"last_failed_at", row.last_failed_at},
-                                 {"conflicts", row.conflicts}};
-  if (row.lease_fence) json["lease_fence"] = *row.lease_fence;
+  Json json{{"consumer", row.consumer},
+            {"business_key", row.business_key},
+            {"message_id", row.message_id},
+            {"state", row.state},
+            {"consumed_at", row.consumed_at},
+            {"stored", nullptr},
+            {"content_hash", row.content_hash},
+            {"lease_owner", row.lease_owner},
+            {"lease_fence", nullptr},
+            {"lease_expires_at", row.lease_expires_at},
+            {"failures", row.failures},
+            {"last_error", row.last_error},
+            {"last_failed_at", row.last_failed_at},
+            {"conflicts", row.conflicts}};
+  if (row.lease_fence) json.set("lease_fence", *row.lease_fence);
   if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
-    json["stored"] = *row.stored;
+    json.set("stored", *row.stored);
   } else if (row.stored) {
-    json["stored_hex"] = text_or_hex(*row.stored).substr(2);
+    json.set("stored_hex", text_or_hex(*row.stored).substr(2));
   }
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json.text();
 }
 
 std::string lease_of(const ConsumedMessage& row) {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "console/duration.hpp"
+#include "console/json_output.hpp"
 #include "console/progress.hpp"
 #include "console/table.hpp"
 
@@ -65,28 +65,28 @@ std::string times(const Status& status, std::size_t columns) {
   return format_table(rows, {false, false, false, true, true, true}, {.columns = columns, .how = Narrow::fold});
 }
 
-nlohmann::ordered_json as_json(const ConsumerStatus& c) {
-  nlohmann::ordered_json json = {{"consumer", c.consumer},
-                                 {"consumed", c.consumed},
-                                 {"consuming", c.consuming},
-                                 {"parked", c.parked},
-                                 {"oldest", c.oldest},
-                                 {"newest", c.newest},
-                                 {"discarded", c.discarded},
-                                 {"failed", c.failed},
-                                 {"conflicts", c.conflicts},
-                                 {"duplicates", c.duplicates},
-                                 {"leases_held", c.leases_held},
-                                 {"leases_run_out", c.leases_run_out},
-                                 {"last_minute", c.last_minute},
-                                 {"oldest_duplicate_ms", nullptr},
-                                 {"oldest_duplicate_at", c.oldest_duplicate_at},
-                                 {"retention_s", nullptr},
-                                 {"purge_backlog", c.purge_backlog},
-                                 {"purged_at", c.purged_at},
-                                 {"purged", c.purged}};
-  if (c.oldest_duplicate) json["oldest_duplicate_ms"] = c.oldest_duplicate->count();
-  if (c.retention) json["retention_s"] = c.retention->count();
+Json as_json(const ConsumerStatus& c) {
+  Json json{{"consumer", c.consumer},
+            {"consumed", c.consumed},
+            {"consuming", c.consuming},
+            {"parked", c.parked},
+            {"oldest", c.oldest},
+            {"newest", c.newest},
+            {"discarded", c.discarded},
+            {"failed", c.failed},
+            {"conflicts", c.conflicts},
+            {"duplicates", c.duplicates},
+            {"leases_held", c.leases_held},
+            {"leases_run_out", c.leases_run_out},
+            {"last_minute", c.last_minute},
+            {"oldest_duplicate_ms", nullptr},
+            {"oldest_duplicate_at", c.oldest_duplicate_at},
+            {"retention_s", nullptr},
+            {"purge_backlog", c.purge_backlog},
+            {"purged_at", c.purged_at},
+            {"purged", c.purged}};
+  if (c.oldest_duplicate) json.set("oldest_duplicate_ms", c.oldest_duplicate->count());
+  if (c.retention) json.set("retention_s", c.retention->count());
   return json;
 }
 
@@ -106,22 +106,25 @@ Rates rates_between(const Status& before, const Status& now, std::chrono::durati
 }
 
 std::string status_json(const Status& status, const std::optional<Rates>& now) {
-  auto consumers = nlohmann::ordered_json::array();
+  auto consumers = Json::array();
   for (const auto& c : status.consumers) {
-    auto& json = consumers.emplace_back(as_json(c));
-    if (!now) continue;
-    json["now_per_second"] = nullptr;
-    if (const auto found = rate_of(now, c.consumer)) json["now_per_second"] = *found;
+    Json json = as_json(c);
+    if (now) {
+      const auto found = rate_of(now, c.consumer);
+      json.set("now_per_second", found ? JsonScalar(*found) : nullptr);
+    }
+    consumers.append(std::move(json));
   }
-  const nlohmann::ordered_json json = {{"database", status.database},
-                                       {"server_version", status.server_version},
-                                       {"schema_version", status.schema_version},
-                                       {"rows", status.rows},
-                                       {"bytes", status.bytes},
-                                       {"consumers", consumers},
-                                       {"purged", status.purged},
-                                       {"encryption", status.encryption}};
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  Json json{{"database", status.database},
+            {"server_version", status.server_version},
+            {"schema_version", status.schema_version},
+            {"rows", status.rows},
+            {"bytes", status.bytes},
+            {"consumers", nullptr},
+            {"purged", status.purged},
+            {"encryption", status.encryption}};
+  json.set("consumers", std::move(consumers));
+  return json.text();
 }
 
 std::string status_text(const Status& status, const std::optional<Rates>& now, std::size_t columns) {

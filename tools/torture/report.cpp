@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "console/json_output.hpp"
 #include "console/progress.hpp"
 #include "console/table.hpp"
 
@@ -86,43 +86,43 @@ std::string as_text(const Report& report) {
 std::string as_json(const Report& report) {
   const auto& tally = report.tally;
   const auto& figures = report.figures;
-  nlohmann::ordered_json json = {{"balances", report.balances()},
-                                 {"database", report.database},
-                                 {"server_version", report.server_version},
-                                 {"seed", report.seed},
-                                 {"seconds", figures.elapsed.count()},
-                                 {"keys", report.keys},
-                                 {"deliveries", tally.deliveries},
-                                 {"effects", report.effects},
-                                 {"acknowledged", tally.acknowledged},
-                                 {"duplicates", tally.duplicates},
-                                 {"conflicts", tally.conflicts},
-                                 {"lost_commit_replies", report.lost_commit_replies},
-                                 {"handler_failures", tally.handler_failures},
-                                 {"unexpected_failures", tally.unexpected_failures},
-                                 {"transactions_lost", figures.met.transactions_lost},
-                                 {"deadlocks", figures.met.deadlocks},
-                                 {"lock_timeouts", figures.met.lock_timeouts},
-                                 {"connections_lost", figures.met.connections_lost},
-                                 {"retries", figures.met.retries},
-                                 {"in_progress", tally.in_progress},
-                                 {"leases_taken_over", figures.met.leases_taken_over},
-                                 {"leases_lost", figures.met.leases_lost},
-                                 {"effects_refused", figures.met.effects_refused},
-                                 {"workers_killed", figures.workers_killed},
-                                 {"deliveries_lost_with_workers", tally.lost_with_worker},
-                                 {"commands_run", figures.commands_run},
-                                 {"commands_failed", figures.commands_failed},
-                                 {"longest_outage_seconds", figures.longest_outage.count()},
-                                 {"imbalance_count", report.wrong.size()}};
-  auto list = nlohmann::ordered_json::array();
+  cli::Json json{{"balances", report.balances()},
+                 {"database", report.database},
+                 {"server_version", report.server_version},
+                 {"seed", report.seed},
+                 {"seconds", figures.elapsed.count()},
+                 {"keys", report.keys},
+                 {"deliveries", tally.deliveries},
+                 {"effects", report.effects},
+                 {"acknowledged", tally.acknowledged},
+                 {"duplicates", tally.duplicates},
+                 {"conflicts", tally.conflicts},
+                 {"lost_commit_replies", report.lost_commit_replies},
+                 {"handler_failures", tally.handler_failures},
+                 {"unexpected_failures", tally.unexpected_failures},
+                 {"transactions_lost", figures.met.transactions_lost},
+                 {"deadlocks", figures.met.deadlocks},
+                 {"lock_timeouts", figures.met.lock_timeouts},
+                 {"connections_lost", figures.met.connections_lost},
+                 {"retries", figures.met.retries},
+                 {"in_progress", tally.in_progress},
+                 {"leases_taken_over", figures.met.leases_taken_over},
+                 {"leases_lost", figures.met.leases_lost},
+                 {"effects_refused", figures.met.effects_refused},
+                 {"workers_killed", figures.workers_killed},
+                 {"deliveries_lost_with_workers", tally.lost_with_worker},
+                 {"commands_run", figures.commands_run},
+                 {"commands_failed", figures.commands_failed},
+                 {"longest_outage_seconds", figures.longest_outage.count()},
+                 {"imbalance_count", report.wrong.size()}};
+  auto list = cli::Json::array();
   for (std::size_t i = 0; i < std::min(report.wrong.size(), most_in_json); ++i) {
     const Imbalance& wrong = report.wrong[i];
-    list.push_back(
+    list.append(
         {{"subject", wrong.subject}, {"what", wrong.what}, {"expected", wrong.expected}, {"found", wrong.found}});
   }
-  json["imbalances"] = std::move(list);
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  json.set("imbalances", std::move(list));
+  return json.text();
 }
 
 }  // namespace txinbox::torture

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
-#include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/schema.hpp>
 
 #include "backend/registry.hpp"
 #include "console/describe_error.hpp"
 #include "console/exit_status.hpp"
+#include "console/json_output.hpp"
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/stop_signals.hpp"
@@ -177,10 +177,12 @@ int remove_leftovers(const TortureOptions& options) {
   verify(connection);
   const auto found = scratch_leftovers(connection);
   remove_scratch(connection);
+  auto removed = cli::Json::array();
+  for (const auto& each : found) removed.append(each);
+  cli::Json json;
+  json.set("removed", std::move(removed));
   cli::Output output;
-  output.line(options.json    ? nlohmann::ordered_json{{"removed", found}}.dump()
-              : found.empty() ? "there was nothing to remove"
-                              : "removed " + joined(found));
+  output.line(options.json ? json.text() : found.empty() ? "there was nothing to remove" : "removed " + joined(found));
   return output.failed() ? cli::exit_stopped : cli::exit_ok;
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"

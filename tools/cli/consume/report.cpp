@@ -4,9 +4,9 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/one_line.hpp"
+#include "console/json_output.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox::cli {
@@ -65,9 +65,8 @@ void Report::add_json(std::size_t line, std::string_view key, std::string_view o
   }
   pending_ += fmt::format(",\"outcome\":\"{}\"", outcome);
   if (!error.empty()) {
-    // A database's own text need not be UTF-8.
     pending_ += ",\"error\":";
-    pending_ += nlohmann::json(error).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    pending_ += json_text(error);
   }
   pending_ += "}\n";
 }

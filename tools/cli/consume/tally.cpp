@@ -1,8 +1,8 @@
 #include "cli/consume/tally.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "console/json_output.hpp"
 #include "console/progress.hpp"
 
 namespace txinbox::cli {
@@ -26,18 +26,18 @@ std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, s
 
 std::string summary_json(const Tally& tally, std::chrono::duration<double> elapsed,
                          std::optional<std::size_t> stopped_at) {
-  nlohmann::ordered_json json = {{"summary", true},
-                                 {"consumed", tally.consumed},
-                                 {"already_consumed", tally.already_consumed},
-                                 {"conflicts", tally.conflicts},
-                                 {"parked", tally.parked},
-                                 {"failed", tally.failed},
-                                 {"discarded", tally.discarded},
-                                 {"seconds", elapsed.count()},
-                                 {"messages_per_second", rate(tally, elapsed)},
-                                 {"stopped_at_line", nullptr}};
-  if (stopped_at) json["stopped_at_line"] = *stopped_at;
-  return json.dump();
+  Json json{{"summary", true},
+            {"consumed", tally.consumed},
+            {"already_consumed", tally.already_consumed},
+            {"conflicts", tally.conflicts},
+            {"parked", tally.parked},
+            {"failed", tally.failed},
+            {"discarded", tally.discarded},
+            {"seconds", elapsed.count()},
+            {"messages_per_second", rate(tally, elapsed)},
+            {"stopped_at_line", nullptr}};
+  if (stopped_at) json.set("stopped_at_line", *stopped_at);
+  return json.text();
 }
 
 }  // namespace txinbox::cli
