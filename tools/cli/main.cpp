@@ -1,9 +1,8 @@
-#include <algorithm>
 #include <csignal>
-#include <iostream>
+#include <exception>
+#include <string>
 
-#include <soci/soci.h>
-#include <CLI/CLI.hpp>
+#include <soci/error.h>
 #include <txinbox/error.hpp>
 
 #include "base/one_line.hpp"
@@ -26,11 +25,6 @@ int status_of(const txinbox::Error& error) {
     default:
       return exit_database;
   }
-}
-
-bool is_subcommand(const CLI::App& app, const std::string& name) {
-  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
-  return std::any_of(all.begin(), all.end(), [&](const CLI::App* each) { return each->check_name(name); });
 }
 
 int run_reporting_errors(const Run& run) {
@@ -63,20 +57,9 @@ int main(int argc, char** argv) {
     return exit_usage;
   }
 
-  CLI::App app{"Takes each message's effect into a database exactly once", "txinbox"};
+  CommandLine command_line(program_name, program_help);
   Run run;
-  add_all(Command(app), run);
-  if (argc > 1 && argv[1][0] != '-' && !is_subcommand(app, argv[1])) {
-    message(std::string("txinbox: there is no subcommand '") + argv[1] + "'\nRun with --help for the list.");
-    return exit_usage;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success, std::cout, std::cerr);
-  } catch (const CLI::ParseError& error) {
-    message("txinbox: " + txinbox::detail::one_line(error.what()) + "\nRun with --help for more information.");
-    return exit_usage;
-  }
+  add_all(command_line.command(), run);
+  if (const auto status = command_line.parse(argc, argv)) return *status;
   return run_reporting_errors(run);
 }

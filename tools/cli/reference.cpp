@@ -1,10 +1,10 @@
 #include "cli/reference.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 #include <txinbox/version.hpp>
 
 namespace txinbox::cli {
@@ -13,48 +13,33 @@ namespace {
 /// A subcommand, or the command itself.
 struct Place {
   std::string path;  ///< "failed list"; empty for the command itself.
-  const CLI::App* app;
+  const CommandDescription* command;
 };
 
-std::vector<const CLI::App*> subcommands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* each) { return !each->get_name().empty(); });
-}
-
-void add_places(std::vector<Place>& places, const CLI::App& app, const std::string& path) {
-  places.push_back({path, &app});
-  for (const CLI::App* each : subcommands_of(app)) {
-    add_places(places, *each, path.empty() ? each->get_name() : path + ' ' + each->get_name());
+void add_places(std::vector<Place>& places, const CommandDescription& command, const std::string& path) {
+  places.push_back({path, &command});
+  for (const CommandDescription& each : command.subcommands) {
+    add_places(places, each, path.empty() ? each.name : path + ' ' + each.name);
   }
 }
 
-std::vector<Place> places_of(const CLI::App& app) {
+std::vector<Place> places_of(const CommandDescription& command) {
   std::vector<Place> places;
-  add_places(places, app, "");
+  add_places(places, command, "");
   return places;
 }
 
-/// With those of its groups, which have no name.
-std::vector<const CLI::Option*> options_of(const CLI::App& app) {
-  std::vector<const CLI::Option*> options = app.get_options([](const CLI::Option*) { return true; });
-  for (const CLI::App* group : app.get_subcommands([](const CLI::App* each) { return each->get_name().empty(); })) {
-    for (const CLI::Option* each : options_of(*group)) options.push_back(each);
-  }
-  return options;
-}
-
-bool is_positional(const CLI::Option& option) { return option.get_lnames().empty() && option.get_snames().empty(); }
-
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
+bool is_positional(const OptionDescription& option) { return option.long_names.empty() && option.short_names.empty(); }
 
 /// "STATE" of "STATE:{failing,parked}".
-std::string value_name(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
+std::string value_name(const OptionDescription& option) {
+  const std::string type = option.type;
   return type.substr(0, type.find(':'));
 }
 
 /// "{failing,parked}" as words.
-std::string choices_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
+std::string choices_of(const OptionDescription& option) {
+  const std::string type = option.type;
   const auto begin = type.find('{');
   if (begin == std::string::npos || !type.ends_with('}')) return {};
   std::string words = type.substr(begin + 1, type.size() - begin - 2);
@@ -62,15 +47,15 @@ std::string choices_of(const CLI::Option& option) {
   return words;
 }
 
-bool takes_file(const CLI::Option& option) {
-  return is_positional(option) ? option.get_option_text() == "[FILE]" : value_name(option) == "FILE";
+bool takes_file(const OptionDescription& option) {
+  return is_positional(option) ? option.text == "[FILE]" : value_name(option) == "FILE";
 }
 
 /// "--help -h"
-std::string names_of(const CLI::Option& option) {
+std::string names_of(const OptionDescription& option) {
   std::string names;
-  for (const auto& name : option.get_lnames()) names += (names.empty() ? "--" : " --") + name;
-  for (const auto& name : option.get_snames()) names += (names.empty() ? "-" : " -") + name;
+  for (const auto& name : option.long_names) names += (names.empty() ? "--" : " --") + name;
+  for (const auto& name : option.short_names) names += (names.empty() ? "-" : " -") + name;
   return names;
 }
 
@@ -98,31 +83,31 @@ std::string joined(std::string names) {
   return names;
 }
 
-std::string roff_of(const CLI::Option& option) {
+std::string roff_of(const OptionDescription& option) {
   if (is_positional(option)) {
-    return fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(option.get_option_text()), roff(option.get_description()));
+    return fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(option.text), roff(option.description));
   }
   std::string text = fmt::format(".TP\n\\fB{}\\fR", roff(joined(names_of(option))));
-  if (takes_value(option)) text += fmt::format(" \\fI{}\\fR", roff(value_name(option)));
-  text += '\n' + roff(option.get_description());
+  if (option.takes_value) text += fmt::format(" \\fI{}\\fR", roff(value_name(option)));
+  text += '\n' + roff(option.description);
   if (const auto choices = choices_of(option); !choices.empty()) text += fmt::format(" ({})", roff(choices));
-  if (!option.get_default_str().empty()) text += fmt::format(" (default: {})", roff(option.get_default_str()));
+  if (!option.default_value.empty()) text += fmt::format(" (default: {})", roff(option.default_value));
   return text + '\n';
 }
 
 std::string roff_of(const Place& place) {
-  std::string text = fmt::format(".SS \"txinbox {}\"\n{}.\n", roff(place.path), roff(place.app->get_description()));
-  for (const CLI::Option* each : options_of(*place.app)) text += roff_of(*each);
-  if (!place.app->get_footer().empty()) text += fmt::format(".PP\n.nf\n{}\n.fi\n", roff(place.app->get_footer()));
+  std::string text = fmt::format(".SS \"txinbox {}\"\n{}.\n", roff(place.path), roff(place.command->description));
+  for (const OptionDescription& each : place.command->options) text += roff_of(each);
+  if (!place.command->footer.empty()) text += fmt::format(".PP\n.nf\n{}\n.fi\n", roff(place.command->footer));
   return text;
 }
 
 // --- shells
 
 /// The words that can follow at a place: its subcommands.
-std::string subcommand_words(const CLI::App& app) {
+std::string subcommand_words(const CommandDescription& command) {
   std::string words;
-  for (const CLI::App* each : subcommands_of(app)) words += (words.empty() ? "" : " ") + each->get_name();
+  for (const CommandDescription& each : command.subcommands) words += (words.empty() ? "" : " ") + each.name;
   return words;
 }
 
@@ -136,23 +121,22 @@ std::string bash_case(const Place& place) {
   std::string names;
   std::string values;
   bool files = false;
-  for (const CLI::Option* each : options_of(*place.app)) {
-    if (is_positional(*each)) {
-      files = files || takes_file(*each);
+  for (const OptionDescription& each : place.command->options) {
+    if (is_positional(each)) {
+      files = files || takes_file(each);
       continue;
     }
-    names += (names.empty() ? "" : " ") + names_of(*each);
-    if (!takes_value(*each)) continue;
-    const auto choices = choices_of(*each);
-    const std::string reply = takes_file(*each) ? "compgen -f -- \"$cur\""
+    names += (names.empty() ? "" : " ") + names_of(each);
+    if (!each.takes_value) continue;
+    const auto choices = choices_of(each);
+    const std::string reply = takes_file(each)  ? "compgen -f -- \"$cur\""
                               : choices.empty() ? ":"
                                                 : fmt::format("compgen -W '{}' -- \"$cur\"", choices);
-    values +=
-        fmt::format("        {}) mapfile -t COMPREPLY < <({}); return ;;\n", alternatives(names_of(*each)), reply);
+    values += fmt::format("        {}) mapfile -t COMPREPLY < <({}); return ;;\n", alternatives(names_of(each)), reply);
   }
   std::string text = fmt::format("    '{}')\n", place.path);
   if (!values.empty()) text += "      case $prev in\n" + values + "      esac\n";
-  text += fmt::format("      options='{}' words='{}' files={}\n      ;;\n", names, subcommand_words(*place.app),
+  text += fmt::format("      options='{}' words='{}' files={}\n      ;;\n", names, subcommand_words(*place.command),
                       files ? "1" : "");
   return text;
 }
@@ -173,22 +157,22 @@ std::string fish_condition(const Place& place) {
         (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + place.path.substr(at, end - at));
     at = end + 1;
   }
-  const auto below = subcommand_words(*place.app);
+  const auto below = subcommand_words(*place.command);
   return below.empty() ? condition : condition + "; and not __fish_seen_subcommand_from " + below;
 }
 
 }  // namespace
 
-std::string man_page(const CLI::App& app) {
+std::string man_page(const CommandDescription& command) {
   std::string text = fmt::format(
       ".\\\" Made from the command's own help.\n.TH TXINBOX 1 \"\" \"txinbox {}\" \"User Commands\"\n.SH NAME\n"
       "txinbox \\- takes each message's effect into a database exactly once\n.SH SYNOPSIS\n"
       "\\fBtxinbox\\fR \\fISUBCOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
       "Results go to standard output, messages and progress to standard error.\n.SH OPTIONS\n",
       roff(version()));
-  for (const CLI::Option* each : options_of(app)) text += roff_of(*each);
+  for (const OptionDescription& each : command.options) text += roff_of(each);
   text += ".SH SUBCOMMANDS\n";
-  for (const Place& place : places_of(app)) {
+  for (const Place& place : places_of(command)) {
     if (!place.path.empty()) text += roff_of(place);
   }
   return text +
@@ -198,10 +182,10 @@ std::string man_page(const CLI::App& app) {
          ".SH FILES\n.TP\n\\fI~/.my.cnf\\fR, \\fI~/.pgpass\\fR\nPasswords, as the databases' own clients read them.\n";
 }
 
-std::string bash_completion(const CLI::App& app) {
+std::string bash_completion(const CommandDescription& command) {
   std::string paths;
   std::string cases;
-  for (const Place& place : places_of(app)) {
+  for (const Place& place : places_of(command)) {
     if (!place.path.empty()) paths += fmt::format("{}'{}'", paths.empty() ? "" : " | ", place.path);
     cases += bash_case(place);
   }
@@ -231,26 +215,26 @@ std::string bash_completion(const CLI::App& app) {
          "complete -o filenames -F _txinbox txinbox\n";
 }
 
-std::string fish_completion(const CLI::App& app) {
+std::string fish_completion(const CommandDescription& command) {
   std::string text = "# Completion of txinbox for fish, made from the command's own help.\ncomplete -c txinbox -f\n";
-  for (const Place& place : places_of(app)) {
+  for (const Place& place : places_of(command)) {
     const std::string start = "complete -c txinbox -n " + single_quoted(fish_condition(place));
-    for (const CLI::App* each : subcommands_of(*place.app)) {
-      text += fmt::format("{} -a {} -d {}\n", start, each->get_name(), single_quoted(each->get_description()));
+    for (const CommandDescription& each : place.command->subcommands) {
+      text += fmt::format("{} -a {} -d {}\n", start, each.name, single_quoted(each.description));
     }
-    for (const CLI::Option* each : options_of(*place.app)) {
-      if (is_positional(*each)) {
-        if (takes_file(*each)) text += start + " -F\n";
+    for (const OptionDescription& each : place.command->options) {
+      if (is_positional(each)) {
+        if (takes_file(each)) text += start + " -F\n";
         continue;
       }
       text += start;
-      for (const auto& name : each->get_lnames()) text += " -l " + name;
-      for (const auto& name : each->get_snames()) text += " -s " + name;
-      text += " -d " + single_quoted(each->get_description());
-      if (const auto choices = choices_of(*each); !choices.empty())
+      for (const auto& name : each.long_names) text += " -l " + name;
+      for (const auto& name : each.short_names) text += " -s " + name;
+      text += " -d " + single_quoted(each.description);
+      if (const auto choices = choices_of(each); !choices.empty())
         text += fmt::format(" -x -a '{}'", choices);
-      else if (takes_value(*each))
-        text += takes_file(*each) ? " -r -F" : " -x";
+      else if (each.takes_value)
+        text += takes_file(each) ? " -r -F" : " -x";
       text += '\n';
     }
   }

@@ -1,9 +1,53 @@
 #include "console/command.hpp"
 
+#include <algorithm>
+#include <iostream>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/one_line.hpp"
+#include "console/output.hpp"
+
 namespace txinbox::cli {
+namespace {
+
+bool is_subcommand(const CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands([](const CLI::App*) { return true; });
+  return std::any_of(all.begin(), all.end(), [&](const CLI::App* each) { return each->check_name(name); });
+}
+
+OptionDescription describe(const CLI::Option& option) {
+  return {.long_names = option.get_lnames(),
+          .short_names = option.get_snames(),
+          .description = option.get_description(),
+          .type = option.get_type_name(),
+          .text = option.get_option_text(),
+          .default_value = option.get_default_str(),
+          .takes_value = option.get_items_expected_max() > 0};
+}
+
+CommandDescription describe(const CLI::App& app) {
+  CommandDescription description{.name = app.get_name(),
+                                 .description = app.get_description(),
+                                 .footer = app.get_footer(),
+                                 .options = {},
+                                 .subcommands = {}};
+  for (const CLI::Option* each : app.get_options([](const CLI::Option*) { return true; })) {
+    description.options.push_back(describe(*each));
+  }
+  for (const CLI::App* each : app.get_subcommands([](const CLI::App*) { return true; })) {
+    CommandDescription part = describe(*each);
+    if (!part.name.empty()) {
+      description.subcommands.push_back(std::move(part));
+      continue;
+    }
+    for (auto& option : part.options) description.options.push_back(std::move(option));  // a group has no name
+  }
+  return description;
+}
+
+}  // namespace
 
 Option& Option::required() {
   option_->required();
@@ -108,5 +152,29 @@ void Command::add_help(std::initializer_list<std::string_view> examples,
 void Command::on_chosen(Run& run, Run what) {
   app_->callback([&run, what = std::move(what)] { run = what; });
 }
+
+CommandLine::CommandLine(const std::string& name, const std::string& help)
+    : app_(std::make_unique<CLI::App>(help, name)) {}
+
+CommandLine::~CommandLine() = default;
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
+  const std::string name = app_->get_name();
+  if (argc > 1 && argv[1][0] != '-' && !is_subcommand(*app_, argv[1])) {
+    message(fmt::format("{}: there is no subcommand '{}'\nRun with --help for the list.", name, argv[1]));
+    return exit_usage;
+  }
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app_->exit(success, std::cout, std::cerr);
+  } catch (const CLI::ParseError& error) {
+    message(fmt::format("{}: {}\nRun with --help for more information.", name, detail::one_line(error.what())));
+    return exit_usage;
+  }
+  return std::nullopt;
+}
+
+CommandDescription CommandLine::description() const { return describe(*app_); }
 
 }  // namespace txinbox::cli

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "console/command_description.hpp"
 #include "console/exit_status.hpp"
 
 namespace CLI {
@@ -84,6 +87,23 @@ class Command {
 
  private:
   CLI::App* app_;
+};
+
+/// A program's command and the reading of its arguments.
+class CommandLine {
+ public:
+  CommandLine(const std::string& name, const std::string& help);
+  ~CommandLine();
+
+  Command command() const { return Command(*app_); }
+
+  /// Returns the exit status where there is nothing to run: the help was printed, or what is wrong.
+  std::optional<int> parse(int argc, const char* const* argv);
+
+  CommandDescription description() const;
+
+ private:
+  std::unique_ptr<CLI::App> app_;
 };
 
 }  // namespace txinbox::cli
