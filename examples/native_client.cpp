@@ -7,6 +7,7 @@
 #include <string>
 
 #include <sqlite3.h>
+#include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
 // docs/guides/other-clients.md: the service's own function

@@ -1,7 +1,8 @@
 #pragma once
 
 /// @file
-/// The connection of a database's own client library inside a handler.
+/// The connection of a database's own client library inside a handler. txinbox.hpp does not include this header,
+/// because it declares names of the client libraries.
 
 #include <string_view>
 
@@ -50,6 +51,8 @@ class NativeHandle {
   ::sqlite3* sqlite3() const { return static_cast<::sqlite3*>(of("sqlite3")); }
 
  private:
+  friend NativeHandle native_handle(soci::session& session);
+  NativeHandle(std::string_view database, void* connection) noexcept : database_(database), connection_(connection) {}
   void* of(std::string_view database) const;
 
   std::string_view database_;

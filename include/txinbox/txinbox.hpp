@@ -20,7 +20,6 @@
 #include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/metrics.hpp>
-#include <txinbox/native.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
 #include <txinbox/purger.hpp>

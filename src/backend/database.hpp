@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include <txinbox/native.hpp>
 #include <txinbox/pool_options.hpp>
 #include <txinbox/version.hpp>
 
@@ -97,9 +96,6 @@ class Database {
 
   /// The connection of a SOCI session to this database.
   virtual std::unique_ptr<NativeConnection> native_connection(soci::session&) const = 0;
-
-  /// The same, as users get it.
-  virtual NativeHandle native_handle(soci::session&) const = 0;
 
   std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const {
     return attach(native_connection(sql), ownership);

@@ -15,7 +15,10 @@ void* NativeHandle::of(std::string_view database) const {
                                                std::string(database) + "; ask NativeHandle::database first");
 }
 
-NativeHandle native_handle(soci::session& session) { return backend::database_of(session).native_handle(session); }
+NativeHandle native_handle(soci::session& session) {
+  const backend::Database& database = backend::database_of(session);
+  return {database.name(), database.native_connection(session)->handle()};
+}
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -109,7 +109,6 @@ class MysqlDatabase final : public Database {
   std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
     return std::make_unique<SociConnection<mysql_native>>(sql);
   }
-  NativeHandle native_handle(soci::session& sql) const override { return NativeHandle(mysql_native(sql)); }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }
 

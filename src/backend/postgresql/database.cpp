@@ -119,7 +119,6 @@ class PostgresqlDatabase final : public Database {
   std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
     return std::make_unique<SociConnection<postgresql_native>>(sql);
   }
-  NativeHandle native_handle(soci::session& sql) const override { return NativeHandle(postgresql_native(sql)); }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_postgresql_catalog(sql); }
 

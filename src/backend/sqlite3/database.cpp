@@ -135,7 +135,6 @@ class Sqlite3Database final : public Database {
   std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
     return std::make_unique<SociConnection<sqlite3_native>>(sql);
   }
-  NativeHandle native_handle(soci::session& sql) const override { return NativeHandle(sqlite3_native(sql)); }
 
   std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_sqlite3_catalog(sql); }
 

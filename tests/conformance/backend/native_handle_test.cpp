@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
