@@ -1,9 +1,13 @@
 # Decides which databases are built in: sets txinbox_databases to the list of SOCI components, and
-# finds SOCI and the client libraries for them.
+# finds the client libraries for them, and SOCI.
 
-find_package(SOCI 4.0.3 COMPONENTS Core)
-if(NOT SOCI_FOUND)
-  message(FATAL_ERROR "txinbox needs SOCI 4.0.3 or later. On Debian: apt-get install libsoci-dev libboost-dev")
+option(TXINBOX_WITH_SOCI "Build txinbox::txinbox for SOCI's sessions; OFF builds txinbox::core alone" ON)
+if(TXINBOX_WITH_SOCI)
+  find_package(SOCI 4.0.3 COMPONENTS Core)
+  if(NOT SOCI_FOUND)
+    message(FATAL_ERROR "txinbox::txinbox needs SOCI 4.0.3 or later. On Debian: apt-get install libsoci-dev "
+                        "libboost-dev. -DTXINBOX_WITH_SOCI=OFF builds txinbox::core without SOCI")
+  endif()
 endif()
 
 set(txinbox_databases "")
@@ -18,9 +22,11 @@ function(txinbox_find_database component client client_target debian_package)
     return()
   endif()
 
-  find_package(SOCI 4.0.3 QUIET COMPONENTS Core OPTIONAL_COMPONENTS ${component})
+  if(TXINBOX_WITH_SOCI)
+    find_package(SOCI 4.0.3 QUIET COMPONENTS Core OPTIONAL_COMPONENTS ${component})
+  endif()
   find_package(${client} QUIET)
-  if(TARGET SOCI::${component} AND TARGET ${client_target})
+  if((TARGET SOCI::${component} OR NOT TXINBOX_WITH_SOCI) AND TARGET ${client_target})
     list(APPEND txinbox_databases ${component})
     set(txinbox_databases "${txinbox_databases}" PARENT_SCOPE)
   elseif(NOT wanted STREQUAL "AUTO")
@@ -37,4 +43,7 @@ if(NOT txinbox_databases)
   message(FATAL_ERROR "txinbox needs at least one database: install libsqlite3-dev, libmariadb-dev or libpq-dev")
 endif()
 list(JOIN txinbox_databases ", " txinbox_databases_text)
+if(NOT TXINBOX_WITH_SOCI)
+  set(SOCI_VERSION "none")
+endif()
 message(STATUS "txinbox ${PROJECT_VERSION}: SOCI ${SOCI_VERSION}, databases: ${txinbox_databases_text}")

@@ -20,4 +20,4 @@ add_custom_command(
   DEPENDS ${migration_files} "${PROJECT_SOURCE_DIR}/cmake/embed_migrations.cmake"
   COMMENT "Embedding the migrations"
   VERBATIM)
-target_sources(txinbox PRIVATE "${embedded_migrations}")
+target_sources(txinbox_core PRIVATE "${embedded_migrations}")

@@ -22,7 +22,7 @@ LAYERS = [
     ["message", "telemetry", "backend"],
     ["schema", "tables"],
     ["pool"],
-    ["transaction", "retention", "admin"],
+    ["transaction", "retention", "admin", "soci_adapter"],
     ["consume"],
     ["lease"],
 ]
@@ -30,7 +30,7 @@ LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in mod
 
 # The module of each public header; txinbox.hpp is all of them.
 PUBLIC = {
-    "types": "claim content delivery error event listener message pool_options finding recent_keys result retry_policy version",
+    "types": "claim connection_ref content database_error delivery error event listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
     "telemetry": "metrics",
     "backend": "native",
@@ -46,17 +46,34 @@ MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for hea
 
 # What a folder beside the library may include of it, besides the public headers.
 TOOLS = {
-    "tools/console": ["base/one_line.hpp", "base/url.hpp", "base/utf8.hpp", "backend/database.hpp", "backend/registry.hpp"],
+    "tools/console": [
+        "base/one_line.hpp",
+        "base/url.hpp",
+        "base/utf8.hpp",
+        "backend/database.hpp",
+        "backend/registry.hpp",
+        "soci_adapter/soci_connection.hpp",
+    ],
     "tools/cli": [
         "base/one_line.hpp",
         "message",
         "backend/database.hpp",
         "backend/error_classification.hpp",
+        "backend/native_connection.hpp",
         "backend/registry.hpp",
         "backend/user_sql.hpp",
+        "soci_adapter/soci_connection.hpp",
     ],
-    "tools/torture": ["message", "backend/database.hpp", "backend/registry.hpp"],
+    "tools/torture": [
+        "message",
+        "backend/database.hpp",
+        "backend/registry.hpp",
+        "soci_adapter/soci_connection.hpp",
+    ],
 }
+
+# The adapter to SOCI. Nothing else of the library includes SOCI's headers.
+SOCI = re.compile(r"src/(soci_adapter/.*|backend/[^/]+/(soci_database|tls)\.cpp)")
 
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
 
@@ -84,7 +101,10 @@ def complaints():
         if module not in LAYER:
             yield f"{name}: no such module in tests/includes.py"
             continue
-        for ours, public in INCLUDE.findall(path.read_text()):
+        text = path.read_text()
+        if "#include <soci/" in text and not SOCI.fullmatch(name):
+            yield f"{name}: only the adapter to SOCI may include SOCI's headers"
+        for ours, public in INCLUDE.findall(text):
             other = module_of(ours or public)
             if other != module and not (other in LAYER and LAYER[other] < LAYER[module]):
                 yield f"{name}: {module} must not include {ours or public} ({other})"

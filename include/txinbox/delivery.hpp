@@ -9,13 +9,10 @@
 #include <stop_token>
 #include <string>
 #include <typeinfo>
+#include <utility>
 
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -62,17 +59,18 @@ class Delivery {
 
   /// The handler's own object of type `T` for the connection on which it runs, for example with prepared statements.
   ///
-  /// txinbox creates it as `T(session)` when a handler asks for it on a connection for the first time, and never moves
-  /// it. txinbox destroys it before the connection is closed, and after each run that failed, because a SOCI statement
-  /// must not be used after it failed or after its connection was closed. A consumer on the caller's own session keeps
-  /// it only for one `consume` or `consume_batch`.
+  /// txinbox creates it as `T(connection)` when a handler asks for it on a connection for the first time, and never
+  /// moves it. txinbox destroys it before the connection is closed, and after each run that failed, because a SOCI
+  /// statement must not be used after it failed or after its connection was closed. A consumer on the caller's own
+  /// connection keeps it only for one `consume` or `consume_batch`.
   ///
-  /// `session` is the session that the handler was given. If a handler reconnects that session, its objects are lost.
+  /// `connection` is what the handler was given: the session, or the connection of a client library. If a handler
+  /// reconnects its session, the session's objects are lost.
   /// @errors what the constructor of `T` throws.
-  template <class T>
-  T& per_connection(soci::session& session) {
+  template <class T, class Connection>
+  T& per_connection(Connection&& connection) {
     std::shared_ptr<void>& local = connection_local(typeid(T));
-    if (!local) local = std::make_shared<T>(session);
+    if (!local) local = std::make_shared<T>(std::forward<Connection>(connection));
     return *static_cast<T*>(local.get());
   }
 

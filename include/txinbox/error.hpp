@@ -42,11 +42,11 @@ enum class ErrorCode {
 /// The code's name, as in the enumeration.
 std::string_view to_string(ErrorCode) noexcept;
 
-/// The one exception type of txinbox. Its text names the invalid input and how to fix it. The text never holds a value
-/// that was bound into SQL. It never holds a business key either, because keys can be personal data.
+/// The exception type of txinbox's own errors. Its text names the invalid input and how to fix it. The text never holds
+/// a value that was bound into SQL. It never holds a business key either, because keys can be personal data.
 ///
 /// These are *not* an `Error`: a duplicate (it is a value, see result.hpp), a database error that outlived its retries
-/// (rethrown as the `soci::soci_error` that it was), and whatever a handler threw.
+/// (rethrown as it was: see `DatabaseError`), and whatever a handler threw.
 class Error : public std::runtime_error {
  public:
   /// Handlers throw it with the code `rejected`. `text` is what `what()` returns.

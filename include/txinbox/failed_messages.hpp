@@ -10,11 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -70,7 +67,7 @@ struct FailedFilter {
 /// @transaction none may be open.
 /// @limits      it reads `txinbox_failed_message`. `purge_failed` limits the size of that table.
 /// @errors      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
-std::vector<FailedMessage> list_failed(soci::session& session, const FailedFilter& filter = {});
+std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter = {});
 
 /// Lets the next delivery of these messages run, and begins their count again. It changes parked and failing messages.
 /// It does not change torn messages, because a part of their SQL is committed.
@@ -80,7 +77,7 @@ std::vector<FailedMessage> list_failed(soci::session& session, const FailedFilte
 /// @blocking    it waits for a delivery that holds a key.
 /// @errors      as `list_failed`.
 /// @return how many messages it changed.
-std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
+std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter);
 
 /// Gives these messages up for good. It changes parked, torn and failing messages.
 ///
@@ -91,7 +88,7 @@ std::size_t retry_failed(soci::session& session, const FailedFilter& filter);
 /// @blocking    it waits for a delivery that holds a key.
 /// @errors      as `list_failed`.
 /// @return how many messages it changed.
-std::size_t discard_failed(soci::session& session, const FailedFilter& filter);
+std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

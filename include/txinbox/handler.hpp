@@ -6,9 +6,11 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
 
 namespace soci {
@@ -21,7 +23,48 @@ TXINBOX_NAMESPACE_BEGIN
 class Delivery;
 class Lease;
 
+/// @cond
 namespace detail {
+
+/// The connection that a handler runs on. It converts to what the handler takes.
+class HandlerConnection {
+ public:
+  explicit HandlerConnection(std::shared_ptr<const backend::NativeConnection> connection) noexcept
+      : connection_(std::move(connection)) {}
+
+  // So that a handler can be called by hand, from a test or from another handler.
+  template <std::convertible_to<ConnectionRef> Connection>
+  requires(!std::same_as<std::remove_cvref_t<Connection>, HandlerConnection>) HandlerConnection(
+      Connection&& connection)  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+      : HandlerConnection(connection_in(std::forward<Connection>(connection))) {}
+
+  // Errors: `Error` invalid_argument if the connection is of another kind.
+  operator soci::session&() const;  // NOLINT(google-explicit-constructor)
+  operator NativeHandle() const;    // NOLINT(google-explicit-constructor)
+  template <NativeConnectionType Connection>
+  operator Connection*() const {  // NOLINT(google-explicit-constructor)
+    return static_cast<Connection*>(handle_for(native_database<Connection>));
+  }
+
+ private:
+  static std::shared_ptr<const backend::NativeConnection> connection_in(const ConnectionRef&) noexcept;
+  void* handle_for(std::string_view database) const;
+
+  std::shared_ptr<const backend::NativeConnection> connection_;
+};
+
+/// The types that the first parameter of a callable may have, in the order in which they are tried. `Second` is for
+/// callables that do not take `First`.
+template <class Argument>
+struct FirstParameter {
+  using First = Argument;
+  using Second = Argument;
+};
+template <>
+struct FirstParameter<const HandlerConnection> {
+  using First = soci::session;
+  using Second = const HandlerConnection;
+};
 
 template <class F>
 inline constexpr bool is_std_function = false;
@@ -49,28 +92,39 @@ class BasicHandler {
   template <class F>
   static Function adapted(F&& function) {
     using Callable = std::decay_t<F>;
-    if constexpr (std::same_as<Callable, std::nullptr_t>) {
+    if constexpr (std::is_same_v<Callable, std::nullptr_t>) {
       return {};
     } else {
-      constexpr bool takes_all = std::is_invocable_v<Callable&, First&, More&...>;
-      static_assert(takes_all || std::is_invocable_v<Callable&, First&>,
+      using Parameter = FirstParameter<First>;
+      using Chosen = std::conditional_t<takes<Callable, typename Parameter::First>, typename Parameter::First,
+                                        typename Parameter::Second>;
+      static_assert(takes<Callable, Chosen>,
                     "a handler takes (soci::session&), (soci::session&, txinbox::Delivery&) or, of a LeaseConsumer, "
-                    "(txinbox::Lease&)");
+                    "(txinbox::Lease&). With txinbox/native.hpp it may take a PGconn*, a MYSQL*, a sqlite3* or a "
+                    "txinbox::NativeHandle instead of the session");
       constexpr bool is_function = std::is_function_v<std::remove_reference_t<F>>;
       if constexpr (!is_function && (std::is_pointer_v<Callable> || is_std_function<Callable>)) {
         if (!function) return {};
       }
-      if constexpr (takes_all) {
-        refuse_returned<std::invoke_result_t<Callable&, First&, More&...>>();
-        return Function(std::forward<F>(function));
-      } else if constexpr (std::is_invocable_v<Callable&, First&>) {
-        refuse_returned<std::invoke_result_t<Callable&, First&>>();
-        return [f = Callable(std::forward<F>(function))](First& first, More&...) mutable { std::invoke(f, first); };
+      if constexpr (std::is_invocable_v<Callable&, Chosen&, More&...>) {
+        refuse_returned<std::invoke_result_t<Callable&, Chosen&, More&...>>();
+        return [f = Callable(std::forward<F>(function))](First& first, More&... more) mutable {
+          std::invoke(f, static_cast<Chosen&>(first), more...);
+        };
+      } else if constexpr (std::is_invocable_v<Callable&, Chosen&>) {
+        refuse_returned<std::invoke_result_t<Callable&, Chosen&>>();
+        return [f = Callable(std::forward<F>(function))](First& first, More&...) mutable {
+          std::invoke(f, static_cast<Chosen&>(first));
+        };
       } else {
         return {};
       }
     }
   }
+
+  template <class Callable, class Chosen>
+  static constexpr bool takes =
+      std::is_invocable_v<Callable&, Chosen&, More&...> || std::is_invocable_v<Callable&, Chosen&>;
 
   template <class Returned>
   static void refuse_returned() {
@@ -83,10 +137,15 @@ class BasicHandler {
 };
 
 }  // namespace detail
+/// @endcond
 
 /// The user's code of a `TxConsumer`: a copyable function (soci::session&, Delivery&) or (soci::session&). It returns
 /// nothing, and runs SQL on the session that it is given. It may run several times within one `consume`. The SQL of
 /// only one run stays.
+///
+/// With `#include <txinbox/native.hpp>`, a handler may take the connection of the client library instead of the
+/// session: a `PGconn*`, a `MYSQL*`, a `sqlite3*`, or a `NativeHandle` for any of them. A handler on another database,
+/// and one that takes a session although its consumer has none, ends with `Error` invalid_argument.
 ///
 /// A handler must not begin, commit or roll back a transaction. It must not run DDL on MariaDB and MySQL, nor SET
 /// CONSTRAINTS ALL IMMEDIATE on PostgreSQL. It may use savepoints of its own. A pool's session refuses `reconnect()`
@@ -95,7 +154,7 @@ class BasicHandler {
 ///
 /// A handler throws if the message failed. It may throw any exception. Two exceptions have a meaning: `Error` rejected
 /// parks the message at once; `RetryLater` asks for a later delivery, and no failure is counted.
-using Handler = detail::BasicHandler<soci::session, Delivery>;
+using Handler = detail::BasicHandler<const detail::HandlerConnection, Delivery>;
 
 /// The user's code of a `LeaseConsumer`: a copyable function (Lease&) that returns nothing. It is for work that cannot
 /// be in one transaction, such as a call of another service. It runs outside of any transaction and holds no

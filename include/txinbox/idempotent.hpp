@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <txinbox/handler.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
@@ -57,6 +58,16 @@ void call(const Handler& handler, Arguments&... arguments) {
   std::invoke(handler, arguments...);
 }
 
+template <class Handler, class M, class First>
+inline constexpr bool takes_first =
+    std::invocable<const Handler&, First&, const M&> || std::invocable<const Handler&, First&, Delivery&, const M&>;
+
+/// Whether `First` is a session, and the handler takes the connection of a client library instead.
+template <class Handler, class M, class First>
+inline constexpr bool is_for_native_connection =
+    std::same_as<First, soci::session> && !takes_first<Handler, M, First> &&
+    takes_first<Handler, M, const HandlerConnection>;
+
 /// Calls `handler` with `message` and with what its consumer passes: a session and a delivery, or a lease. The handler
 /// may omit the delivery.
 template <class Handler, class M, class First, class... More>
@@ -90,9 +101,12 @@ class Idempotent {
   /// @threads  as the consumer's `consume`.
   template <class M>
   Result operator()(const M& message) const {
-    return consumer_->consume(detail::message_from(key_of_, message), [&](auto& first, auto&... more) -> void {
-      detail::call_handler(handler_, message, first, more...);
-    });
+    return consumer_->consume(
+        detail::message_from(key_of_, message),
+        [&]<class First, class... More>(
+            First & first, More & ... more) -> void requires(!detail::is_for_native_connection<Handler, M, First>) {
+          detail::call_handler(handler_, message, first, more...);
+        });
   }
 
  private:
@@ -113,7 +127,8 @@ class Idempotent {
 ///                 integer), or the whole `Message`, with the broker's id and the content. It must return the same for
 ///                 each delivery of a message. See also `prefixed` and `JsonTemplate`.
 /// @param handler  (soci::session&, const M&), (soci::session&, Delivery&, const M&) or, for a `LeaseConsumer`,
-///                 (Lease&, const M&). It returns nothing, and may run several times: see `Handler`.
+///                 (Lease&, const M&). It returns nothing, and may run several times: see `Handler`. Instead of the
+///                 session it may take the connection of a client library, as a `Handler` may.
 ///
 /// @threads any number may call the returned function, if the consumer, `key_of` and `handler` allow it.
 template <class Consumer, class KeyOf, class Handler>

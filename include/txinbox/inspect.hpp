@@ -11,12 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/finding.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -29,7 +26,7 @@ TXINBOX_NAMESPACE_BEGIN
 ///
 /// @transaction none may be open.
 /// @errors      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
-std::vector<Finding> diagnose(soci::session& session);
+std::vector<Finding> diagnose(ConnectionRef connection);
 
 /// What the tables hold for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means never.
 struct ConsumerStatus {
@@ -81,19 +78,19 @@ struct Status {
 ///
 /// A schema before version 4 lacks some tables. The members that need them stay zero.
 ///
-/// @param session any session on the database of the inbox.
+/// @param connection any connection to the database of the inbox.
 /// @param consumer count only this consumer, and read only its rows. Empty: count all consumers.
 ///
 /// @blocking without `consumer` it reads the whole consumed-message table once. This takes seconds on millions of rows
 ///           (docs/operations/watching.md has figures). Consumers do not wait for it.
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
-Status inbox_status(soci::session& session, std::string_view consumer = {});
+Status inbox_status(ConnectionRef connection, std::string_view consumer = {});
 
 /// Whether any of the tables has a row of this consumer. If not, the name is wrong, or the consumer has consumed
 /// nothing yet.
 ///
 /// @errors as `inbox_status`.
-bool has_consumer(soci::session& session, std::string_view consumer);
+bool has_consumer(ConnectionRef connection, std::string_view consumer);
 
 /// One row of the consumed-message table, with what the other tables hold for its key. Times are UTC.
 struct ConsumedMessage {
@@ -117,7 +114,7 @@ struct ConsumedMessage {
 /// The row of one key; none if the key has no row.
 ///
 /// @errors `Error` invalid_key, schema_missing; a database error as it was.
-std::optional<ConsumedMessage> find_message(soci::session& session, std::string_view consumer,
+std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::string_view consumer,
                                             std::string_view business_key);
 
 /// A lease of a `LeaseConsumer` that was neither released nor completed. Times are UTC, in the form
@@ -147,7 +144,7 @@ struct LeaseFilter {
 /// @blocking no index covers the leases. It reads all rows of the consumer once, or the whole table if no consumer is
 ///           given. Consumers do not wait for it.
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
-std::vector<LeaseInfo> list_leases(soci::session& session, const LeaseFilter& filter = {});
+std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& filter = {});
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/lease.hpp>
@@ -86,6 +87,15 @@ class LeaseConsumer {
   /// @errors  `Error` invalid_key, or invalid_argument for the options.
   /// @threads any number may call `consume`.
   LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
+
+  /// Creates a consumer on the caller's own connection, with the rules of `TxConsumer` on a caller's connection. The
+  /// handler may use the connection for its own transactions, which it must end.
+  ///
+  /// @limits  as the other constructor.
+  /// @errors  as the other constructor; `Error` invalid_argument if `heartbeat` is set, because a heartbeat renews the
+  ///          lease on a thread and a connection of its own; the errors of `ConnectionRef`.
+  /// @threads only the connection's thread.
+  LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options = {});
 
   /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
   /// either.

@@ -1,11 +1,12 @@
 #pragma once
 
 /// @file
-/// The connection of a database's own client library inside a handler. txinbox.hpp does not include this header,
-/// because it declares names of the client libraries.
+/// The connections of the databases' own client libraries: as the connection of a consumer, and inside a handler.
+/// txinbox.hpp does not include this header, because it declares names of the client libraries.
 
 #include <string_view>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
 
 // As libpq, the clients of MariaDB and MySQL, and SQLite declare their connections.
@@ -13,12 +14,23 @@ struct pg_conn;
 struct st_mysql;
 struct sqlite3;
 
-namespace soci {
-class session;
-}
-
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+
+/// @cond
+namespace detail {
+
+class HandlerConnection;
+
+template <>
+inline constexpr std::string_view native_database<pg_conn> = "postgresql";
+template <>
+inline constexpr std::string_view native_database<st_mysql> = "mysql";
+template <>
+inline constexpr std::string_view native_database<::sqlite3> = "sqlite3";
+
+}  // namespace detail
+/// @endcond
 
 /// A connection of a database's own client library: a PGconn*, a MYSQL* or a sqlite3*. It does not own the connection.
 class NativeHandle {
@@ -52,6 +64,8 @@ class NativeHandle {
 
  private:
   friend NativeHandle native_handle(soci::session& session);
+  friend class ConnectionRef;
+  friend class detail::HandlerConnection;
   NativeHandle(std::string_view database, void* connection) noexcept : database_(database), connection_(connection) {}
   void* of(std::string_view database) const;
 
@@ -60,14 +74,17 @@ class NativeHandle {
 };
 
 /// The connection behind a session, for example the session that a handler gets. SQL on it runs in the same transaction
-/// as SQL on the session. So a handler can use libpq, libpqxx, the MariaDB client or sqlite3 instead of SOCI.
+/// as SQL on the session. So a handler can use libpq, libpqxx, the MariaDB client or sqlite3 instead of SOCI. A handler
+/// that takes such a connection gets it without this function.
 ///
 /// In a handler, treat the connection as the session: do not end the transaction, do not close or reset the connection,
 /// and do not keep it. Read all results, and leave neither pipeline mode nor single-row mode on. Statements that stay
 /// prepared on a pool's connection last as long as the connection: `Delivery::per_connection` can hold their names.
 ///
-/// Throw if a statement fails. txinbox recognizes transient errors, such as a deadlock, only in SOCI's exceptions: for
-/// exceptions of your own, set `TxConsumerOptions::is_transient`.
+/// Throw any exception if a statement fails. txinbox then asks the connection for the code of its last error. So a
+/// deadlock, a lock time-out, a serialization failure or a lost connection is run again, whatever the exception is. On
+/// PostgreSQL the code counts only if the transaction is aborted or has ended: an error from which the handler has
+/// recovered by a savepoint does not count. On the other databases it counts if the handler's last statement failed.
 ///
 /// @errors `Error` unsupported_database if the session is not connected, or if its database is not linked.
 /// @threads only the session's thread.

@@ -10,13 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -28,7 +25,7 @@ TXINBOX_NAMESPACE_BEGIN
 /// @blocking    it waits for a transaction that holds the key.
 /// @errors      `Error` invalid_key, transaction_open, schema_missing; a database error as it was.
 /// @return whether there was a row.
-bool forget(soci::session& session, std::string_view consumer, std::string_view business_key);
+bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key);
 
 /// How much a purge removes, and how fast. With these defaults it removes a few hundred rows at a time, which takes
 /// some milliseconds. Then it rests three times as long.
@@ -87,16 +84,16 @@ struct PurgeOptions {
 ///              `verify` throws; a database error as it was, after its retries. Rows that were removed before the error
 ///              stay removed.
 /// @return how many rows were removed.
-std::size_t purge(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
+std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
 
 /// As `purge`, but for `txinbox_failed_message`: it removes the rows of messages whose last failure is older. A message
 /// that is parked or torn keeps its row. It also removes markers of attempts (`count_starts`) that began longer ago and
 /// never ended, if the message has no failure. It writes nothing to `txinbox_consumer`.
-std::size_t purge_failed(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
+std::size_t purge_failed(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
 
 /// As `purge`, but for `txinbox_conflicting_message`: it removes the records of conflicting contents whose last
 /// delivery is older. It writes nothing to `txinbox_consumer`.
-std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_than, PurgeOptions options = {});
+std::size_t purge_conflicts(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options = {});
 
 /// Counts the rows that `purge` would remove now, of this consumer or, if the name is empty, of all consumers. It
 /// removes nothing and writes nothing.
@@ -105,14 +102,15 @@ std::size_t purge_conflicts(soci::session& session, std::chrono::seconds older_t
 /// @blocking    for one statement, two for `count_purgeable_failed`. Each reads all rows that are old enough, by the
 ///              index on the time. It waits for no row.
 /// @errors      as `purge`.
-std::size_t count_purgeable(soci::session& session, std::chrono::seconds older_than, const std::string& consumer = {});
+std::size_t count_purgeable(ConnectionRef connection, std::chrono::seconds older_than,
+                            const std::string& consumer = {});
 
 /// As `count_purgeable`, but counts what `purge_failed` would remove.
-std::size_t count_purgeable_failed(soci::session& session, std::chrono::seconds older_than,
+std::size_t count_purgeable_failed(ConnectionRef connection, std::chrono::seconds older_than,
                                    const std::string& consumer = {});
 
 /// As `count_purgeable`, but counts what `purge_conflicts` would remove.
-std::size_t count_purgeable_conflicts(soci::session& session, std::chrono::seconds older_than,
+std::size_t count_purgeable_conflicts(ConnectionRef connection, std::chrono::seconds older_than,
                                       const std::string& consumer = {});
 
 TXINBOX_NAMESPACE_END

@@ -6,11 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -44,7 +41,7 @@ std::vector<Migration> migrations(const std::string& database);
 ///
 /// @return the migrations that this call has applied, in order, also those that it ran again. If several processes call
 ///         it at once, only one of them gets the migrations.
-std::vector<Migration> migrate(soci::session& session);
+std::vector<Migration> migrate(ConnectionRef connection);
 
 /// Whether one migration is applied, and since when.
 struct MigrationState {
@@ -61,7 +58,7 @@ struct MigrationState {
 ///
 /// @transaction none may be open.
 /// @errors      `Error` transaction_open; a database error as it was.
-std::vector<MigrationState> migration_states(soci::session& session);
+std::vector<MigrationState> migration_states(ConnectionRef connection);
 
 /// Verifies that the tables are those of the migrations, and that the session is safe for consuming.
 ///
@@ -72,7 +69,7 @@ std::vector<MigrationState> migration_states(soci::session& session);
 ///   structure and there is no table of migrations, it is schema_mismatch.
 /// - `Error` transaction_open.
 /// - A database error as it was.
-void verify(soci::session& session);
+void verify(ConnectionRef connection);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -7,12 +7,9 @@
 #include <string_view>
 
 #include <txinbox/claim.hpp>
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -39,7 +36,7 @@ class Transaction {
   /// - `Error` transaction_open if the session is inside a transaction.
   /// - `Error` unsafe_connection, unsupported_database or a schema code from the check.
   /// - A database error as it was.
-  explicit Transaction(soci::session& session);
+  explicit Transaction(ConnectionRef connection);
 
   /// Rolls back, unless `commit` has succeeded.
   ~Transaction();

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/event.hpp>
 #include <txinbox/handler.hpp>
@@ -20,10 +21,6 @@
 #include <txinbox/result.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/version.hpp>
-
-namespace soci {
-class session;
-}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -64,6 +61,9 @@ struct TxConsumerOptions {
 
   /// Declares more errors of handlers as transient, besides those of the database. Examples are a time-out of a service
   /// that the handler calls, or a deadlock on a connection of its own.
+  ///
+  /// It is not needed for errors of the connection that the handler was given: after an exception of a kind that
+  /// txinbox does not know, txinbox asks the connection for the code of its last error.
   ///
   /// After such an error `consume` runs the transaction again. In a batch and under a lease, the delivery ends with the
   /// error instead, and must be delivered again. The error is never counted as a failure.
@@ -109,14 +109,18 @@ class TxConsumer {
   /// @threads any number may call `consume`.
   TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
 
-  /// Creates a consumer on the caller's own session, which must outlive the consumer. The consumer never reconnects the
-  /// session, and leaves its settings as it found them. It verifies the tables at the first `consume`, and the
-  /// session's settings at each.
+  /// Creates a consumer on the caller's own connection: a SOCI session, or a connection of the database's client
+  /// library
+  /// (`ConnectionRef`). It must stay open as long as the consumer exists. The consumer never reconnects it, and leaves
+  /// its settings as it found them. It verifies the tables at the first `consume`, and the connection's settings at
+  /// each.
+  ///
+  /// After an error of the class connection_lost, destroy the consumer and create one on another connection.
   ///
   /// @limits  as the other constructor.
-  /// @errors  as the other constructor; `Error` unsupported_database if the session is not connected.
-  /// @threads only the session's thread.
-  TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options = {});
+  /// @errors  as the other constructor; the errors of `ConnectionRef`.
+  /// @threads only the connection's thread.
+  TxConsumer(ConnectionRef connection, std::string consumer, TxConsumerOptions options = {});
 
   /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
   /// either.
@@ -146,7 +150,7 @@ class TxConsumer {
   /// - `Error` invalid_key for a message that breaks the limits of `Message`, before any statement is sent.
   /// - `Error` invalid_argument for an empty handler.
   /// - `Error` with another code of `ErrorCode`, for example stopped, nested_consume, acquire_timeout or a schema code.
-  /// - A database error that outlived its retries, as the `soci::soci_error` that it was.
+  /// - A database error that outlived its retries, as it was.
   ///
   /// @threads     with a pool any number. A handler on the same pool must not call it (`nested_consume`).
   Result consume(const Message& message, const Handler& handler);

@@ -1,10 +1,12 @@
 #pragma once
 
 /// @file
-/// Includes all public headers of txinbox.
+/// Includes all public headers of txinbox, except native.hpp.
 
 #include <txinbox/claim.hpp>
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/content.hpp>
+#include <txinbox/database_error.hpp>
 #include <txinbox/delivery.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/event.hpp>
@@ -32,14 +34,15 @@
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>
 
-/// A transactional inbox on SOCI: for each message, the SQL of its handler takes effect exactly once.
+/// A transactional inbox: for each message, the SQL of its handler takes effect exactly once.
 ///
 /// Most services need `open_pool`, `TxConsumer` and `action_for`. `LeaseConsumer` is for handlers that call other
 /// services.
 ///
 /// These rules hold for every function, unless it says something else:
-/// - A free function uses its `soci::session` only during the call. No other thread may use the session meanwhile.
-/// - "A database error as it was" is the `soci::soci_error` that SOCI threw. `is_transient`, `error_class` and
-///   `action_for` say what it means.
+/// - A free function uses its connection only during the call. No other thread may use the connection meanwhile.
+/// - "A database error as it was" is a `DatabaseError`. In a program that links txinbox::txinbox it is also SOCI's
+///   exception for the database, a `soci::soci_error`. `is_transient`, `error_class` and `action_for` say what it
+///   means.
 /// - A function that is not `noexcept` may also throw `std::bad_alloc`.
 namespace txinbox {}

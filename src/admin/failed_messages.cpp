@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/connection_access.hpp"
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
@@ -146,8 +147,9 @@ bool discard(backend::Session& session, const FailedMessage& message) {
                                     sql.is_key(message.consumer, message.business_key))) > 0;
 }
 
-std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(backend::Session&, const FailedMessage&)) {
-  const detail::InboxSession session(sql);
+std::size_t for_each(const ConnectionRef& connection, FailedFilter filter,
+                     bool (*change)(backend::Session&, const FailedMessage&)) {
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
   filter.payloads = false;
   std::size_t changed = 0;
   for (const FailedMessage& message : read(*session, filter)) changed += change(*session, message) ? 1U : 0U;
@@ -158,13 +160,17 @@ std::size_t for_each(soci::session& sql, FailedFilter filter, bool (*change)(bac
 
 std::string_view to_string(FailedState state) noexcept { return failed_state_names[state]; }
 
-std::vector<FailedMessage> list_failed(soci::session& sql, const FailedFilter& filter) {
-  return read(*detail::InboxSession(sql), filter);
+std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter) {
+  return read(*detail::InboxSession(detail::ConnectionAccess::of(connection)), filter);
 }
 
-std::size_t retry_failed(soci::session& sql, const FailedFilter& filter) { return for_each(sql, filter, retry); }
+std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter) {
+  return for_each(connection, filter, retry);
+}
 
-std::size_t discard_failed(soci::session& sql, const FailedFilter& filter) { return for_each(sql, filter, discard); }
+std::size_t discard_failed(ConnectionRef connection, const FailedFilter& filter) {
+  return for_each(connection, filter, discard);
+}
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

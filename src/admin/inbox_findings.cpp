@@ -34,7 +34,7 @@ std::string subject_of(std::string_view consumer) { return fmt::format("consumer
 
 class Reader {
  public:
-  Reader(soci::session& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
+  Reader(const backend::NativeConnection& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
 
   void unfinished() {
     const std::string run_out = fmt::format("state = 'consuming' AND lease_owner IS NOT NULL AND lease_expires_at < {}",
@@ -108,14 +108,14 @@ class Reader {
     findings_.push_back({severity, std::move(subject), std::move(found), std::move(remedy)});
   }
 
-  soci::session& sql_;
+  const backend::NativeConnection& sql_;
   const backend::Dialect& dialect_;
   std::vector<Finding> findings_;
 };
 
 }  // namespace
 
-Notes read_notes(soci::session& sql, const backend::Dialect& dialect) {
+Notes read_notes(const backend::NativeConnection& sql, const backend::Dialect& dialect) {
   Notes notes;
   for (const Row& row :
        backend::query(sql,
@@ -145,7 +145,7 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> 
   return std::min(one, other);
 }
 
-std::vector<Finding> inbox_findings(soci::session& sql, const backend::Dialect& dialect) {
+std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect) {
   Reader reader(sql, dialect);
   reader.unfinished();
   reader.retention();

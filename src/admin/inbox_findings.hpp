@@ -13,10 +13,6 @@
 
 #include "backend/dialect.hpp"
 
-namespace soci {
-class session;
-}
-
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -33,7 +29,7 @@ struct ConsumerNotes {
 
 /// The rows by consumer. The row with the empty name is about purges of all consumers.
 using Notes = std::map<std::string, ConsumerNotes>;
-Notes read_notes(soci::session&, const backend::Dialect&);
+Notes read_notes(const backend::NativeConnection&, const backend::Dialect&);
 
 /// Returns the row of one consumer; an empty one if there is none.
 ConsumerNotes notes_of(const std::string& consumer, const Notes&);
@@ -44,7 +40,7 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>,
 /// Finds expired leases, parked and torn messages, and a retention that is missing or too short.
 ///
 /// The tables must match this library's migrations. It reads the whole consumed-message table once.
-std::vector<Finding> inbox_findings(soci::session&, const backend::Dialect&);
+std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -1,13 +1,13 @@
 #include <txinbox/inspect.hpp>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 
 #include <algorithm>
 
 #include "admin/inbox_findings.hpp"
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
 #include "backend/query.hpp"
-#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
 #include "message/key.hpp"
@@ -16,8 +16,9 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-std::vector<Finding> diagnose(soci::session& sql) {
-  const auto& database = backend::database_of(sql);
+std::vector<Finding> diagnose(ConnectionRef connection) {
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const detail::OutsideTransaction outside(sql);
   const auto catalog = database.catalog(sql);
   std::vector<Finding> findings;
@@ -35,24 +36,25 @@ std::vector<Finding> diagnose(soci::session& sql) {
                         "sslmode=verify-full in the database URL (SECURITY.md)"});
   }
   if (usable) {
-    std::ranges::move(detail::inbox_findings(sql, *database.dialect(tables.schema)), std::back_inserter(findings));
+    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema)), std::back_inserter(findings));
   }
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
   return findings;
 }
 
-std::optional<ConsumedMessage> find_message(soci::session& sql, std::string_view consumer,
+std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::string_view consumer,
                                             std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
-  const auto& database = backend::database_of(sql);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
   // Reads the key's rows in one table. Returns none if an older schema does not have the table.
   const auto read = [&](std::string_view table, const std::string& columns, std::size_t count) {
     if (catalog->find_schema(table) != schema) return std::vector<backend::Row>();
-    return backend::query(sql,
+    return backend::query(*sql,
                           fmt::format("SELECT {} FROM {} WHERE {}", columns, dialect->table(table),
                                       dialect->is_key(consumer, business_key)),
                           count);
@@ -87,9 +89,10 @@ std::optional<ConsumedMessage> find_message(soci::session& sql, std::string_view
   return found;
 }
 
-std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter) {
+std::vector<LeaseInfo> list_leases(ConnectionRef connection, const LeaseFilter& filter) {
   if (!filter.consumer.empty()) detail::check_consumer(filter.consumer);
-  const auto& database = backend::database_of(sql);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto dialect = database.dialect(detail::schema_of_tables(*catalog));
   const std::string of_consumer = filter.consumer.empty() ? "" : " AND consumer = " + dialect->text(filter.consumer);
@@ -97,7 +100,7 @@ std::vector<LeaseInfo> list_leases(soci::session& sql, const LeaseFilter& filter
   // Sort by the age, not by the time. To sort by the time, the database would read its index row by row from the
   // beginning, to find leases.
   const auto rows = backend::query(
-      sql,
+      *sql,
       fmt::format(
           "SELECT consumer, business_key, message_id, lease_owner, lease_fence, attempts, {}, {}, {} AS held, {} "
           "FROM {} WHERE state = 'consuming' AND lease_owner IS NOT NULL{} ORDER BY held DESC, consumer, "

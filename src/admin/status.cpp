@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 #include <txinbox/inspect.hpp>
 
 #include "admin/inbox_findings.hpp"
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
 #include "backend/query.hpp"
-#include "backend/registry.hpp"
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
@@ -25,7 +25,7 @@ using Consumers = std::map<std::string, ConsumerStatus>;
 class StatusReader {
  public:
   /// `consumer`: empty for all.
-  StatusReader(soci::session& sql, const backend::Dialect& dialect, std::string_view consumer)
+  StatusReader(const backend::NativeConnection& sql, const backend::Dialect& dialect, std::string_view consumer)
       : sql_(sql), dialect_(dialect), consumer_(consumer) {}
 
   /// Runs the only query that reads the whole table. It groups by the first column of the primary key, so nothing is
@@ -144,7 +144,7 @@ class StatusReader {
 
   static std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
 
-  soci::session& sql_;
+  const backend::NativeConnection& sql_;
   const backend::Dialect& dialect_;
   const std::string consumer_;
   Consumers consumers_;
@@ -152,9 +152,10 @@ class StatusReader {
 
 }  // namespace
 
-Status inbox_status(soci::session& sql, std::string_view consumer) {
+Status inbox_status(ConnectionRef connection, std::string_view consumer) {
   if (!consumer.empty()) detail::check_consumer(consumer);
-  const auto& database = backend::database_of(sql);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
@@ -163,9 +164,9 @@ Status inbox_status(soci::session& sql, std::string_view consumer) {
   status.encryption = catalog->transport().encryption;
   status.bytes = catalog->table_bytes(schema);
 
-  StatusReader reader(sql, *dialect, consumer);
+  StatusReader reader(*sql, *dialect, consumer);
   const auto has = [&](std::string_view table) { return catalog->find_schema(table) == schema; };
-  const auto notes = has(backend::consumer_table) ? detail::read_notes(sql, *dialect) : detail::Notes();
+  const auto notes = has(backend::consumer_table) ? detail::read_notes(*sql, *dialect) : detail::Notes();
   status.rows = reader.read_rows(notes);
   reader.read_last_minute();
   if (has(backend::failed_message_table)) reader.read_failed();
@@ -176,9 +177,10 @@ Status inbox_status(soci::session& sql, std::string_view consumer) {
   return status;
 }
 
-bool has_consumer(soci::session& sql, std::string_view consumer) {
+bool has_consumer(ConnectionRef connection, std::string_view consumer) {
   detail::check_consumer(consumer);
-  const auto& database = backend::database_of(sql);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const auto catalog = database.catalog(sql);
   const auto schema = detail::schema_of_tables(*catalog);
   const auto dialect = database.dialect(schema);
@@ -187,7 +189,7 @@ bool has_consumer(soci::session& sql, std::string_view consumer) {
                                         backend::failed_message_table, backend::conflicting_message_table},
                              [&](std::string_view table) {
                                if (catalog->find_schema(table) != schema) return false;
-                               return !backend::query(sql,
+                               return !backend::query(*sql,
                                                       fmt::format("SELECT consumer FROM {} WHERE consumer = {} LIMIT 1",
                                                                   dialect->table(table), dialect->text(consumer)),
                                                       1)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <txinbox/pool_options.hpp>
 #include <txinbox/version.hpp>
@@ -15,15 +16,11 @@
 #include "backend/catalog.hpp"
 #include "backend/dialect.hpp"
 #include "backend/error_class.hpp"
+#include "backend/error_meaning.hpp"
+#include "backend/native_connection.hpp"
 #include "backend/scratch_sql.hpp"
 #include "backend/session.hpp"
 #include "base/url.hpp"
-
-namespace soci {
-class session;
-class soci_error;
-class backend_factory;
-}  // namespace soci
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -46,7 +43,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// The name that SOCI uses, and the name of the folder with its migrations.
+  /// The name of the folder with its migrations, which is also what SOCI calls it.
   virtual std::string_view name() const noexcept = 0;
 
   /// What its URLs name.
@@ -55,53 +52,43 @@ class Database {
   /// The file that a URL names, which opening would create. Empty if there is none.
   virtual std::string file_of(const detail::Url&) const { return {}; }
 
-  /// The connection string for SOCI. It holds the time-outs of the options, and may hold a password that the client
-  /// library has read from its own files.
-  virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
-
-  /// SOCI's factory, which opens connections to this database.
-  virtual const soci::backend_factory& factory() const noexcept = 0;
-
-  /// Opens a session by `factory`, which must outlive it. The string is the one above, or the one that the user gave
-  /// behind `soci:`. `parameters` are those of the URL. No error repeats the value of one, because a user may have
-  /// written a password into the wrong one.
-  virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
-                                              const std::string& connection_string,
-                                              const detail::UrlParameters& parameters) const;
-
-  /// Explains why a session cannot be opened and how to fix it, if waiting does not help: the server refuses this user,
-  /// password or database, or the file cannot be used. None for any other error.
-  virtual std::optional<std::string> refusal(const soci::soci_error&, const std::string& connection_string) const = 0;
-
-  /// None for an error of another database.
-  virtual std::optional<ErrorClass> classify(const soci::soci_error&) const noexcept = 0;
-
-  /// The code of an error of this database, as text.
-  virtual std::string code_of(const soci::soci_error&) const = 0;
+  /// What a code of this database means. A code that is not known is `ErrorClass::other`, without a text.
+  virtual ErrorMeaning meaning_of(const std::string& code) const noexcept = 0;
 
   /// Describes an error of this database.
-  virtual ErrorDescription describe(const soci::soci_error&) const = 0;
-
-  /// Throws an error of the last statement that SOCI did not report.
-  virtual void check_last_statement(soci::session&) const {}
-
-  /// Keeps the client library from writing the server's notices to standard error: they can hold values of a message.
-  virtual void hide_notices(soci::session&) const {}
-
-  /// Gives the session a name that the server shows, where there is such a name.
-  virtual void name_session(soci::session&, const std::string& /*name*/) const {}
+  virtual ErrorDescription describe(const std::string& code) const = 0;
 
   /// The inbox on one connection.
-  virtual std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection>, Ownership) const = 0;
+  virtual std::unique_ptr<Session> attach(ConnectionPtr, Ownership) const = 0;
 
-  /// The connection of a SOCI session to this database.
-  virtual std::unique_ptr<NativeConnection> native_connection(soci::session&) const = 0;
+  virtual std::unique_ptr<Catalog> catalog(ConnectionPtr) const = 0;
 
-  std::unique_ptr<Session> attach(soci::session& sql, Ownership ownership) const {
-    return attach(native_connection(sql), ownership);
-  }
+  /// Throws if a caller's new connection cannot be used at all. `handle` is not null.
+  ///
+  /// Errors: `Error` invalid_argument if it was not opened, unsupported_database if the client library is another one
+  ///         than that of the build.
+  virtual void refuse_unopened(void* handle) const = 0;
 
-  virtual std::unique_ptr<Catalog> catalog(soci::session&) const = 0;
+  /// Throws if a caller's connection cannot run a statement now because of what the caller has begun on it.
+  ///
+  /// Errors: `Error` unsafe_connection.
+  virtual void refuse_unusable(const NativeConnection&) const {}
+
+  /// Runs one query and fetches all rows as text. For small results that no delivery needs.
+  virtual std::vector<Row> query(const NativeConnection&, const std::string& sql, std::size_t columns) const = 0;
+
+  /// Runs one statement and drops its rows.
+  virtual void run(const NativeConnection&, const std::string& sql) const = 0;
+
+  /// Keeps the codes of the errors that a handler gets on the connection, where the client library does not. Call it
+  /// before a handler uses the connection itself.
+  virtual void keep_error_codes(void* /*handle*/) const {}
+
+  /// Keeps the client library from writing the server's notices to standard error: they can hold values of a message.
+  virtual void hide_notices(const NativeConnection&) const {}
+
+  /// Gives the session a name that the server shows, where there is such a name.
+  virtual void name_session(const NativeConnection&, const std::string& /*name*/) const {}
 
   /// How it spells statements about the tables in `schema`.
   virtual std::unique_ptr<Dialect> dialect(const std::string& schema) const = 0;

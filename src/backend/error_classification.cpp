@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <typeinfo>
 
-#include <soci/error.h>
 #include <txinbox/result.hpp>
 
-#include "backend/registry.hpp"
+#include "backend/database_error.hpp"
 #include "base/one_line.hpp"
 
 namespace txinbox {
@@ -29,27 +29,25 @@ bool has_error_code(const std::exception_ptr& error, ErrorCode code) noexcept {
   }
 }
 
-backend::ErrorClass error_class_of(const std::exception_ptr& error) noexcept {
-  if (!error) return backend::ErrorClass::other;
+namespace {
+
+std::optional<backend::DatabaseErrorCode> database_error_in(const std::exception_ptr& error) noexcept {
+  if (!error) return std::nullopt;
   try {
     std::rethrow_exception(error);
-  } catch (const soci::soci_error& e) {
-    return backend::classify(e);
   } catch (...) {
-    return backend::ErrorClass::other;
+    return backend::current_database_error();
   }
 }
 
-bool is_database_error(const std::exception_ptr& error) noexcept {
-  if (!error) return false;
-  try {
-    std::rethrow_exception(error);
-  } catch (const soci::soci_error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
+}  // namespace
+
+backend::ErrorClass error_class_of(const std::exception_ptr& error) noexcept {
+  const auto found = database_error_in(error);
+  return found ? found->error_class() : backend::ErrorClass::other;
 }
+
+bool is_database_error(const std::exception_ptr& error) noexcept { return database_error_in(error).has_value(); }
 
 bool is_fatal_to_session(const std::exception_ptr& error) noexcept {
   return backend::is_fatal_to_session(error_class_of(error));
@@ -136,10 +134,8 @@ bool is_transient(const std::exception_ptr& error) noexcept {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     return e.code() == ErrorCode::acquire_timeout;
-  } catch (const soci::soci_error& e) {
-    return backend::is_transient(backend::classify(e));
   } catch (...) {
-    return false;
+    return backend::is_transient(detail::error_class_of(error));
   }
 }
 
@@ -152,17 +148,34 @@ std::string name_of(const std::type_info& type) {
   return name ? name.get() : type.name();
 }
 
+/// "mysql 1146"; "database" for an error without a code.
+std::string code_text(const backend::DatabaseErrorCode& error) {
+  if (error.database == nullptr || error.code.empty()) return "database";
+  return std::string(error.database->name()) + " " + error.code;
+}
+
+std::string description_of(const backend::DatabaseErrorCode& error) {
+  const backend::ErrorDescription described = error.database == nullptr
+                                                  ? backend::ErrorDescription{.what = "database error without a code"}
+                                                  : error.database->describe(error.code);
+  std::string text(described.what);
+  if (!described.code.empty()) text += " " + described.code;
+  if (!described.meaning.empty()) text.append(" (").append(described.meaning).append(")");
+  return text;
+}
+
 }  // namespace
 
 std::string error_class(const std::exception_ptr& error) {
   if (!error) return {};
+  if (const auto found = detail::database_error_in(error)) {
+    const backend::ErrorClass what = found->error_class();
+    return backend::is_transient(what) ? std::string(backend::to_string(what)) : code_text(*found);
+  }
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     return std::string(to_string(e.code()));
-  } catch (const soci::soci_error& e) {
-    const backend::ErrorClass found = backend::classify(e);
-    return backend::is_transient(found) ? std::string(backend::to_string(found)) : backend::code_of(e);
   } catch (const std::exception& e) {
     return name_of(typeid(e));
   } catch (...) {
@@ -173,17 +186,14 @@ std::string error_class(const std::exception_ptr& error) {
 
 std::string describe_error(const std::exception_ptr& error, bool with_server_text) {
   if (!error) return {};
+  if (const auto found = detail::database_error_in(error)) {
+    const bool is_complete = found->database != nullptr && found->database->describe(found->code).is_complete;
+    std::string text = description_of(*found);
+    if (with_server_text && !is_complete && !found->text.empty()) text += ": " + detail::one_line(found->text);
+    return text;
+  }
   try {
     std::rethrow_exception(error);
-  } catch (const Error& e) {
-    return e.what();
-  } catch (const soci::soci_error& e) {
-    const backend::ErrorDescription described = backend::describe(e);
-    std::string text(described.what);
-    if (!described.code.empty()) text += " " + described.code;
-    if (!described.meaning.empty()) text.append(" (").append(described.meaning).append(")");
-    if (with_server_text && !described.is_complete) text += ": " + detail::one_line(e.get_error_message());
-    return text;
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

@@ -1,7 +1,9 @@
 #include <txinbox/native.hpp>
 
+#include <memory>
 #include <string>
 
+#include <txinbox/connection_ref.hpp>
 #include <txinbox/error.hpp>
 
 #include "backend/registry.hpp"
@@ -15,10 +17,22 @@ void* NativeHandle::of(std::string_view database) const {
                                                std::string(database) + "; ask NativeHandle::database first");
 }
 
-NativeHandle native_handle(soci::session& session) {
-  const backend::Database& database = backend::database_of(session);
-  return {database.name(), database.native_connection(session)->handle()};
+ConnectionRef::ConnectionRef(const NativeHandle& handle)
+    : connection_(detail::native_connection(handle.database_, handle.connection_)) {}
+
+namespace detail {
+
+backend::ConnectionPtr native_connection(std::string_view name, void* handle) {
+  const backend::Database& database = backend::database_named(name);
+  if (handle == nullptr) {
+    throw Error(ErrorCode::invalid_argument, "the connection to " + std::string(name) + " is a null pointer");
+  }
+  database.refuse_unopened(handle);
+  database.keep_error_codes(handle);
+  return std::make_shared<backend::CallersConnection>(database, handle);
 }
+
+}  // namespace detail
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

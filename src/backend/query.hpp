@@ -7,9 +7,7 @@
 
 #include <txinbox/version.hpp>
 
-namespace soci {
-class session;
-}
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -18,15 +16,15 @@ namespace backend {
 /// One row as text; none for NULL.
 using Row = std::vector<std::optional<std::string>>;
 
-/// Runs one query and fetches all rows as text. For small results that no delivery needs.
-std::vector<Row> query(soci::session& sql, const std::string& text, std::size_t columns);
+/// `Database::query` on this connection.
+std::vector<Row> query(const NativeConnection& connection, const std::string& text, std::size_t columns);
 
 /// The only field of the first row; empty for NULL or no row.
-std::string query_text(soci::session& sql, const std::string& text);
+std::string query_text(const NativeConnection& connection, const std::string& text);
 
 /// A result of two columns as names and values. NULL becomes empty.
 using Settings = std::map<std::string, std::string, std::less<>>;
-Settings query_settings(soci::session& sql, const std::string& text);
+Settings query_settings(const NativeConnection& connection, const std::string& text);
 
 /// The value of a setting; empty when the server has none of that name.
 std::string_view value_of(const Settings& settings, std::string_view name);

@@ -2,21 +2,11 @@
 #include <string>
 #include <vector>
 
-#include <soci/error.h>
-#include <soci/session.h>
-
 #include "backend/registry.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
-
-// The one list of the databases: a name, the schemes of the URLs, the preferred one first. The schemes stand here and
-// not in the database's folder, so that a URL of a database that is not linked gets a clear error.
-#define TXINBOX_FOR_EACH_DATABASE(X) \
-  X(sqlite3, "sqlite", "sqlite3")    \
-  X(mysql, "mysql", "mariadb")       \
-  X(postgresql, "postgresql", "postgres")
 
 // What the database's folder defines. Weak: null unless it is linked. The linker is told by name to take it from its
 // archive (src/CMakeLists.txt), so that it has a C name.
@@ -62,10 +52,15 @@ const Known* known_by_scheme(std::string_view scheme) {
 
 }  // namespace
 
+const Database* find_database(std::string_view name) noexcept {
+  const auto found = std::ranges::find(databases(), name, &Database::name);
+  return found == databases().end() ? nullptr : *found;
+}
+
 const Database& database_named(std::string_view name) {
+  if (const Database* found = find_database(name)) return *found;
   std::string known;
   for (const Database* database : databases()) {
-    if (database->name() == name) return *database;
     known.append(known.empty() ? "" : ", ").append(database->name());
   }
   throw Error(ErrorCode::unsupported_database,
@@ -98,40 +93,6 @@ const Database* find_by_scheme(std::string_view scheme) noexcept {
 }
 
 bool is_url_scheme(std::string_view scheme) noexcept { return scheme == "soci" || known_by_scheme(scheme) != nullptr; }
-
-const Database& database_of(soci::session& sql) {
-  if (sql.get_backend() == nullptr) {
-    throw Error(ErrorCode::unsupported_database, "the SOCI session is not connected; open it first");
-  }
-  return database_named(sql.get_backend_name());
-}
-
-ErrorClass classify(const soci::soci_error& error) noexcept {
-  for (const Database* database : databases()) {
-    if (const auto found = database->classify(error)) return *found;
-  }
-  return ErrorClass::other;
-}
-
-ErrorDescription describe(const soci::soci_error& error) {
-  for (const Database* database : databases()) {
-    if (database->classify(error)) return database->describe(error);
-  }
-  return {.what = "database error without a code"};
-}
-
-std::string code_of(const soci::soci_error& error) {
-  for (const Database* database : databases()) {
-    if (database->classify(error)) return std::string(database->name()) + " " + database->code_of(error);
-  }
-  return "database";
-}
-
-std::unique_ptr<soci::session> Database::open(const soci::backend_factory& factory,
-                                              const std::string& connection_string,
-                                              const detail::UrlParameters&) const {
-  return std::make_unique<soci::session>(factory, connection_string);
-}
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

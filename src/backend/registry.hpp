@@ -10,13 +10,22 @@
 
 #include "backend/database.hpp"
 
+// The one list of the databases: a name, the schemes of the URLs, the preferred one first. The schemes stand here and
+// not in the database's folder, so that a URL of a database that is not linked gets a clear error.
+#define TXINBOX_FOR_EACH_DATABASE(X) \
+  X(sqlite3, "sqlite", "sqlite3")    \
+  X(mysql, "mysql", "mariadb")       \
+  X(postgresql, "postgresql", "postgres")
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 /// Errors: `Error` unsupported_database.
 const Database& database_named(std::string_view name);
-const Database& database_of(soci::session&);
+
+/// Null if it is not linked.
+const Database* find_database(std::string_view name) noexcept;
 
 /// The database that a URL names, by its scheme or behind `soci:`.
 ///
@@ -29,16 +38,6 @@ const Database* find_by_scheme(std::string_view scheme) noexcept;
 
 /// Whether a database is known by this scheme, linked or not. `soci` counts too.
 bool is_url_scheme(std::string_view scheme) noexcept;
-
-/// The first database that knows the error decides. `other` if none does: an error that SOCI itself throws has no code.
-/// A connection that cannot be opened is different: `Database::open` throws the database's kind of error.
-ErrorClass classify(const soci::soci_error&) noexcept;
-
-/// "database error without a code" for an error that no database knows.
-ErrorDescription describe(const soci::soci_error&);
-
-/// "mysql 1146"; "database" for an error without a code.
-std::string code_of(const soci::soci_error&);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -1,9 +1,9 @@
 #include "backend/script.hpp"
 
-#include <soci/soci.h>
-
 #include <algorithm>
 #include <exception>
+
+#include "backend/database.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -42,13 +42,13 @@ std::vector<std::string> statements_of(std::string_view script) {
   return statements;
 }
 
-void run_script(soci::session& sql, std::string_view script) {
-  for (const std::string& statement : statements_of(script)) sql << statement;
+void run_script(const NativeConnection& connection, std::string_view script) {
+  for (const std::string& statement : statements_of(script)) connection.database().run(connection, statement);
 }
 
-void try_roll_back(soci::session& sql) noexcept {
+void try_roll_back(const NativeConnection& connection) noexcept {
   try {
-    sql.rollback();
+    connection.database().run(connection, "ROLLBACK");
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): see the declaration
   }
 }

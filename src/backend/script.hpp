@@ -6,23 +6,21 @@
 
 #include <txinbox/version.hpp>
 
-namespace soci {
-class session;
-}
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statements of a migration, without semicolons and without `--` comments: SOCI takes a colon in a comment for a
-/// parameter. It knows quotes. It does not know block comments and bodies of procedures, which our files do not have.
+/// The statements of a migration, without semicolons and without `--` comments. It knows quotes. It does not know block
+/// comments and bodies of procedures, which our files do not have.
 std::vector<std::string> statements_of(std::string_view script);
 
 /// Runs them one by one.
-void run_script(soci::session& sql, std::string_view script);
+void run_script(const NativeConnection& connection, std::string_view script);
 
 /// Rolls back. It ignores an error: then the connection is lost, or an earlier error has ended the transaction.
-void try_roll_back(soci::session& sql) noexcept;
+void try_roll_back(const NativeConnection& connection) noexcept;
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

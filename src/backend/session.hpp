@@ -49,13 +49,15 @@ constexpr std::string_view to_string(Birth birth) noexcept {
   return detail::to_string(birth == Birth::consumed ? detail::RowState::consumed : detail::RowState::torn);
 }
 
-/// One connection, as the inbox uses it. Each call may throw the database's kind of `soci::soci_error`, unless it says
+/// One connection, as the inbox uses it. Each call may throw a `DatabaseError`, unless it says
 /// otherwise. Texts that we write ourselves hold no bound values.
 class Session {
  public:
   virtual ~Session() = default;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
+
+  const ConnectionPtr& connection_ptr() const noexcept { return connection_; }
 
   // --- Settings
 
@@ -151,6 +153,10 @@ class Session {
   /// `roll_back` does not undo. Then call `reset`.
   virtual bool may_be_broken() const noexcept { return false; }
 
+  /// After a handler threw an exception of a kind that is not known: the code of the error that the handler's last
+  /// statement got on this connection. None if it got none, or has gone on after it.
+  virtual std::optional<std::string> code_of_handler_error() noexcept = 0;
+
   /// Ends the transaction that is open, whoever began it, and says whether it was still ours.
   virtual RollbackStatus roll_back() noexcept = 0;
 
@@ -201,8 +207,7 @@ class Session {
   virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
  protected:
-  Session(Birth birth, std::unique_ptr<NativeConnection> connection)
-      : birth_(birth), connection_(std::move(connection)) {}
+  Session(Birth birth, ConnectionPtr connection) : birth_(birth), connection_(std::move(connection)) {}
 
   /// The client library's connection; null when it is closed.
   template <class Handle>
@@ -238,7 +243,7 @@ class Session {
     return duplicates_in_a_row_ >= enough_in_a_row;
   }
 
-  std::unique_ptr<NativeConnection> connection_;
+  ConnectionPtr connection_;
   int duplicates_in_a_row_ = 0;
 };
 

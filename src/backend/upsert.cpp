@@ -1,7 +1,5 @@
 #include "backend/upsert.hpp"
-#include "backend/registry.hpp"
-
-#include <soci/error.h>
+#include "backend/database_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -14,8 +12,8 @@ template <class Insert>
 auto unless_duplicate(const Insert& insert) -> decltype(insert()) {
   try {
     return insert();
-  } catch (const soci::soci_error& error) {
-    if (classify(error) != ErrorClass::duplicate_key) throw;
+  } catch (const DatabaseError&) {
+    if (current_database_error()->error_class() != ErrorClass::duplicate_key) throw;
     return {};
   }
 }

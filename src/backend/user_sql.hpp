@@ -10,12 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include <txinbox/database_error.hpp>
 #include <txinbox/version.hpp>
 
-namespace soci {
-class session;
-class soci_error;
-}  // namespace soci
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -73,7 +71,7 @@ class UserStatement {
 
   /// Runs it, and drops its rows. Returns whether it should be prepared anew for the next run.
   ///
-  /// Errors: the database's kind of `soci::soci_error`.
+  /// Errors: a `DatabaseError`.
   virtual bool run(std::span<const SqlValue> values) = 0;
 
  protected:
@@ -97,8 +95,8 @@ class UserSql {
   virtual SqlSyntax default_syntax() const = 0;
 
   /// Of this session.
-  virtual SqlSyntax syntax(soci::session&) const { return default_syntax(); }
-  virtual SqlLimits limits(soci::session&) const { return {}; }
+  virtual SqlSyntax syntax(const NativeConnection&) const { return default_syntax(); }
+  virtual SqlLimits limits(const NativeConnection&) const { return {}; }
 
   /// Why a statement of these words, in upper case, cannot run in the transaction of a message. Empty: it can, as far
   /// as the words say. The commands that end a transaction on every database are not asked for.
@@ -106,15 +104,15 @@ class UserSql {
 
   /// Has the database read a statement, without values and without running it.
   ///
-  /// Errors: the database's, on which `judge` says more.
-  virtual void check(soci::session&, const SqlStatement&) const = 0;
-  virtual SqlVerdict judge(const soci::soci_error&, const SqlStatement&) const noexcept = 0;
+  /// Errors: a `DatabaseError`, on which `judge` says more.
+  virtual void check(const NativeConnection&, const SqlStatement&) const = 0;
+  virtual SqlVerdict judge(const DatabaseError&, const SqlStatement&) const noexcept = 0;
 
   /// Whether a statement may stay prepared on this connection after its transaction.
-  virtual bool may_keep_statements(soci::session&) const { return true; }
+  virtual bool may_keep_statements(const NativeConnection&) const { return true; }
 
   enum class Runs { once, often };
-  virtual std::unique_ptr<UserStatement> prepare(soci::session&, const SqlStatement&, Runs) const = 0;
+  virtual std::unique_ptr<UserStatement> prepare(const NativeConnection&, const SqlStatement&, Runs) const = 0;
 
  protected:
   UserSql() = default;

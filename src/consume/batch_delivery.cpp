@@ -10,6 +10,7 @@
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
 #include "telemetry/scope.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -71,7 +72,7 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
     }
   } catch (...) {
     context_.notify({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
-    throw;
+    throw;  // no handler has run
   }
   recovery_.resolve_on_new_session(context_.source);
   fail_torn_items(std::nullopt);
@@ -278,6 +279,7 @@ std::vector<Result> BatchDelivery::finish() {
                        .duration = schedule_.elapsed()});
       results.back().outcome = Outcome::parked;
     }
+    results.back().error = original_error(results.back().error);
   }
   context_.duplicates.count(results);
   return results;

@@ -5,8 +5,8 @@
 
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
+#include "consume/run_handler.hpp"
 #include "tables/conflicting_message_table.hpp"
-#include "telemetry/scope.hpp"
 #include "transaction/claim.hpp"
 #include "types/row_state.hpp"
 
@@ -71,7 +71,7 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
       continue;
     }
     transaction_.handler_begins(key.claim);
-    Staged done = run_handler(item);
+    Staged done = run_handler_of(item);
     if (!session_.backend().guard_likely_intact()) {
       failed_item_ = {&item, std::make_exception_ptr(transaction_lost(false))};
       std::rethrow_exception(failed_item_->error);
@@ -117,7 +117,7 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
       return stage(item, key);
     }
     key.claim = transaction_.claims() - 1;
-    Staged done = run_handler(item);
+    Staged done = run_handler_of(item);
     transaction_.release_savepoint(true);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
@@ -175,11 +175,9 @@ void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
   staged_.push_back({&item, std::move(result)});
 }
 
-BatchRun::Staged BatchRun::run_handler(BatchItem& item) {
+BatchRun::Staged BatchRun::run_handler_of(BatchItem& item) {
   Delivery delivery(*item.message, ++item.runs, context_.options.stop, item.index);
-  DeliveryAccess::set_locals(delivery, session_.locals());
-  run_in_scope(context_.options.listeners, context_.scope(ScopeKind::handler, {item.message, 1}, item.runs),
-               [&] { handler_(session_.sql(), delivery); });
+  run_handler(context_, handler_, session_, delivery);
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 

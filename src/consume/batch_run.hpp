@@ -93,7 +93,7 @@ class BatchRun {
   bool stage(BatchItem&, Key&);
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
-  Staged run_handler(BatchItem&);
+  Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
   void undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
   void wait_until_durable();

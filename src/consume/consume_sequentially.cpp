@@ -5,6 +5,7 @@
 #include "backend/error_classification.hpp"
 #include "consume/batch_run.hpp"
 #include "consume/single_delivery.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -28,9 +29,10 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       if (results.empty() && action_for(error) == Action::stop) throw;
       results.push_back({.outcome = Outcome::failed, .error = error});
     }
-    const Result& last = results.back();
+    Result& last = results.back();
     over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && blocks_later_messages(last)) ||
            (last.outcome == Outcome::failed && (is_transient(last.error) || is_environment_error(last.error)));
+    last.error = original_error(last.error);
   }
   return results;
 }

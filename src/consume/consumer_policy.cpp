@@ -7,6 +7,7 @@
 #include "base/retry_schedule.hpp"
 #include "message/key.hpp"
 #include "telemetry/notify.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -31,7 +32,7 @@ void ConsumerPolicy::refuse_when_stopped() const {
 
 bool ConsumerPolicy::is_declared_transient(const std::exception_ptr& error) const noexcept {
   try {
-    return options.is_transient && options.is_transient(error);
+    return options.is_transient && options.is_transient(original_error(error));
   } catch (...) {
     return false;
   }

@@ -9,6 +9,7 @@
 #include "base/utf8.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "tables/failed_message_table.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -34,7 +35,7 @@ std::string storable(std::string text, std::size_t most) {
 
 std::string text_of(const std::exception_ptr& error) {
   try {
-    std::rethrow_exception(error);
+    std::rethrow_exception(original_error(error));
   } catch (const std::exception& e) {
     return storable(e.what(), most_text);
   } catch (...) {

@@ -7,11 +7,13 @@
 
 #include "backend/error_classification.hpp"
 #include "base/reentrancy_check.hpp"
+#include "consume/run_handler.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "tables/lease_table.hpp"
 #include "telemetry/scope.hpp"
+#include "types/handler_error.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {
@@ -38,7 +40,7 @@ Result SingleDelivery::consume_in_scope() {
     notify({.type = EventType::failed, .error = error});
     if (!parked_) throw;
     notify({.type = EventType::parked});
-    return {.outcome = Outcome::parked, .error = error};
+    return {.outcome = Outcome::parked, .error = original_error(error)};
   }
 }
 
@@ -101,9 +103,8 @@ Result SingleDelivery::run() {
       return result;
     }
     Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
-    DeliveryAccess::set_locals(delivery, session.locals());
     handler_ran_ = true;
-    run_in_scope(context_.options.listeners, scope(ScopeKind::handler), [&] { handler_(session.sql(), delivery); });
+    run_handler(context_, handler_, session, delivery);
     stored_ = delivery.stored();
     if (attempt_.begun()) transaction.add_write(attempt_.removal_sql(session.backend()));
     if (stored_) transaction.set_result(0, *stored_);

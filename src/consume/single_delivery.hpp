@@ -26,6 +26,7 @@ class SingleDelivery {
         schedule_(context.options.retry),
         attempt_(context, message) {}
 
+  /// An error of the handler can be a `HandlerError`.
   Result consume();
 
  private:

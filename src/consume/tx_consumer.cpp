@@ -1,14 +1,17 @@
 #include <txinbox/tx_consumer.hpp>
 
+#include <exception>
 #include <utility>
 
 #include <txinbox/pool.hpp>
 
+#include "backend/connection_access.hpp"
 #include "consume/batch_delivery.hpp"
 #include "consume/consume_sequentially.hpp"
 #include "consume/consumer_context.hpp"
 #include "consume/single_delivery.hpp"
 #include "pool/pool_state.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -22,8 +25,9 @@ TxConsumer::TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions optio
     : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
                                    std::move(options))) {}
 
-TxConsumer::TxConsumer(soci::session& session, std::string consumer, TxConsumerOptions options)
-    : impl_(std::make_unique<Impl>(detail::SessionProvider(session), std::move(consumer), std::move(options))) {}
+TxConsumer::TxConsumer(ConnectionRef connection, std::string consumer, TxConsumerOptions options)
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
+                                   std::move(consumer), std::move(options))) {}
 
 TxConsumer::TxConsumer(TxConsumer&&) noexcept = default;
 TxConsumer& TxConsumer::operator=(TxConsumer&&) noexcept = default;
@@ -31,7 +35,11 @@ TxConsumer::~TxConsumer() = default;
 
 Result TxConsumer::consume(const Message& message, const Handler& handler) {
   detail::refuse_empty(handler);
-  return detail::SingleDelivery(*impl_, message, handler).consume();
+  try {
+    return detail::SingleDelivery(*impl_, message, handler).consume();
+  } catch (const detail::HandlerError& error) {
+    std::rethrow_exception(error.original);
+  }
 }
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,

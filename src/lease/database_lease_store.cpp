@@ -106,7 +106,9 @@ auto DatabaseLeaseCall::with_retries(const std::stop_token& stop, const Step& st
       error = std::current_exception();
     }
     const auto backoff = schedule.next_backoff();
-    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
+    if (!is_transient(error) || !schedule.may_retry(backoff) || !context_.can_go_on_after(error)) {
+      std::rethrow_exception(error);
+    }
     notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
     if (!schedule.wait(backoff, context_.options.stop)) std::rethrow_exception(error);
   }

@@ -7,6 +7,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/pool.hpp>
 
+#include "backend/connection_access.hpp"
 #include "lease/database_lease_store.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"
@@ -34,13 +35,19 @@ const LeaseOptions& checked(const LeaseOptions& options) {
   return options;
 }
 
+LeaseOptions without_heartbeat(LeaseOptions options) {
+  if (options.heartbeat == milliseconds::zero()) return options;
+  throw Error(ErrorCode::invalid_argument,
+              "LeaseOptions::heartbeat needs a pool: it renews the lease on a thread and a connection of its own; call "
+              "Lease::renew in the handler instead");
+}
+
 }  // namespace
 
 class LeaseConsumer::Impl {
  public:
-  Impl(Pool& pool, std::string consumer, LeaseOptions options)
-      : options_(checked(options)),
-        store_(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer), options_) {}
+  Impl(detail::SessionProvider source, std::string consumer, LeaseOptions options)
+      : options_(checked(options)), store_(std::move(source), std::move(consumer), options_) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
@@ -54,7 +61,12 @@ class LeaseConsumer::Impl {
 };
 
 LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options)
-    : impl_(std::make_unique<Impl>(pool, std::move(consumer), std::move(options))) {}
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::PoolAccess::state(pool)), std::move(consumer),
+                                   std::move(options))) {}
+
+LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options)
+    : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
+                                   std::move(consumer), without_heartbeat(std::move(options)))) {}
 
 LeaseConsumer::LeaseConsumer(LeaseConsumer&&) noexcept = default;
 LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <soci/session.h>
-
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -21,10 +19,10 @@ void keep_forever(std::shared_ptr<void> object) {
 
 }  // namespace
 
-ConnectionLocals::ConnectionLocals(soci::session& session) : backend_(session.get_backend()) {}
+ConnectionLocals::ConnectionLocals(const backend::NativeConnection& connection) : identity_(connection.identity()) {}
 
-void ConnectionLocals::clear(soci::session& session) noexcept {
-  if (session.get_backend() != backend_) {
+void ConnectionLocals::clear(const backend::NativeConnection& connection) noexcept {
+  if (connection.identity() != identity_) {
     for (auto& [type, object] : objects_) keep_forever(std::move(object));
   }
   objects_.clear();

@@ -6,6 +6,8 @@
 
 #include <txinbox/delivery.hpp>
 
+#include "backend/native_connection.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
@@ -14,18 +16,18 @@ namespace detail {
 class ConnectionLocals {
  public:
   ConnectionLocals() = default;
-  explicit ConnectionLocals(soci::session& session);
+  explicit ConnectionLocals(const backend::NativeConnection& connection);
   ConnectionLocals(ConnectionLocals&&) noexcept = default;
   ConnectionLocals& operator=(ConnectionLocals&&) noexcept = default;
 
   std::shared_ptr<void>& of(const std::type_info& type) { return objects_[type]; }
 
   /// Destroys all objects, unless a handler has reconnected the session. The destructor of a SOCI statement uses its
-  /// session's backend, so objects of a replaced backend are never destroyed.
-  void clear(soci::session& session) noexcept;
+  /// session's backend, so objects of a replaced connection are never destroyed.
+  void clear(const backend::NativeConnection& connection) noexcept;
 
  private:
-  const void* backend_ = nullptr;
+  const void* identity_ = nullptr;
   std::map<std::type_index, std::shared_ptr<void>> objects_;
 };
 

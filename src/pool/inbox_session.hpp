@@ -14,7 +14,7 @@ namespace detail {
 class InboxSession {
  public:
   /// Errors: `Error` transaction_open; a schema code if the tables are not those of this library.
-  explicit InboxSession(soci::session& sql);
+  explicit InboxSession(const backend::ConnectionPtr& connection);
 
   backend::Session& operator*() const noexcept { return *session_; }
   backend::Session* operator->() const noexcept { return session_.get(); }

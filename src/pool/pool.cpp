@@ -22,7 +22,7 @@ Connection::~Connection() {
   if (slot_) pool_->give_back(std::move(slot_));
 }
 
-soci::session& Connection::session() const noexcept { return *slot_->session; }
+soci::session& Connection::session() const noexcept { return *slot_->connection->soci(); }
 
 Pool::Pool(std::shared_ptr<detail::PoolState> state) noexcept : state_(std::move(state)) {}
 Pool::Pool(Pool&&) noexcept = default;
@@ -32,7 +32,7 @@ Pool::~Pool() = default;
 Connection Pool::acquire(std::stop_token stop) {
   auto slot = state_->acquire(stop);
   slot->clean = false;  // its user may do anything on it
-  slot->factory.allow_connecting(true);
+  slot->connection->allow_reconnecting(true);
   backend::Session& session = *slot->backend;
   Connection lent = detail::PoolAccess::lend(state_, std::move(slot));
   session.lend();
@@ -40,10 +40,6 @@ Connection Pool::acquire(std::stop_token stop) {
 }
 
 const PoolOptions& Pool::options() const noexcept { return state_->options(); }
-
-Pool open_pool(const std::string& url, PoolOptions options) {
-  return detail::PoolAccess::make(detail::PoolState::open(url, std::move(options)));
-}
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -4,18 +4,14 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <soci/error.h>
-#include <soci/session.h>
 #include <txinbox/error.hpp>
 
-#include "backend/registry.hpp"
-#include "base/url.hpp"
+#include "backend/database_error.hpp"
 #include "schema/verification.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
-namespace {
 
 void check(const PoolOptions& options) {
   if (options.connections < 1) {
@@ -34,23 +30,14 @@ void check(const PoolOptions& options) {
   }
 }
 
-}  // namespace
-
-Slot::Slot(const backend::Database& database) : factory(database.factory()) {}
-
 Slot::~Slot() {
-  if (session) locals.clear(*session);
+  if (connection) locals.clear(*connection);
   backend.reset();
-  session.reset();
+  connection.reset();
 }
 
-PoolState::PoolState(const std::string& text, PoolOptions options) : options_(std::move(options)) {
-  check(options_);
-  database_ = &backend::database_of_url(text);
-  Url url = parse_url(text, database_->url_kind());
-  if (url.scheme == "soci") url.path.erase(0, url.path.find("://") + 3);  // the name of the database
-  connection_string_ = database_->connection_string(url, options_);
-  url_parameters_ = std::move(url.parameters);
+PoolState::PoolState(std::unique_ptr<Connector> connector, PoolOptions options)
+    : options_(std::move(options)), connector_(std::move(connector)) {
   idle_.reserve(options_.connections);
   idle_.push_back(connect());
   open_ = 1;
@@ -58,8 +45,8 @@ PoolState::PoolState(const std::string& text, PoolOptions options) : options_(st
 
 PoolState::~PoolState() = default;
 
-std::shared_ptr<PoolState> PoolState::open(const std::string& url, PoolOptions options) {
-  return {new PoolState(url, std::move(options)), [](const PoolState* pool) {
+std::shared_ptr<PoolState> PoolState::open(std::unique_ptr<Connector> connector, PoolOptions options) {
+  return {new PoolState(std::move(connector), std::move(options)), [](const PoolState* pool) {
             if (pool->owner_.is_this_one()) delete pool;  // NOLINT(cppcoreguidelines-owning-memory): of a shared_ptr
           }};
 }
@@ -73,18 +60,20 @@ void PoolState::refuse_forked() const {
 }
 
 std::unique_ptr<Slot> PoolState::connect() const {
-  auto slot = std::make_unique<Slot>(*database_);
+  auto slot = std::make_unique<Slot>();
   try {
-    slot->session = database_->open(slot->factory, connection_string_, url_parameters_);
-    slot->locals = ConnectionLocals(*slot->session);
-    slot->backend = database_->attach(*slot->session, backend::Ownership::pool);
+    slot->connection = connector_->connect();
+    slot->locals = ConnectionLocals(*slot->connection);
+    slot->backend = slot->connection->database().attach(slot->connection, backend::Ownership::pool);
     slot->backend->configure(options_);
-  } catch (const soci::soci_error& error) {
-    if (const auto why = database_->refusal(error, connection_string_)) throw Error(ErrorCode::access_refused, *why);
+  } catch (...) {
+    const auto error = backend::current_database_error();
+    const auto why = error ? connector_->refusal(error->code) : std::nullopt;
+    if (why) throw Error(ErrorCode::access_refused, *why);
     throw;
   }
   if (options_.on_connect) {
-    options_.on_connect(*slot->session);
+    options_.on_connect(*slot->connection->soci());
     if (slot->backend->in_transaction()) {
       throw Error(ErrorCode::transaction_open, "PoolOptions::on_connect left a transaction open; it must end it");
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -13,25 +14,44 @@
 #include "backend/database.hpp"
 #include "base/own_process.hpp"
 #include "pool/connection_locals.hpp"
-#include "pool/pool_session_factory.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+/// Opens the connections of a pool.
+class Connector {
+ public:
+  virtual ~Connector() = default;
+  Connector(const Connector&) = delete;
+  Connector& operator=(const Connector&) = delete;
+
+  virtual backend::ConnectionPtr connect() const = 0;
+
+  /// Explains an error of the database with which a connection could not be opened or set up, if waiting does not help.
+  /// None for any other error.
+  virtual std::optional<std::string> refusal(const std::string& code) const = 0;
+
+ protected:
+  Connector() = default;
+};
+
+/// Errors: `Error` invalid_argument.
+void check(const PoolOptions& options);
+
 /// One connection with everything that is cached for it. A reconnect makes a new slot, so nothing cached outlives its
 /// connection.
 struct Slot {
-  explicit Slot(const backend::Database&);
-
-  PoolSessionFactory factory;
-  std::unique_ptr<soci::session> session;
-  std::unique_ptr<backend::Session> backend;  ///< Destroyed before the session: it holds statements on it.
-  ConnectionLocals locals;                    ///< Of the handlers. Destroyed before the session as well.
+  backend::ConnectionPtr connection;
+  std::unique_ptr<backend::Session> backend;  ///< Destroyed before the connection: it holds statements on it.
+  ConnectionLocals locals;                    ///< Of the handlers. Destroyed before the connection as well.
   bool verified = false;                      ///< The tables and the settings were checked.
   bool clean = true;                          ///< Nothing was done on it that `reset()` must undo.
   bool usable = true;                         ///< False: the pool must close it.
 
+  Slot() = default;
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
   ~Slot();
 };
 
@@ -41,7 +61,8 @@ struct Slot {
 /// message over the parent's socket, and the server would end the parent's session. The child leaks its copies.
 class PoolState {
  public:
-  static std::shared_ptr<PoolState> open(const std::string& url, PoolOptions options);
+  /// Opens the first connection. The options must have been checked.
+  static std::shared_ptr<PoolState> open(std::unique_ptr<Connector> connector, PoolOptions options);
   ~PoolState();
 
   const PoolOptions& options() const noexcept { return options_; }
@@ -65,7 +86,7 @@ class PoolState {
   void give_back(std::unique_ptr<Slot>) noexcept;
 
  private:
-  PoolState(const std::string& url, PoolOptions options);
+  PoolState(std::unique_ptr<Connector> connector, PoolOptions options);
 
   std::unique_ptr<Slot> connect() const;
   void forget_one() noexcept;
@@ -73,9 +94,7 @@ class PoolState {
 
   const OwnProcess owner_;
   const PoolOptions options_;
-  const backend::Database* database_;
-  std::string connection_string_;  ///< May hold a password: never write it into a text.
-  UrlParameters url_parameters_;   ///< May hold a password, too.
+  const std::unique_ptr<Connector> connector_;
 
   std::mutex mutex_;
   std::condition_variable_any freed_;

@@ -4,8 +4,8 @@
 
 #include <txinbox/error.hpp>
 
+#include "backend/database.hpp"
 #include "backend/error_classification.hpp"
-#include "backend/registry.hpp"
 #include "pool/pool_state.hpp"
 #include "schema/verification.hpp"
 
@@ -13,18 +13,26 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-SessionHandle::SessionHandle(soci::session& sql, backend::Session& backend)
-    : sql_(&sql), backend_(&backend), locals_(sql) {}
+namespace {
+
+/// The connection of a SOCI session can be replaced.
+const void* identity_of(const backend::NativeConnection& connection) noexcept {
+  if (const void* session = connection.soci()) return session;
+  return connection.identity();
+}
+
+}  // namespace
+
+SessionHandle::SessionHandle(backend::Session& session) : backend_(&session), locals_(connection()) {}
 
 SessionHandle::SessionHandle(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept
-    : sql_(slot->session.get()), backend_(slot->backend.get()), pool_(std::move(pool)), slot_(std::move(slot)) {
+    : backend_(slot->backend.get()), pool_(std::move(pool)), slot_(std::move(slot)) {
   slot_->clean = false;
-  slot_->factory.allow_connecting(false);
+  slot_->connection->allow_reconnecting(false);
 }
 
 SessionHandle::SessionHandle(SessionHandle&& other) noexcept
-    : sql_(std::exchange(other.sql_, nullptr)),
-      backend_(other.backend_),
+    : backend_(std::exchange(other.backend_, nullptr)),
       pool_(std::move(other.pool_)),
       slot_(std::move(other.slot_)),
       locals_(std::move(other.locals_)) {}
@@ -32,14 +40,14 @@ SessionHandle::SessionHandle(SessionHandle&& other) noexcept
 SessionHandle::~SessionHandle() {
   if (slot_) {
     pool_->give_back(std::move(slot_));
-  } else if (sql_ != nullptr) {
-    locals_.clear(*sql_);
+  } else if (backend_ != nullptr) {
+    locals_.clear(connection());
   }
 }
 
 ConnectionLocals& SessionHandle::locals() noexcept { return slot_ ? slot_->locals : locals_; }
 
-void SessionHandle::drop_locals() noexcept { locals().clear(*sql_); }
+void SessionHandle::drop_locals() noexcept { locals().clear(connection()); }
 
 void SessionHandle::mark_clean() noexcept {
   if (slot_) slot_->clean = true;
@@ -51,14 +59,14 @@ void SessionHandle::discard() noexcept {
 
 SessionProvider::SessionProvider(std::shared_ptr<PoolState> pool) : pool_(std::move(pool)) {}
 
-SessionProvider::SessionProvider(soci::session& sql)
-    : sql_(&sql), session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)) {}
+SessionProvider::SessionProvider(backend::ConnectionPtr connection)
+    : session_(connection->database().attach(connection, backend::Ownership::caller)) {}
 
 SessionProvider::SessionProvider(SessionProvider&&) noexcept = default;
 SessionProvider::~SessionProvider() = default;
 
 const void* SessionProvider::identity() const noexcept {
-  return pool_ ? static_cast<const void*>(pool_.get()) : static_cast<const void*>(sql_);
+  return pool_ ? static_cast<const void*>(pool_.get()) : identity_of(*session_->connection_ptr());
 }
 
 std::uint64_t SessionProvider::lost_connections() { return pool_ ? pool_->lost_connections() : 0; }
@@ -69,14 +77,16 @@ SessionHandle SessionProvider::borrow(const std::stop_token& stop) {
     borrowed.verify_once();
     return borrowed;
   }
+  const backend::ConnectionPtr& connection = session_->connection_ptr();
+  connection->database().refuse_unusable(*connection);
   throw_on_errors(session_->unsafe_settings());
   refuse_open_transaction(*session_);
   if (!verified_) {
-    const OutsideTransaction outside(*sql_);  // with autocommit off, MySQL opens a transaction for the check
-    session_->use_schema(verify_for_consuming(*sql_));
+    const OutsideTransaction outside(connection);  // with autocommit off, MySQL opens a transaction for the check
+    session_->use_schema(verify_for_consuming(connection));
   }
   verified_ = true;
-  return SessionHandle(*sql_, *session_);
+  return SessionHandle(*session_);
 }
 
 std::optional<SessionHandle> SessionProvider::borrow_idle() {
@@ -86,12 +96,12 @@ std::optional<SessionHandle> SessionProvider::borrow_idle() {
     return SessionHandle(pool_, std::move(slot));
   }
   if (!verified_) return std::nullopt;
-  return SessionHandle(*sql_, *session_);
+  return SessionHandle(*session_);
 }
 
 void SessionHandle::verify_once() {
   if (slot_->verified) return;
-  backend_->use_schema(verify_for_consuming(*sql_));
+  backend_->use_schema(verify_for_consuming(backend_->connection_ptr()));
   slot_->verified = true;
 }
 

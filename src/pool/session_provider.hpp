@@ -23,13 +23,13 @@ struct Slot;
 /// A session that is ready for consuming: it was checked, and its tables were found.
 class SessionHandle {
  public:
-  SessionHandle(soci::session& sql, backend::Session& backend);
+  explicit SessionHandle(backend::Session& session);
   SessionHandle(std::shared_ptr<PoolState> pool, std::unique_ptr<Slot> slot) noexcept;
   SessionHandle(SessionHandle&&) noexcept;
   SessionHandle& operator=(SessionHandle&&) = delete;
   ~SessionHandle();  ///< Gives a pool's session back; destroys the handlers' objects of a caller's session.
 
-  soci::session& sql() const noexcept { return *sql_; }
+  const backend::NativeConnection& connection() const noexcept { return *backend_->connection_ptr(); }
   backend::Session& backend() const noexcept { return *backend_; }
 
   /// The objects that handlers keep with the connection.
@@ -48,8 +48,7 @@ class SessionHandle {
   friend class SessionProvider;
   void verify_once();
 
-  soci::session* sql_;
-  backend::Session* backend_;
+  backend::Session* backend_;  ///< Null: moved from.
   std::shared_ptr<PoolState> pool_;
   std::unique_ptr<Slot> slot_;
   ConnectionLocals locals_;  ///< For a caller's session.
@@ -59,7 +58,7 @@ class SessionHandle {
 class SessionProvider {
  public:
   explicit SessionProvider(std::shared_ptr<PoolState> pool);
-  explicit SessionProvider(soci::session& sql);
+  explicit SessionProvider(backend::ConnectionPtr connection);
   SessionProvider(SessionProvider&&) noexcept;
   ~SessionProvider();
 
@@ -88,7 +87,6 @@ class SessionProvider {
 
  private:
   std::shared_ptr<PoolState> pool_;
-  soci::session* sql_ = nullptr;
   std::unique_ptr<backend::Session> session_;
   bool verified_ = false;
 };

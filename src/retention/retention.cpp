@@ -1,9 +1,9 @@
 #include <txinbox/retention.hpp>
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 
-#include "backend/registry.hpp"
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
 #include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
@@ -15,19 +15,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-std::size_t run(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than, const PurgeOptions& options) {
+std::size_t run(detail::Purge purge, const ConnectionRef& connection, std::chrono::seconds older_than,
+                const PurgeOptions& options) {
   detail::check_age("older_than", older_than);
   detail::check(options);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const detail::OutsideTransaction outside(sql);
   detail::SessionProvider source(sql);
   return detail::PurgeRun(source, older_than, options).run(purge);
 }
 
-std::size_t count(detail::Purge purge, soci::session& sql, std::chrono::seconds older_than,
+std::size_t count(detail::Purge purge, const ConnectionRef& connection, std::chrono::seconds older_than,
                   const std::string& consumer) {
   detail::check_age("older_than", older_than);
   if (!consumer.empty()) detail::check_consumer(consumer);
-  const detail::InboxSession session(sql);
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
   const backend::Dialect& dialect = session->dialect();
   long long rows = 0;
   for (const backend::PurgeTarget& target : detail::purge_targets(purge, dialect, consumer)) {
@@ -42,49 +44,43 @@ std::size_t count(detail::Purge purge, soci::session& sql, std::chrono::seconds 
 
 }  // namespace
 
-bool forget(soci::session& sql, std::string_view consumer, std::string_view business_key) {
+bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key) {
   detail::check_consumer(consumer);
   detail::check_business_key(business_key);
-  const detail::OutsideTransaction outside(sql);  // rolls back after an error
-  const auto& database = backend::database_of(sql);
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const detail::OutsideTransaction outside(sql);
+  const backend::Database& database = sql->database();
+  const auto session = database.attach(sql, backend::Ownership::caller);
+  session->unsafe_settings();  // this call reads the autocommit setting
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
-
-  sql.begin();
-  soci::statement remove(sql);
-  remove.alloc();
-  remove.prepare(fmt::format("DELETE FROM {} WHERE {}", dialect->table(backend::consumed_message_table),
-                             dialect->is_key(consumer, business_key)),
-                 soci::details::st_one_time_query);
-  remove.define_and_bind();
-  remove.execute(true);
-  const bool existed = remove.get_affected_rows() > 0;
-  sql.commit();
-  return existed;
+  return session->change(fmt::format("DELETE FROM {} WHERE {}", dialect->table(backend::consumed_message_table),
+                                     dialect->is_key(consumer, business_key))) > 0;
 }
 
-std::size_t purge(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::consumed, sql, older_than, options);
+std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::consumed, connection, older_than, options);
 }
 
-std::size_t purge_failed(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::failed, sql, older_than, options);
+std::size_t purge_failed(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::failed, connection, older_than, options);
 }
 
-std::size_t purge_conflicts(soci::session& sql, std::chrono::seconds older_than, PurgeOptions options) {
-  return run(detail::Purge::conflicts, sql, older_than, options);
+std::size_t purge_conflicts(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {
+  return run(detail::Purge::conflicts, connection, older_than, options);
 }
 
-std::size_t count_purgeable(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
-  return count(detail::Purge::consumed, sql, older_than, consumer);
+std::size_t count_purgeable(ConnectionRef connection, std::chrono::seconds older_than, const std::string& consumer) {
+  return count(detail::Purge::consumed, connection, older_than, consumer);
 }
 
-std::size_t count_purgeable_failed(soci::session& sql, std::chrono::seconds older_than, const std::string& consumer) {
-  return count(detail::Purge::failed, sql, older_than, consumer);
+std::size_t count_purgeable_failed(ConnectionRef connection, std::chrono::seconds older_than,
+                                   const std::string& consumer) {
+  return count(detail::Purge::failed, connection, older_than, consumer);
 }
 
-std::size_t count_purgeable_conflicts(soci::session& sql, std::chrono::seconds older_than,
+std::size_t count_purgeable_conflicts(ConnectionRef connection, std::chrono::seconds older_than,
                                       const std::string& consumer) {
-  return count(detail::Purge::conflicts, sql, older_than, consumer);
+  return count(detail::Purge::conflicts, connection, older_than, consumer);
 }
 
 TXINBOX_NAMESPACE_END

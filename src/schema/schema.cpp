@@ -1,13 +1,12 @@
 #include <txinbox/schema.hpp>
 
-#include <soci/soci.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "backend/connection_access.hpp"
 #include "backend/query.hpp"
 #include "backend/registry.hpp"
 #include "backend/table_check.hpp"
@@ -70,8 +69,9 @@ std::vector<Migration> migrations(const std::string& database) {
   return found;
 }
 
-std::vector<Migration> migrate(soci::session& sql) {
-  const auto& database = backend::database_of(sql);
+std::vector<Migration> migrate(ConnectionRef connection) {
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   const detail::OutsideTransaction outside(sql);
   const auto catalog = database.catalog(sql);
   MigrationScope scope(*catalog);
@@ -93,8 +93,9 @@ std::vector<Migration> migrate(soci::session& sql) {
   return applied;
 }
 
-std::vector<MigrationState> migration_states(soci::session& sql) {
-  const auto& database = backend::database_of(sql);
+std::vector<MigrationState> migration_states(ConnectionRef connection) {
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
+  const backend::Database& database = sql->database();
   std::map<int, MigrationState> states;
   for (Migration& migration : migrations(std::string(database.name()))) {
     states[migration.version] = {
@@ -105,7 +106,7 @@ std::vector<MigrationState> migration_states(soci::session& sql) {
   if (!schema.empty()) {
     const auto dialect = database.dialect(schema);
     for (const auto& row :
-         backend::query(sql,
+         backend::query(*sql,
                         fmt::format("SELECT version, name, {} FROM {}", dialect->utc_text("applied_at"),
                                     dialect->table(backend::schema_table)),
                         3)) {
@@ -123,7 +124,8 @@ std::vector<MigrationState> migration_states(soci::session& sql) {
   return all;
 }
 
-void verify(soci::session& sql) {
+void verify(ConnectionRef connection) {
+  const backend::ConnectionPtr& sql = detail::ConnectionAccess::of(connection);
   const detail::OutsideTransaction outside(sql);
   detail::verify_for_consuming(sql);
 }

@@ -1,7 +1,6 @@
 #include "schema/verification.hpp"
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 
 #include <algorithm>
 #include <array>
@@ -149,11 +148,11 @@ void throw_on_errors(const std::vector<Problem>& problems) {
   throw Error(foreign ? ErrorCode::schema_mismatch : code, text);
 }
 
-std::string verify_for_consuming(soci::session& sql) {
-  const auto& database = backend::database_of(sql);
-  const auto catalog = database.catalog(sql);
+std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
+  const auto& database = connection->database();
+  const auto catalog = database.catalog(connection);
   auto result = examine_twice(*catalog, database.name());
-  std::ranges::move(database.attach(sql, backend::Ownership::caller)->unsafe_settings(),
+  std::ranges::move(database.attach(connection, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
   throw_on_errors(result.problems);
   return result.schema;
@@ -172,13 +171,16 @@ void refuse_open_transaction(backend::Session& session) {
               "use another session");
 }
 
-OutsideTransaction::OutsideTransaction(soci::session& sql) : sql_(sql) {
-  refuse_open_transaction(*backend::database_of(sql).attach(sql, backend::Ownership::caller));
+OutsideTransaction::OutsideTransaction(backend::ConnectionPtr connection) : connection_(std::move(connection)) {
+  refuse_open_transaction(*connection_->database().attach(connection_, backend::Ownership::caller));
 }
 
 OutsideTransaction::~OutsideTransaction() {
+  const backend::Database& database = connection_->database();
   try {
-    if (backend::database_of(sql_).attach(sql_, backend::Ownership::caller)->in_transaction()) sql_.rollback();
+    if (database.attach(connection_, backend::Ownership::caller)->in_transaction()) {
+      database.run(*connection_, "ROLLBACK");
+    }
   } catch (const std::exception&) {
     // A lost connection has no transaction.
   }

@@ -29,7 +29,7 @@ void throw_on_errors(const std::vector<backend::Problem>& problems);
 /// Call it before the first claim on a connection.
 ///
 /// Errors: as `verify`.
-std::string verify_for_consuming(soci::session& sql);
+std::string verify_for_consuming(const backend::ConnectionPtr& connection);
 
 /// Returns the schema of the tables.
 ///
@@ -51,13 +51,13 @@ void refuse_open_transaction(backend::Session& session);
 /// MySQL opens a transaction for each query.
 class OutsideTransaction {
  public:
-  explicit OutsideTransaction(soci::session& sql);
+  explicit OutsideTransaction(backend::ConnectionPtr connection);
   ~OutsideTransaction();
   OutsideTransaction(const OutsideTransaction&) = delete;
   OutsideTransaction& operator=(const OutsideTransaction&) = delete;
 
  private:
-  soci::session& sql_;
+  const backend::ConnectionPtr connection_;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <txinbox/result.hpp>
 
 #include "telemetry/scope.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -15,6 +16,7 @@ void notify(const std::function<void(const Event&)>& observer, const Listeners& 
   try {
     const std::string what = error_class(event.error);
     event.error_class = what;
+    event.error = original_error(event.error);
     if (observer) ignore_errors([&] { observer(event); });
     for (const auto& listener : listeners) ignore_errors([&] { listener->on_event(event); });
   } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the class of the error

@@ -1,5 +1,7 @@
 #include "telemetry/scope.hpp"
 
+#include "types/handler_error.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
@@ -13,7 +15,7 @@ void begin_scope(const Listeners& listeners, const Scope& scope) noexcept {
 
 void end_scope(const Listeners& listeners, const Scope& scope, const std::exception_ptr& error) noexcept {
   for (auto listener = listeners.rbegin(); listener != listeners.rend(); ++listener) {
-    ignore_errors([&] { (*listener)->on_end(scope, error); });
+    ignore_errors([&] { (*listener)->on_end(scope, original_error(error)); });
   }
 }
 

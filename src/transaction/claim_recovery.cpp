@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include <soci/error.h>
+#include <txinbox/database_error.hpp>
 
 #include "backend/error_classification.hpp"
-#include "backend/registry.hpp"
 #include "tables/consumed_message_table.hpp"
 #include "types/row_state.hpp"
 
@@ -55,9 +54,9 @@ bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
   if (claim.progress == HandlerProgress::not_started) {
     try {
       return table.delete_claim(claim.consumer, claim.business_key, claim.token);
-    } catch (const soci::soci_error& error) {
+    } catch (const DatabaseError&) {
       // The database user may lack the right to DELETE. Then mark the claim torn.
-      const backend::ErrorClass found = backend::classify(error);
+      const backend::ErrorClass found = error_class_of(std::current_exception());
       if (backend::is_transient(found) || found == backend::ErrorClass::environment) throw;
     }
   }

@@ -4,7 +4,8 @@
 
 #include <txinbox/error.hpp>
 
-#include "backend/registry.hpp"
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
@@ -17,13 +18,15 @@ TXINBOX_NAMESPACE_BEGIN
 
 class Transaction::Impl {
  public:
-  explicit Impl(soci::session& sql)
-      : session_(backend::database_of(sql).attach(sql, backend::Ownership::caller)), guarded_(*session_) {
+  explicit Impl(const backend::ConnectionPtr& connection)
+      : session_(connection->database().attach(connection, backend::Ownership::caller)), guarded_(*session_) {
+    connection->database().refuse_unusable(*connection);
     detail::throw_on_errors(session_->unsafe_settings());
     detail::refuse_open_transaction(*session_);
     {
-      const detail::OutsideTransaction outside(sql);  // with autocommit off, MySQL opens a transaction for the check
-      session_->use_schema(detail::verify_for_consuming(sql));
+      const detail::OutsideTransaction outside(
+          connection);  // with autocommit off, MySQL opens a transaction for the check
+      session_->use_schema(detail::verify_for_consuming(connection));
     }
     guarded_.begin();
   }
@@ -86,7 +89,8 @@ class Transaction::Impl {
   bool claim_threw_ = false;
 };
 
-Transaction::Transaction(soci::session& session) : impl_(std::make_unique<Impl>(session)) {}
+Transaction::Transaction(ConnectionRef connection)
+    : impl_(std::make_unique<Impl>(detail::ConnectionAccess::of(connection))) {}
 Transaction::~Transaction() = default;
 
 Claim Transaction::claim(std::string_view consumer, const Message& message) { return impl_->claim(consumer, message); }

@@ -6,6 +6,7 @@
 
 #include "faults/fault_database.hpp"
 #include "faults/subject.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::test {
 
@@ -15,8 +16,9 @@ TEST_CASE("a result that is longer than the session's limit is an error, and not
     CAPTURE(subject.name);
     Service service(subject, db.url());
     service.warm_up();
-    service.with_session(
-        [](soci::session& sql) { sqlite3_limit(backend::sqlite3_native(sql), SQLITE_LIMIT_LENGTH, 10000); });
+    service.with_session([](soci::session& sql) {
+      sqlite3_limit(backend::sqlite3_native(*backend::connection_of(sql)), SQLITE_LIMIT_LENGTH, 10000);
+    });
     const std::vector<Message> messages = messages_for(subject, 1);
     const std::vector<Action> actions = service.deliver(messages, [](soci::session& sql, Delivery& delivery) {
       write_row(sql, delivery.message(), 1);

@@ -9,6 +9,7 @@
 
 #include "backend/registry.hpp"
 #include "fuzz.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::fuzz {
 
@@ -26,7 +27,7 @@ void claim_reaches_libpq(const detail::Url& url) {
   const std::set<std::string> ours{"connect_timeout",  "keepalives",       "keepalives_idle", "keepalives_interval",
                                    "keepalives_count", "tcp_user_timeout", "application_name"};
 
-  const std::string text = backend::database_named("postgresql").connection_string(url, PoolOptions{});
+  const std::string text = backend::soci_database_named("postgresql").connection_string(url, PoolOptions{});
   char* error = nullptr;
   PQconninfoOption* const options = PQconninfoParse(text.c_str(), &error);
   PQfreemem(error);

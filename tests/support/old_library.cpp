@@ -6,6 +6,7 @@
 #include <txinbox/result.hpp>
 #include <txinbox/schema.hpp>
 
+#include "backend/error_classification.hpp"
 #include "backend/registry.hpp"
 #include "base/hex.hpp"
 #include "base/token.hpp"
@@ -49,7 +50,7 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
                consumer + "', '" + key + "', null, null, 'consumed', " + random_token() + ", " + now() + ")";
   } catch (const soci::soci_error& error) {
     // SQLite says no more than "constraint" on a session that nobody has set up; the row decides.
-    const backend::ErrorClass what = backend::classify(error);
+    const backend::ErrorClass what = detail::error_class_of(std::current_exception());
     if (what != backend::ErrorClass::duplicate_key && (!on_sqlite3() || backend::is_transient(what))) throw;
     sql << "rollback";
     std::string state = "no row";
@@ -140,7 +141,7 @@ bool consume_as_v1(soci::session& sql, const std::string& consumer, const std::s
     try {
       return try_as_v1(sql, consumer, key);
     } catch (const soci::soci_error& error) {
-      const bool again = backend::is_transient(backend::classify(error)) && attempt < patience;
+      const bool again = backend::is_transient(detail::error_class_of(std::current_exception())) && attempt < patience;
       try {
         sql << "rollback";
       } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): SQLite's transaction has ended

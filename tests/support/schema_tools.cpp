@@ -14,6 +14,7 @@
 
 #include "backend/postgresql/native.hpp"
 #include "backend/script.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -73,7 +74,7 @@ std::string with_column(std::string migration, std::string_view name, std::strin
 void run_statements(const TestDatabase& db, const std::string& script) {
   if (on_postgresql()) {
     const auto sql = db.session();
-    backend::exec(backend::postgresql_native(*sql), script);
+    backend::exec(backend::postgresql_native(*backend::connection_of(*sql)), script);
     return;
   }
   for (const std::string& statement : backend::statements_of(script)) db.run(statement);

@@ -11,6 +11,7 @@
 #include "backend/registry.hpp"
 #include "base/token.hpp"
 #include "base/url.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -30,7 +31,7 @@ std::string server_url() {
 }
 
 std::unique_ptr<soci::session> open(const std::string& url, const std::string& more) {
-  const auto& kind = backend::database_named(database());
+  const auto& kind = backend::soci_database_named(database());
   // As a service writes it by hand: none of a pool's time-outs, but for SQLite's.
   const detail::Url parts = detail::parse_url(url);
   std::string string;

@@ -9,6 +9,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::test {
 
@@ -27,7 +28,7 @@ inline std::string without_tls() { return given("UNENCRYPTED_URL"); }
 inline std::string file(const std::string& name) { return given("CERTIFICATES") + "/" + name; }
 
 inline std::string encryption(soci::session& sql) {
-  return backend::database_of(sql).catalog(sql)->transport().encryption;
+  return backend::database_of(sql).catalog(backend::connection_of(sql))->transport().encryption;
 }
 
 /// How a pool's connection to this URL ends: "encrypted", "unencrypted", "refused" by the client library or the server,

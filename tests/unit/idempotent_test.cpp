@@ -40,13 +40,13 @@ struct Consumer {
 };
 
 /// Takes handlers as a `LeaseConsumer` does.
-struct Lease {
+struct FakeLease {
   int fence;
 };
 struct LeasedConsumer {
-  using Handler = std::function<void(Lease&)>;
+  using Handler = std::function<void(FakeLease&)>;
   Result consume(const Message& message, const Handler& handler) {
-    Lease lease{7};
+    FakeLease lease{7};
     handler(lease);
     return {.outcome = Outcome::consumed, .stored = message.business_key + std::to_string(lease.fence)};
   }
@@ -118,7 +118,7 @@ TEST_CASE("a handler is called once with the message itself, and with as much of
 TEST_CASE("a handler of leased work is called with the lease") {
   LeasedConsumer consumer;
   int fence = 0;
-  const auto handle = idempotent(consumer, &Order::no, [&](Lease& lease, const Order&) { fence = lease.fence++; });
+  const auto handle = idempotent(consumer, &Order::no, [&](FakeLease& lease, const Order&) { fence = lease.fence++; });
   CHECK(handle(Order{.no = "A-1"}).stored == "A-18");
   CHECK(fence == 7);
 }

@@ -23,7 +23,7 @@ constexpr std::size_t at_once = 1000;
 struct Change {
   std::string_view command;
   std::string_view done;
-  std::size_t (*run)(soci::session&, const FailedFilter&);
+  std::size_t (*run)(ConnectionRef, const FailedFilter&);
   std::vector<FailedState> states;  ///< That it can change.
   std::string_view meaning;
 };

@@ -53,8 +53,8 @@ milliseconds duration_of(std::string_view option, const std::string& text, milli
 /// One of the tables, as the output calls it.
 struct Table {
   const char* name;
-  std::size_t (*purge)(soci::session&, seconds, PurgeOptions);
-  std::size_t (*count)(soci::session&, seconds, const std::string&);
+  std::size_t (*purge)(ConnectionRef, seconds, PurgeOptions);
+  std::size_t (*count)(ConnectionRef, seconds, const std::string&);
 };
 
 std::vector<Table> tables_of(const PurgeCommand& command) {

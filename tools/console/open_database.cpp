@@ -10,6 +10,7 @@
 
 #include "backend/database.hpp"
 #include "base/url.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
 
@@ -33,7 +34,10 @@ Pool open_existing(const DatabaseOption& database, PoolOptions options, bool not
     throw Error(ErrorCode::schema_missing, fmt::format("{}: there is no such file; txinbox migrate makes it", file));
   }
   if (!notices) {
-    options.on_connect = [&kind = database.database()](soci::session& session) { kind.hide_notices(session); };
+    options.on_connect = [](soci::session& session) {
+      const backend::ConnectionPtr connection = backend::connection_of(session);
+      connection->database().hide_notices(*connection);
+    };
   }
   return open_pool(database.url(), std::move(options));
 }

@@ -4,6 +4,7 @@
 #include <soci/soci.h>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {

@@ -5,6 +5,7 @@
 #include <txinbox/result.hpp>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "torture/scratch_tables.hpp"
 
 namespace txinbox::torture {

@@ -4,6 +4,7 @@
 #include <soci/soci.h>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "torture/plan.hpp"
 
 namespace txinbox::torture {
@@ -13,7 +14,7 @@ namespace {
 constexpr int rows_at_once = 5'000;
 
 bool is_there(soci::session& sql, const std::string& table) {
-  return !backend::database_of(sql).catalog(sql)->find_schema(table).empty();
+  return !backend::database_of(sql).catalog(backend::connection_of(sql))->find_schema(table).empty();
 }
 
 /// Whether the consumer has a row in the inbox.

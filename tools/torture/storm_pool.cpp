@@ -1,6 +1,7 @@
 #include "torture/storm_pool.hpp"
 
 #include "backend/database.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::torture {
 namespace {
@@ -20,9 +21,10 @@ Pool open_worker_pool(const cli::DatabaseOption& option, const std::string& name
                                   .connect_timeout = 5s,
                                   .lock_timeout = worker_lock_timeout(database),
                                   .statement_timeout = 10s,
-                                  .on_connect = [&database, name](soci::session& session) {
-                                    database.hide_notices(session);
-                                    database.name_session(session, name);
+                                  .on_connect = [name](soci::session& session) {
+                                    const auto connection = backend::connection_of(session);
+                                    connection->database().hide_notices(*connection);
+                                    connection->database().name_session(*connection, name);
                                   }});
 }
 
@@ -32,8 +34,9 @@ Pool open_parent_pool(const cli::DatabaseOption& option) {
                                   .lock_timeout = 10s,
                                   .statement_timeout = 10min,
                                   .idle_transaction_timeout = 10min,
-                                  .on_connect = [&database = option.database()](soci::session& session) {
-                                    database.hide_notices(session);
+                                  .on_connect = [](soci::session& session) {
+                                    const auto connection = backend::connection_of(session);
+                                    connection->database().hide_notices(*connection);
                                   }});
 }
 

@@ -16,6 +16,7 @@
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/stop_signals.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "torture/checker.hpp"
 #include "torture/evidence.hpp"
 #include "torture/open_transactions.hpp"
@@ -80,7 +81,9 @@ std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, cons
   }
 }
 
-std::string server_version(soci::session& sql) { return backend::database_of(sql).catalog(sql)->server_version(); }
+std::string server_version(soci::session& sql) {
+  return backend::database_of(sql).catalog(backend::connection_of(sql))->server_version();
+}
 
 Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
   Report report{.is_leased = is_leased(options.storm.subject),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "torture/dice.hpp"
 #include "torture/error_kind.hpp"
 #include "torture/misbehaviours.hpp"

@@ -4,6 +4,7 @@
 #include <mysqld_error.h>
 
 #include <chrono>
+#include <utility>
 
 #include "backend/mysql/native.hpp"
 #include "backend/peer.hpp"
@@ -21,7 +22,7 @@ constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))"
 
 class MysqlCatalog final : public Catalog {
  public:
-  explicit MysqlCatalog(soci::session& sql) : sql_(sql) {}
+  explicit MysqlCatalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
   std::string find_schema(std::string_view table) override {
     return query_text(sql_, fmt::format("SELECT TABLE_SCHEMA FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
@@ -55,8 +56,8 @@ class MysqlCatalog final : public Catalog {
     const auto give_up = std::chrono::steady_clock::now() + 1min;
     while (query_text(sql_, fmt::format("SELECT GET_LOCK({}, 1)", lock_name)) != "1") {
       if (std::chrono::steady_clock::now() > give_up) {
-        throw soci::mysql_soci_error("another process has been migrating this database for a minute",
-                                     ER_LOCK_WAIT_TIMEOUT);
+        throw_mysql_error(mysql_native(sql_), ER_LOCK_WAIT_TIMEOUT,
+                          "another process has been migrating this database for a minute");
       }
     }
   }
@@ -68,20 +69,20 @@ class MysqlCatalog final : public Catalog {
     for (int left = tries - 1;; --left) {
       try {
         return run_script(sql_, sql);
-      } catch (const soci::mysql_soci_error& error) {
-        if (error.err_num_ != ER_LOCK_DEADLOCK || left == 0) throw;
+      } catch (const DatabaseError& error) {
+        if (mysql_number(error) != ER_LOCK_DEADLOCK || left == 0) throw;
       }
     }
   }
 
   void end_migrations() override {
-    sql_.commit();  // for a session whose autocommit is off
+    exec(mysql_native(sql_), "COMMIT");  // for a session whose autocommit is off
     release();
   }
 
   void abandon_migrations() noexcept override {
     try {
-      sql_.rollback();
+      exec(mysql_native(sql_), "ROLLBACK");
       release();
     } catch (const std::exception&) {
       // If this fails, the lock ends with the connection.
@@ -91,7 +92,8 @@ class MysqlCatalog final : public Catalog {
  private:
   void release() { query_text(sql_, fmt::format("SELECT RELEASE_LOCK({})", lock_name)); }
 
-  soci::session& sql_;
+  const ConnectionPtr shared_;
+  const NativeConnection& sql_;
 };
 
 }  // namespace
@@ -101,7 +103,9 @@ bool is_strict(std::string_view sql_mode) {
          sql_mode.find("STRICT_ALL_TABLES") != std::string_view::npos;
 }
 
-std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql) { return std::make_unique<MysqlCatalog>(sql); }
+std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr connection) {
+  return std::make_unique<MysqlCatalog>(std::move(connection));
+}
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -6,19 +6,20 @@
 #include <vector>
 
 #include "backend/catalog.hpp"
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-std::unique_ptr<Catalog> make_mysql_catalog(soci::session& sql);
+std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr);
 
 /// Whether a sql_mode refuses what it cannot store, instead of truncating it.
 bool is_strict(std::string_view sql_mode);
 
 // tables.cpp and server.cpp hold parts of it.
-std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& schema);
-std::vector<Finding> check_mysql_server(soci::session& sql);
+std::vector<Problem> check_mysql_tables(const NativeConnection&, const std::string& schema);
+std::vector<Finding> check_mysql_server(const NativeConnection&);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -1,116 +1,77 @@
 #include <mysqld_error.h>
 
-#include <fmt/format.h>
+#include <utility>
 
-#include "backend/connection_string.hpp"
 #include "backend/database.hpp"
-#include "backend/hidden_values.hpp"
 #include "backend/mysql/catalog.hpp"
 #include "backend/mysql/dialect.hpp"
 #include "backend/mysql/error_meaning.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/session.hpp"
-#include "backend/mysql/tls.hpp"
 #include "backend/mysql/user_sql.hpp"
-#include "base/url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
+unsigned number_of(const std::string& code) noexcept { return static_cast<unsigned>(number_in(code)); }
+
+#ifdef MARIADB_PACKAGE_VERSION_ID
+constexpr unsigned long version_of_build = MARIADB_PACKAGE_VERSION_ID;
+#else
+constexpr unsigned long version_of_build = MYSQL_VERSION_ID;
+#endif
+
+/// Whether a client library with this number is MySQL's. MariaDB's has the number of the server, from 10.0 on, or its
+/// own, which is smaller than those of MySQL.
+constexpr bool is_of_mysql(unsigned long version) noexcept { return version >= 50000 && version < 100000; }
+
 class MysqlDatabase final : public Database {
  public:
-  std::string_view name() const noexcept override { return "mysql"; }
+  std::string_view name() const noexcept override { return mysql_name; }
 
-  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
-    using std::chrono::ceil;
-    using std::chrono::seconds;
-    std::string string = url.scheme == "soci" ? url.path : std::string();
-    const auto connect_timeout = ceil<seconds>(options.connect_timeout).count();
-    if (url.scheme == "soci") {
-      refuse_weak_tls(string);
-    } else {
-      add_url(string, url);
-    }
-    const auto add_default = [&](std::string_view name, auto value) {
-      if (string.find(std::string(name) + "=") == std::string::npos)
-        append_parameter(string, name, std::to_string(value));
-    };
-    const auto silence = ceil<seconds>(longest_statement(options)).count();
-    add_default("connect_timeout", connect_timeout);
-    add_default("read_timeout", silence);
-    add_default("write_timeout", silence);
-    return string;
+  ErrorMeaning meaning_of(const std::string& code) const noexcept override { return mysql_meaning(number_of(code)); }
+
+  ErrorDescription describe(const std::string& code) const override {
+    return {.what = "MariaDB/MySQL error", .code = code, .meaning = mysql_meaning(number_of(code)).text};
   }
 
-  const soci::backend_factory& factory() const noexcept override { return mysql_factory(); }
-
-  std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
-                                      const detail::UrlParameters& parameters) const override {
-    try {
-      return Database::open(factory, connection_string, parameters);
-    } catch (const soci::mysql_soci_error& e) {
-      throw soci::mysql_soci_error(without_values(e.what(), parameters), static_cast<int>(e.err_num_));
-    }
-  }
-
-  std::optional<std::string> refusal(const soci::soci_error& error, const std::string& /*unused*/) const override {
-    constexpr unsigned er_must_change_password_login = 1862;
-    constexpr unsigned er_account_locked_mysql = 3118;
-    constexpr unsigned er_account_locked_mariadb = 4151;
-    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
-    if (e == nullptr) return std::nullopt;
-    switch (e->err_num_) {
-      case ER_ACCESS_DENIED_ERROR:
-      case ER_ACCESS_DENIED_NO_PASSWORD_ERROR:
-      case ER_DBACCESS_DENIED_ERROR:
-      case ER_BAD_DB_ERROR:
-      case ER_HOST_NOT_PRIVILEGED:
-      case ER_MUST_CHANGE_PASSWORD:
-      case er_must_change_password_login:
-      case er_account_locked_mysql:
-      case er_account_locked_mariadb:
-        return fmt::format(
-            "the server refuses this user, password or database (mysql {}); check the URL, the password's source and "
-            "the user's rights",
-            e->err_num_);
-      default:
-        return std::nullopt;
-    }
-  }
-
-  std::optional<ErrorClass> classify(const soci::soci_error& error) const noexcept override {
-    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
-    if (e == nullptr) return std::nullopt;
-    return mysql_meaning(e->err_num_).error_class;
-  }
-
-  std::string code_of(const soci::soci_error& error) const override {
-    return std::to_string(static_cast<const soci::mysql_soci_error&>(error).err_num_);
-  }
-
-  ErrorDescription describe(const soci::soci_error& error) const override {
-    const unsigned code = static_cast<const soci::mysql_soci_error&>(error).err_num_;
-    return {.what = "MariaDB/MySQL error", .code = std::to_string(code), .meaning = mysql_meaning(code).text};
-  }
-
-  // If the connection is lost while rows arrive, the client library forgets the result. SOCI then believes that the
-  // statement has no result, and its next fetch would read a null pointer.
-  void check_last_statement(soci::session& sql) const override {
-    MYSQL* connection = mysql_native(sql);
-    if (connection != nullptr && mysql_errno(connection) != 0) throw_mysql_error(connection);
-  }
-
-  using Database::attach;
-  std::unique_ptr<Session> attach(std::unique_ptr<NativeConnection> connection, Ownership ownership) const override {
+  std::unique_ptr<Session> attach(ConnectionPtr connection, Ownership ownership) const override {
     return std::make_unique<MysqlSession>(std::move(connection), ownership);
   }
-  std::unique_ptr<NativeConnection> native_connection(soci::session& sql) const override {
-    return std::make_unique<SociConnection<mysql_native>>(sql);
+
+  std::unique_ptr<Catalog> catalog(ConnectionPtr connection) const override {
+    return make_mysql_catalog(std::move(connection));
   }
 
-  std::unique_ptr<Catalog> catalog(soci::session& sql) const override { return make_mysql_catalog(sql); }
+  void refuse_unopened(void* handle) const override {
+    auto* const db = static_cast<MYSQL*>(handle);
+    if (is_of_mysql(mysql_get_client_version()) != is_of_mysql(version_of_build)) {
+      throw Error(
+          ErrorCode::unsupported_database,
+          "txinbox was built with MariaDB's client library and runs with MySQL's, or the other way round; build "
+          "the program and txinbox with the same one");
+    }
+    if (mysql_thread_id(db) == 0 || mysql_get_server_info(db) == nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the connection to MariaDB or MySQL is not open; call mysql_real_connect first");
+    }
+  }
+
+  void refuse_unusable(const NativeConnection& connection) const override {
+    MYSQL* const db = mysql_native(connection);
+    if (db == nullptr || db->status == MYSQL_STATUS_READY) return;
+    throw Error(ErrorCode::unsafe_connection,
+                "a result on the connection to MariaDB or MySQL is not read to its end; read it with "
+                "mysql_store_result, or mysql_fetch_row until null, and free it before the next message");
+  }
+
+  std::vector<Row> query(const NativeConnection& connection, const std::string& sql, std::size_t) const override {
+    return query_rows(opened(connection), sql);
+  }
+
+  void run(const NativeConnection& connection, const std::string& sql) const override { exec(opened(connection), sql); }
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 
@@ -125,30 +86,10 @@ class MysqlDatabase final : public Database {
   }
 
  private:
-  static void add_url(std::string& string, const detail::Url& url) {
-    for (const auto& [name, value] : url.parameters) {
-      if (name != "unix_socket" && name != "charset" && !is_tls_parameter(name)) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the parameter '{}' of the MySQL URL is not known; unix_socket, sslmode, sslca, "
-                                "sslcert, sslkey and charset are",
-                                name));
-      }
-    }
-    if (url.path.empty()) {
-      throw Error(ErrorCode::invalid_argument, "the MySQL URL names no database; write mysql://user@host:3306/db");
-    }
-    const MysqlOptionFiles files = read_mysql_option_files();
-    const auto add = [&](std::string_view name, std::string_view value) {
-      if (!value.empty()) append_parameter(string, name, value);
-    };
-    add("host", mysql_host(url, files));
-    add("port", url.port);
-    add("user", url.user);
-    add("password", url.password.empty() ? files.password : url.password);
-    add("db", url.path);
-    for (const auto& [name, value] : url.parameters) {
-      if (!is_tls_parameter(name)) add(name, value);
-    }
+  static MYSQL* opened(const NativeConnection& connection) {
+    MYSQL* const db = mysql_native(connection);
+    if (db == nullptr) throw Error(ErrorCode::unsupported_database, "the session is not connected");
+    return db;
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/query.hpp"
 #include "base/hex.hpp"
 
 namespace txinbox {
@@ -77,9 +78,14 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql) {
 }
 
 void throw_mysql_error(MYSQL* connection) {
-  throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_error(connection),
-                               static_cast<int>(mysql_errno(connection)));
+  throw_mysql_error(connection, mysql_errno(connection), mysql_error(connection));
 }
+
+void throw_mysql_error(MYSQL* connection, unsigned code, const std::string& text) {
+  throw_database_error(mysql_name, connection, std::to_string(code), "txinbox: " + text);
+}
+
+unsigned mysql_number(const DatabaseError& error) noexcept { return static_cast<unsigned>(number_in(error.code())); }
 
 std::string mysql_encryption(MYSQL* connection) {
   const char* cipher = mysql_get_ssl_cipher(connection);

@@ -1,9 +1,6 @@
 #pragma once
 
-// Access to the client library of MariaDB or MySQL below SOCI.
-
-#include <soci/mysql/soci-mysql.h>
-#include <soci/soci.h>
+// Access to the client library of MariaDB or MySQL.
 
 #include <mysql.h>
 
@@ -15,15 +12,19 @@
 
 #include <txinbox/version.hpp>
 
+#include "backend/database_error.hpp"
+#include "backend/native_connection.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The connection of a SOCI session, null when it is closed.
-inline MYSQL* mysql_native(soci::session& sql) noexcept {
-  auto* backend = static_cast<soci::mysql_session_backend*>(sql.get_backend());
-  return backend == nullptr ? nullptr : backend->conn_;
+/// Null when it is closed.
+inline MYSQL* mysql_native(const NativeConnection& connection) noexcept {
+  return static_cast<MYSQL*>(connection.handle());
 }
+
+inline constexpr std::string_view mysql_name = "mysql";
 
 /// A handle without a connection. Null: there is no memory.
 using MysqlHandle = std::unique_ptr<MYSQL, decltype(&mysql_close)>;
@@ -34,7 +35,7 @@ using MysqlRow = std::vector<std::optional<std::string>>;
 /// Runs one statement and drops its rows. Returns the error's number, 0 for none.
 unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept;
 
-/// The same, and throws an error as SOCI's kind of exception.
+/// The same, and throws an error as a `DatabaseError`.
 void exec(MYSQL* connection, std::string_view sql);
 
 /// Reads the further results of a CALL: SOCI stops after the first. Returns the error's number.
@@ -47,6 +48,10 @@ std::optional<MysqlRow> query_row(MYSQL* connection, std::string_view sql);
 std::vector<MysqlRow> query_rows(MYSQL* connection, std::string_view sql);
 
 [[noreturn]] void throw_mysql_error(MYSQL* connection);
+[[noreturn]] void throw_mysql_error(MYSQL* connection, unsigned code, const std::string& text);
+
+/// The number of an error of this database.
+unsigned mysql_number(const DatabaseError& error) noexcept;
 
 /// "TLSv1.3, TLS_AES_256_GCM_SHA384" as the client sees it; empty without encryption.
 std::string mysql_encryption(MYSQL* connection);

@@ -158,7 +158,7 @@ void check_galera(const Settings& global, const Settings& session, const Setting
   }
 }
 
-void check_triggers(soci::session& sql, Report& report) {
+void check_triggers(const NativeConnection& sql, Report& report) {
   std::string triggers;
   for (const Row& row : query(sql,
                               fmt::format("SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE "
@@ -173,7 +173,7 @@ void check_triggers(soci::session& sql, Report& report) {
 }
 
 /// Tables without transactions: what a handler writes there stays after a rollback of its claim.
-void check_engines(soci::session& sql, Report& report) {
+void check_engines(const NativeConnection& sql, Report& report) {
   constexpr std::size_t most_names = 10;
   constexpr auto without_transactions =
       "NOT IN (SELECT ENGINE FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES')";
@@ -208,7 +208,7 @@ void check_engines(soci::session& sql, Report& report) {
 
 }  // namespace
 
-std::vector<Finding> check_mysql_server(soci::session& sql) {
+std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   const auto session = query_settings(sql, fmt::format("SHOW SESSION VARIABLES{}", wanted));
   const auto global = query_settings(sql, fmt::format("SHOW GLOBAL VARIABLES{}", wanted));
   const auto status =
@@ -224,9 +224,9 @@ std::vector<Finding> check_mysql_server(soci::session& sql) {
   for (const auto check : {check_triggers, check_engines}) {
     try {
       check(sql, report);
-    } catch (const soci::mysql_soci_error& error) {
+    } catch (const DatabaseError& error) {
       if (is_known) throw;
-      report.note("unknown server", fmt::format("it refuses a query of doctor (error {})", error.err_num_),
+      report.note("unknown server", fmt::format("it refuses a query of doctor (error {})", error.code()),
                   "look for triggers on the tables of the inbox, and for tables without transactions");
     }
   }

@@ -44,7 +44,7 @@ void keep_alive(int socket) {
 
 }  // namespace
 
-MysqlSession::MysqlSession(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+MysqlSession::MysqlSession(ConnectionPtr owner, Ownership ownership)
     : Session(Birth::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool),
       flavour_(flavour_of(parse_server_version(mysql_get_server_info(connection())))) {}
@@ -69,9 +69,9 @@ void MysqlSession::configure(const PoolOptions& options) {
   if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
   try {
     set_settings(options);
-  } catch (const soci::mysql_soci_error& error) {
+  } catch (const DatabaseError& error) {
     // A proxy can tell the version of another server than the one behind it.
-    if (error.err_num_ != ER_UNKNOWN_SYSTEM_VARIABLE || !flavour_.has_all_variables) throw;
+    if (mysql_number(error) != ER_UNKNOWN_SYSTEM_VARIABLE || !flavour_.has_all_variables) throw;
     flavour_ = Flavour();
     set_settings(options);
   }
@@ -163,7 +163,7 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
   if (found.empty()) {
     try {
       role = query_row(connection(), "SELECT CURRENT_ROLE()").value()[0].value_or(role);
-    } catch (const soci::mysql_soci_error&) {
+    } catch (const DatabaseError&) {
       return;  // the server has no roles
     }
   } else {

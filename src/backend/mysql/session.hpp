@@ -25,7 +25,7 @@ namespace backend {
 /// rows.
 class MysqlSession final : public Session {
  public:
-  MysqlSession(std::unique_ptr<NativeConnection>, Ownership);
+  MysqlSession(ConnectionPtr, Ownership);
   ~MysqlSession() override;
 
   void configure(const PoolOptions&) override;
@@ -43,6 +43,7 @@ class MysqlSession final : public Session {
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
+  std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
 
   bool verify_guard() override;

@@ -16,8 +16,7 @@ constexpr std::size_t max_values = 8;
 using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 
 [[noreturn]] void throw_statement_error(MYSQL_STMT* statement) {
-  throw soci::mysql_soci_error(std::string("txinbox: ") + mysql_stmt_error(statement),
-                               static_cast<int>(mysql_stmt_errno(statement)));
+  throw_mysql_error(statement->mysql, mysql_stmt_errno(statement), mysql_stmt_error(statement));
 }
 
 /// Fetches one row, each column as bytes.
@@ -58,10 +57,10 @@ void MysqlStatement::prepare(MYSQL* connection, std::string_view sql) {
   sql_ = sql;
   if (try_prepare() == 0) return;
   if (statement_ == nullptr) throw_mysql_error(connection);
-  const soci::mysql_soci_error error(std::string("txinbox: ") + mysql_stmt_error(statement_),
-                                     static_cast<int>(mysql_stmt_errno(statement_)));
+  const unsigned code = mysql_stmt_errno(statement_);
+  const std::string text = mysql_stmt_error(statement_);
   close();
-  throw error;
+  throw_mysql_error(connection, code, text);
 }
 
 unsigned MysqlStatement::try_prepare() noexcept {

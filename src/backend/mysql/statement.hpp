@@ -39,7 +39,7 @@ class MysqlStatement {
   /// Reads all that the last run has returned.
   Reply take_reply();
 
-  /// Throws the last error as SOCI's kind of exception.
+  /// Throws the last error.
   [[noreturn]] void throw_error() const;
 
  private:

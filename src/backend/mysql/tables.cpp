@@ -113,7 +113,7 @@ struct Found {
   FoundTable table;
 };
 
-std::map<std::string, Found> read(soci::session& sql, const std::string& schema) {
+std::map<std::string, Found> read(const NativeConnection& sql, const std::string& schema) {
   std::map<std::string, Found> found;
   for (const Row& row :
        query(sql,
@@ -154,7 +154,7 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
 
 }  // namespace
 
-std::vector<Problem> check_mysql_tables(soci::session& sql, const std::string& schema) {
+std::vector<Problem> check_mysql_tables(const NativeConnection& sql, const std::string& schema) {
   std::vector<Problem> problems;
   auto found = read(sql, schema);
   for (const ExpectedTable& expected : tables) {

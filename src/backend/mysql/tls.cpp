@@ -1,5 +1,7 @@
 #include "backend/mysql/tls.hpp"
 
+#include <soci/mysql/soci-mysql.h>
+#include <soci/soci.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
+#include "backend/mysql/native.hpp"
 #include "base/hex.hpp"
 
 namespace txinbox {

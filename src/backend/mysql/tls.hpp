@@ -7,9 +7,12 @@
 
 #include <txinbox/version.hpp>
 
-#include "backend/mysql/native.hpp"
 #include "backend/mysql/option_files.hpp"
 #include "base/url.hpp"
+
+namespace soci {
+class backend_factory;
+}
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN

@@ -149,6 +149,24 @@ unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
 }
 
+std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {
+  MYSQL* db = native();
+  if (db == nullptr) return std::nullopt;
+  unsigned code = mysql_errno(db);
+  try {
+    // The client library forgets the number when a prepared statement is closed, as its wrapper's destructor does. The
+    // server still knows it.
+    if (code == 0) {
+      const auto error = query_row(db, "SHOW ERRORS LIMIT 1");
+      code = error ? static_cast<unsigned>(number_in(error->at(1).value_or(""))) : 0;
+    }
+    if (code == 0) return std::nullopt;
+    return std::to_string(code);
+  } catch (...) {  // nobody knows
+    return std::nullopt;
+  }
+}
+
 RollbackStatus MysqlSession::roll_back() noexcept {
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return RollbackStatus::failed;

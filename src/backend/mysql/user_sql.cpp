@@ -83,12 +83,7 @@ class MysqlUserStatement final : public UserStatement {
   const SqlStatement statement_;
 };
 
-template <std::size_t N>
-bool any_of(const std::string& word, const std::array<std::string_view, N>& list) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
-std::string sql_modes(soci::session& sql) {
+std::string sql_modes(const NativeConnection& sql) {
   const auto row = query_row(mysql_native(sql), "SELECT CONCAT(',', @@session.sql_mode, ',')");
   return row ? row->front().value_or("") : std::string();
 }
@@ -109,7 +104,7 @@ class MysqlUserSql final : public UserSql {
             .assignments = true};
   }
 
-  SqlSyntax syntax(soci::session& sql) const override {
+  SqlSyntax syntax(const NativeConnection& sql) const override {
     SqlSyntax found = default_syntax();
     const std::string modes = sql_modes(sql);
     found.backslash_escapes = has_backslash_escapes(modes);
@@ -117,7 +112,7 @@ class MysqlUserSql final : public UserSql {
     return found;
   }
 
-  SqlLimits limits(soci::session& sql) const override {
+  SqlLimits limits(const NativeConnection& sql) const override {
     const auto longest = query_row(mysql_native(sql), "SELECT @@session.max_allowed_packet");
     SqlLimits limits{
         .statement_bytes = longest ? static_cast<std::size_t>(number_in(longest->front().value_or(""))) : 0,
@@ -141,9 +136,10 @@ class MysqlUserSql final : public UserSql {
         "CREATE", "ALTER",  "DROP",    "TRUNCATE",  "RENAME", "GRANT", "REVOKE",
         "LOCK",   "UNLOCK", "ANALYZE", "OPTIMIZE",  "REPAIR", "CHECK", "FLUSH",
         "RESET",  "CACHE",  "INSTALL", "UNINSTALL", "CHANGE", "STOP",  "PURGE"};
+    const bool commits = std::ranges::find(committing, verb) != committing.end();
     const bool executes_text = verb == "EXECUTE" && second == "IMMEDIATE";
     const bool sets_statement = is_set && (second == "STATEMENT" || second == "PASSWORD");
-    if (second == "TEMPORARY" || !(any_of(verb, committing) || executes_text || sets_statement)) return {};
+    if (second == "TEMPORARY" || !(commits || executes_text || sets_statement)) return {};
     return fmt::format(
         "MariaDB and MySQL commit at {} or can, which would end the transaction that the message is consumed in; run "
         "it "
@@ -151,21 +147,22 @@ class MysqlUserSql final : public UserSql {
         verb);
   }
 
-  void check(soci::session& sql, const SqlStatement& statement) const override {
+  void check(const NativeConnection& sql, const SqlStatement& statement) const override {
     MysqlStatement checked;
     checked.prepare(mysql_native(sql), joined(statement, [](std::size_t) { return "?"; }));
   }
 
-  SqlVerdict judge(const soci::soci_error& error, const SqlStatement& statement) const noexcept override {
-    const auto* e = dynamic_cast<const soci::mysql_soci_error*>(&error);
+  SqlVerdict judge(const DatabaseError& error, const SqlStatement& statement) const noexcept override {
+    const unsigned code = mysql_number(error);
     constexpr unsigned syntax_error = 1064;
     constexpr std::array<unsigned, 10> wrong{1052, 1054, syntax_error, 1066, 1109, 1110, 1136, 1142, 1143, 1146};
-    if (e == nullptr || std::ranges::find(wrong, e->err_num_) == wrong.end()) return SqlVerdict::unknown;
+    if (std::ranges::find(wrong, code) == wrong.end()) return SqlVerdict::unknown;
     // A literal may stand in places where no parameter may.
-    return e->err_num_ == syntax_error && !statement.values.empty() ? SqlVerdict::dubious : SqlVerdict::wrong;
+    return code == syntax_error && !statement.values.empty() ? SqlVerdict::dubious : SqlVerdict::wrong;
   }
 
-  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs) const override {
+  std::unique_ptr<UserStatement> prepare(const NativeConnection& sql, const SqlStatement& statement,
+                                         Runs) const override {
     return std::make_unique<MysqlUserStatement>(mysql_native(sql), statement);
   }
 };

@@ -20,13 +20,12 @@ constexpr long long lock_number = 0x747869'6e626f78;
 
 class PostgresqlCatalog final : public Catalog {
  public:
-  explicit PostgresqlCatalog(soci::session& sql) : sql_(sql) {}
+  explicit PostgresqlCatalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
   std::string find_schema(std::string_view table) override {
-    return postgresql_text(sql_,
-                           fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
-                                       "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
-                                       table));
+    return query_text(sql_, fmt::format("SELECT n.nspname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON "
+                                        "n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass('{}')",
+                                        table));
   }
 
   std::vector<Problem> check_tables(const std::string& schema) override {
@@ -34,11 +33,9 @@ class PostgresqlCatalog final : public Catalog {
   }
   std::vector<Finding> check_server() override { return check_postgresql_server(sql_); }
 
-  std::string server_version() override { return postgresql_text(sql_, "SHOW server_version"); }
+  std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
 
-  std::vector<Row> read(const std::string& text, std::size_t columns) override {
-    return postgresql_query(sql_, text, columns);
-  }
+  std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
 
   Transport transport() override {
     PGconn* pg = postgresql_native(sql_);
@@ -57,46 +54,49 @@ class PostgresqlCatalog final : public Catalog {
 
   std::int64_t table_bytes(const std::string& schema) override {
     PGconn* pg = postgresql_native(sql_);
-    return number_in(postgresql_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
-                                                       quote_literal(pg, quote_identifier(pg, schema) + "." +
-                                                                             std::string(consumed_message_table)))));
+    return number_in(query_text(sql_, fmt::format("SELECT pg_catalog.pg_total_relation_size({})",
+                                                  quote_literal(pg, quote_identifier(pg, schema) + "." +
+                                                                        std::string(consumed_message_table)))));
   }
 
   void begin_migrations() override {
     // READ COMMITTED, so that we see what others have migrated while we waited.
-    sql_ << "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-    sql_ << "SET LOCAL lock_timeout = '60s'";
-    sql_ << "SET LOCAL statement_timeout = 0";
-    sql_ << "SET LOCAL client_min_messages = warning";
-    query_text(sql_, fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
+    PGconn* pg = postgresql_native(sql_);
+    run_unbounded("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+    run_unbounded("SET LOCAL lock_timeout = '60s'");
+    run_unbounded("SET LOCAL statement_timeout = 0");
+    run_unbounded("SET LOCAL client_min_messages = warning");
+    run_unbounded(fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
     // If the tables exist, they are migrated in their schema.
     const auto schema = find_schema(consumed_message_table);
     if (!schema.empty()) {
-      PGconn* pg = postgresql_native(sql_);
-      query_text(sql_, fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
-                                   quote_literal(pg, quote_identifier(pg, schema))));
+      run_unbounded(fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
+                                quote_literal(pg, quote_identifier(pg, schema))));
     }
   }
 
-  // Not through SOCI, for which a colon is a placeholder. There is no time-out: a big table can take long.
-  void apply(std::string_view sql) override {
-    PGconn* pg = postgresql_native(sql_);
-    const PostgresqlResult result(PQexec(pg, std::string(sql).c_str()));
-    if (!succeeded(result.get())) throw_postgresql_error(pg, result.get());
-  }
+  void apply(std::string_view sql) override { run_unbounded(std::string(sql)); }
 
-  void end_migrations() override { sql_.commit(); }
+  void end_migrations() override { run_unbounded("COMMIT"); }
 
   void abandon_migrations() noexcept override { try_roll_back(sql_); }
 
  private:
-  soci::session& sql_;
+  /// Without a bound for the wait: a statement on a big table, and the wait for another migration, can take long.
+  void run_unbounded(const std::string& sql) {
+    PGconn* pg = postgresql_native(sql_);
+    const PostgresqlResult result(PQexec(pg, sql.c_str()));
+    if (!succeeded(result.get())) throw_postgresql_error(pg, result.get());
+  }
+
+  const ConnectionPtr shared_;
+  const NativeConnection& sql_;
 };
 
 }  // namespace
 
-std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql) {
-  return std::make_unique<PostgresqlCatalog>(sql);
+std::unique_ptr<Catalog> make_postgresql_catalog(ConnectionPtr connection) {
+  return std::make_unique<PostgresqlCatalog>(std::move(connection));
 }
 
 }  // namespace backend

@@ -5,16 +5,17 @@
 #include <vector>
 
 #include "backend/catalog.hpp"
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-std::unique_ptr<Catalog> make_postgresql_catalog(soci::session& sql);
+std::unique_ptr<Catalog> make_postgresql_catalog(ConnectionPtr);
 
 // tables.cpp and server.cpp hold parts of it.
-std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema);
-std::vector<Finding> check_postgresql_server(soci::session& sql);
+std::vector<Problem> check_postgresql_tables(const NativeConnection&, const std::string& schema);
+std::vector<Finding> check_postgresql_server(const NativeConnection&);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "backend/postgresql/array.hpp"
+#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/hex.hpp"
 
@@ -99,6 +100,7 @@ std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(Po
 /// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
   PGconn* pg = connection();
+  forget_sqlstate(pg);
   for (bool again = false;; again = true) {
     if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
     const bool prepared = prepared_;

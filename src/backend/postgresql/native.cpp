@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
@@ -47,30 +49,16 @@ std::vector<Row> postgresql_query(PGconn* connection, const std::string& text, s
   return rows;
 }
 
-std::vector<Row> postgresql_query(soci::session& sql, const std::string& text, std::size_t columns) {
-  return postgresql_query(postgresql_native(sql), text, columns);
-}
-
-std::string postgresql_text(soci::session& sql, const std::string& text) {
-  const auto rows = postgresql_query(sql, text, 1);
-  return rows.empty() ? std::string() : rows.front().front().value_or("");
-}
-
-Settings postgresql_settings(soci::session& sql, const std::string& text) {
-  Settings settings;
-  for (const Row& row : postgresql_query(sql, text, 2)) settings[row[0].value_or("")] = row[1].value_or("");
-  return settings;
-}
-
 void throw_postgresql_error(PGconn* connection, const PGresult* result) {
   const std::string_view state = sqlstate(result);
   if (const auto silence = fatal_silence(connection); silence.count() > 0 && state.empty()) {
-    throw soci::postgresql_soci_error(
-        fmt::format("txinbox: the server said nothing for {} ms, and the connection was given up", silence.count()),
-        "08006");
+    throw_database_error(
+        postgresql_name, connection, "08006",
+        fmt::format("txinbox: the server said nothing for {} ms, and the connection was given up", silence.count()));
   }
   const char* text = result == nullptr ? PQerrorMessage(connection) : PQresultErrorMessage(result);
-  throw soci::postgresql_soci_error(std::string("txinbox: ") + text, state.empty() ? "08006" : state.data());
+  throw_database_error(postgresql_name, connection, state.empty() ? "08006" : std::string(state),
+                       std::string("txinbox: ") + text);
 }
 
 std::string_view sqlstate(const PGresult* result) noexcept {

@@ -1,9 +1,6 @@
 #pragma once
 
-// Access to libpq below SOCI.
-
-#include <soci/postgresql/soci-postgresql.h>
-#include <soci/soci.h>
+// Access to libpq.
 
 #include <libpq-fe.h>
 
@@ -13,6 +10,7 @@
 
 #include <txinbox/version.hpp>
 
+#include "backend/native_connection.hpp"
 #include "backend/postgresql/reply.hpp"
 #include "backend/query.hpp"
 
@@ -20,24 +18,22 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The connection of a SOCI session, null when it is closed.
-inline PGconn* postgresql_native(soci::session& sql) noexcept {
-  auto* backend = static_cast<soci::postgresql_session_backend*>(sql.get_backend());
-  return backend == nullptr ? nullptr : reinterpret_cast<PGconn*>(backend->conn_);
+/// Null when it is closed.
+inline PGconn* postgresql_native(const NativeConnection& connection) noexcept {
+  return static_cast<PGconn*>(connection.handle());
 }
+
+inline constexpr std::string_view postgresql_name = "postgresql";
 
 /// Runs a string of one or more statements by the simple protocol, which stops at the first error.
 /// Returns the last result, which may be the error.
 PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
 
-/// The same, and throws an error as SOCI's kind of exception.
+/// The same, and throws an error as a `DatabaseError`.
 PostgresqlResult exec(PGconn* connection, const std::string& sql);
 
-/// As the functions of query.hpp, but with a bounded wait. Those go through SOCI and can wait for ever.
+/// Runs one query and fetches all rows as text.
 std::vector<Row> postgresql_query(PGconn*, const std::string& sql, std::size_t columns);
-std::vector<Row> postgresql_query(soci::session&, const std::string& sql, std::size_t columns);
-std::string postgresql_text(soci::session&, const std::string& sql);
-Settings postgresql_settings(soci::session&, const std::string& sql);
 
 /// Throws the error of the result. If the client found the connection broken, the server has sent no SQLSTATE; the
 /// error then has 08006.

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
 #include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/flavour.hpp"
 #include "backend/postgresql/native.hpp"
@@ -58,19 +59,19 @@ void check_waits(const Settings& settings, Report& report) {
   }
 }
 
-void check_prepared_transactions(soci::session& sql, Report& report) {
-  const auto prepared = number_in(
-      postgresql_text(sql,
-                      "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
-                      "prepared < now() - interval '15 minutes'"));
+void check_prepared_transactions(const NativeConnection& sql, Report& report) {
+  const auto prepared =
+      number_in(query_text(sql,
+                           "SELECT count(*) FROM pg_catalog.pg_prepared_xacts WHERE database = current_database() AND "
+                           "prepared < now() - interval '15 minutes'"));
   if (prepared == 0) return;
   report.warn("prepared transactions", fmt::format("{} older than 15 minutes: they can hold keys for ever", prepared),
               "COMMIT PREPARED or ROLLBACK PREPARED what pg_prepared_xacts lists");
 }
 
-void check_triggers(soci::session& sql, Report& report) {
+void check_triggers(const NativeConnection& sql, Report& report) {
   // Rewrite rules act like triggers, and are refused with ON CONFLICT.
-  const auto triggers = postgresql_text(
+  const auto triggers = query_text(
       sql,
       fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
                   "WHERE tgrelid = "
@@ -84,8 +85,8 @@ void check_triggers(soci::session& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
-void check_recovery(soci::session& sql, const Settings& settings, Report& report) {
-  if (postgresql_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
+void check_recovery(const NativeConnection& sql, const Settings& settings, Report& report) {
+  if (query_text(sql, "SELECT pg_catalog.pg_is_in_recovery()") == "t") {
     report.warn("recovery", "this server is a standby: nothing can be consumed here", "connect to the primary");
   } else if (value_of(settings, "default_transaction_read_only") == "on") {
     report.warn("default_transaction_read_only", "on: nothing can be consumed on this connection",
@@ -94,8 +95,8 @@ void check_recovery(soci::session& sql, const Settings& settings, Report& report
 }
 
 /// Returns whether we know the server.
-bool check_version(soci::session& sql, Report& report) {
-  if (const auto product = unknown_postgresql(postgresql_text(sql, "SELECT version()")); !product.empty()) {
+bool check_version(const NativeConnection& sql, Report& report) {
+  if (const auto product = unknown_postgresql(query_text(sql, "SELECT version()")); !product.empty()) {
     report.warn("unknown server", product + ": txinbox is not tested on it",
                 "run txinbox-torture on it before you rely on it; supported are PostgreSQL 12 and newer versions");
     return false;
@@ -106,8 +107,8 @@ bool check_version(soci::session& sql, Report& report) {
   return true;
 }
 
-void check_citus(soci::session& sql, Report& report) {
-  const auto version = postgresql_text(sql, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'");
+void check_citus(const NativeConnection& sql, Report& report) {
+  const auto version = query_text(sql, "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'");
   if (version.empty()) return;
   report.note("citus",
               version + ": it refuses purges of a distributed table, and the record of a message that failed (0A000)",
@@ -116,12 +117,12 @@ void check_citus(soci::session& sql, Report& report) {
 
 }  // namespace
 
-std::vector<Finding> check_postgresql_server(soci::session& sql) {
-  const auto settings = postgresql_settings(
-      sql,
-      "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
-      "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
-      "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
+std::vector<Finding> check_postgresql_server(const NativeConnection& sql) {
+  const auto settings =
+      query_settings(sql,
+                     "SELECT name, setting FROM pg_catalog.pg_settings WHERE name IN ('synchronous_commit', "
+                     "'synchronous_standby_names', 'fsync', 'full_page_writes', 'idle_in_transaction_session_timeout', "
+                     "'lock_timeout', 'default_transaction_isolation', 'default_transaction_read_only')");
   Report report;
   const bool is_known = check_version(sql, report);
   check_durability(settings, report);
@@ -130,9 +131,9 @@ std::vector<Finding> check_postgresql_server(soci::session& sql) {
   const auto run = [&](const auto& check) {
     try {
       check();
-    } catch (const soci::postgresql_soci_error& error) {
+    } catch (const DatabaseError& error) {
       if (is_known) throw;
-      report.note("unknown server", fmt::format("it refuses a query of doctor (SQLSTATE {})", error.sqlstate()),
+      report.note("unknown server", fmt::format("it refuses a query of doctor (SQLSTATE {})", error.code()),
                   "look for prepared transactions, and for triggers on the tables of the inbox");
     }
   };

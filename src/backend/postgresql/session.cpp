@@ -43,7 +43,7 @@ constexpr std::array settings = {Setting{"session_authorization", true},  // bef
 
 }  // namespace
 
-PostgresqlSession::PostgresqlSession(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+PostgresqlSession::PostgresqlSession(ConnectionPtr owner, Ownership ownership)
     : Session(Birth::consumed, std::move(owner)), pooled_(ownership == Ownership::pool) {
   name_statements();
 }

@@ -26,7 +26,7 @@ std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_v
 /// rows.
 class PostgresqlSession final : public Session {
  public:
-  PostgresqlSession(std::unique_ptr<NativeConnection>, Ownership);
+  PostgresqlSession(ConnectionPtr, Ownership);
 
   void configure(const PoolOptions&) override;
   void remember_settings() override;
@@ -45,6 +45,7 @@ class PostgresqlSession final : public Session {
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
+  std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
 
   bool verify_guard() override;

@@ -125,25 +125,25 @@ struct Found {
   FoundTable table;
 };
 
-std::map<std::string, Found> read(soci::session& sql, const std::string& schema) {
+std::map<std::string, Found> read(const NativeConnection& sql, const std::string& schema) {
   std::string names;
   for (const ExpectedTable& table : tables) names += fmt::format("{}'{}'", names.empty() ? "" : ", ", table.name);
   const auto where =
       fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
   std::map<std::string, Found> found;
   // Views and indexes have columns, too. The caller checks the kind.
-  for (const Row& row : postgresql_query(
-           sql,
-           fmt::format(
-               "SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
-               "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
-               "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
-               "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
-               "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
-               "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
-               "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
-               where),
-           10)) {
+  for (const Row& row :
+       query(sql,
+             fmt::format(
+                 "SELECT t.relname, t.relkind, t.relpersistence, pg_catalog.row_security_active(t.oid), "
+                 "a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), "
+                 "CASE WHEN a.attcollation <> 0 THEN pg_catalog.quote_ident(c.collname) END, c.collisdeterministic, "
+                 "a.attnotnull, a.atthasdef OR a.attidentity <> '' "
+                 "FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                 "JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped "
+                 "LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation {} ORDER BY t.relname, a.attnum",
+                 where),
+             10)) {
     Found& table = found[row[0].value_or("")];
     table.kind = row[1].value_or("");
     table.persistence = row[2].value_or("");
@@ -156,18 +156,18 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
     if (row[6]) column.type += " COLLATE " + *row[6] + (row[7] == "f" ? " (not deterministic)" : "");
     table.table.columns.push_back(std::move(column));
   }
-  for (const Row& row : postgresql_query(
-           sql,
-           fmt::format("SELECT t.relname, i.relname, x.indisprimary, x.indisunique, x.indpred IS NOT NULL, "
-                       "ARRAY_TO_STRING(ARRAY(SELECT pg_catalog.pg_get_indexdef(x.indexrelid, k, true) "
-                       "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate, "
-                       "EXISTS (SELECT FROM pg_catalog.pg_constraint s WHERE s.conindid = x.indexrelid AND s.contype "
-                       "IN ('p', 'u', 'x')) "
-                       "FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid "
-                       "JOIN pg_catalog.pg_class t ON t.oid = x.indrelid "
-                       "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace {} AND x.indisvalid",
-                       where),
-           8)) {
+  for (const Row& row :
+       query(sql,
+             fmt::format("SELECT t.relname, i.relname, x.indisprimary, x.indisunique, x.indpred IS NOT NULL, "
+                         "ARRAY_TO_STRING(ARRAY(SELECT pg_catalog.pg_get_indexdef(x.indexrelid, k, true) "
+                         "FROM pg_catalog.generate_series(1, x.indnkeyatts) k ORDER BY k), ', '), x.indimmediate, "
+                         "EXISTS (SELECT FROM pg_catalog.pg_constraint s WHERE s.conindid = x.indexrelid AND s.contype "
+                         "IN ('p', 'u', 'x')) "
+                         "FROM pg_catalog.pg_index x JOIN pg_catalog.pg_class i ON i.oid = x.indexrelid "
+                         "JOIN pg_catalog.pg_class t ON t.oid = x.indrelid "
+                         "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace {} AND x.indisvalid",
+                         where),
+             8)) {
     const bool deferrable = row[6] == "f";
     found[row[0].value_or("")].table.indexes.push_back(
         {.name = row[1].value_or(""),
@@ -181,19 +181,19 @@ std::map<std::string, Found> read(soci::session& sql, const std::string& schema)
 }
 
 /// The trigger that refuses a handler's own commit. `tgtype` 21 is AFTER INSERT OR UPDATE FOR EACH ROW.
-std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) {
+std::vector<Problem> check_guard(const NativeConnection& sql, const std::string& schema) {
   const std::string name(guard_trigger);
-  const auto rows = postgresql_query(
-      sql,
-      fmt::format("SELECT g.tgenabled, g.tgdeferrable AND g.tginitdeferred AND g.tgtype = 21 AND "
-                  "p.proname = 'txinbox_refuse_commit', pg_catalog.current_setting('session_replication_role') "
-                  "FROM pg_catalog.pg_trigger g "
-                  "JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid "
-                  "JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid "
-                  "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
-                  "WHERE n.nspname = {} AND t.relname = '{}' AND g.tgname = '{}'",
-                  quote_literal(postgresql_native(sql), schema), consumed_message_table, guard_trigger),
-      3);
+  const auto rows =
+      query(sql,
+            fmt::format("SELECT g.tgenabled, g.tgdeferrable AND g.tginitdeferred AND g.tgtype = 21 AND "
+                        "p.proname = 'txinbox_refuse_commit', pg_catalog.current_setting('session_replication_role') "
+                        "FROM pg_catalog.pg_trigger g "
+                        "JOIN pg_catalog.pg_proc p ON p.oid = g.tgfoid "
+                        "JOIN pg_catalog.pg_class t ON t.oid = g.tgrelid "
+                        "JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace "
+                        "WHERE n.nspname = {} AND t.relname = '{}' AND g.tgname = '{}'",
+                        quote_literal(postgresql_native(sql), schema), consumed_message_table, guard_trigger),
+            3);
   constexpr auto consequence = "so that a message's SQL could commit its claim without the rest";
   if (rows.empty()) {
     return {
@@ -221,7 +221,7 @@ std::vector<Problem> check_guard(soci::session& sql, const std::string& schema) 
 
 }  // namespace
 
-std::vector<Problem> check_postgresql_tables(soci::session& sql, const std::string& schema) {
+std::vector<Problem> check_postgresql_tables(const NativeConnection& sql, const std::string& schema) {
   std::vector<Problem> problems;
   const auto found = read(sql, schema);
   for (const ExpectedTable& expected : tables) {

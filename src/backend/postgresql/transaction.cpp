@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
 #include "backend/postgresql/array.hpp"
+#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/hex.hpp"
 
@@ -51,11 +53,12 @@ bool PostgresqlSession::guard_likely_intact() noexcept {
 /// A standby refuses to begin a read-write transaction, with feature_not_supported.
 void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& results) const {
   if (!refuses_writes_ || results.empty() || sqlstate(results[0].get()) != "0A000") return;
-  throw soci::postgresql_soci_error("txinbox: the server is read-only: it is a standby", "25006");
+  throw_database_error(postgresql_name, native(), "25006", "txinbox: the server is read-only: it is a standby");
 }
 
 void PostgresqlSession::begin() {
   PGconn* pg = connection();
+  forget_sqlstate(pg);
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     pipeline.add(begin_.sql.c_str());
     pipeline.add(savepoint_.sql.c_str());
@@ -124,6 +127,18 @@ bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& r
   const PGresult* asked = replies.back().get();
   if (PQresultStatus(asked) == PGRES_TUPLES_OK && settings_are_remembered(asked)) return true;
   return succeeded(try_exec(pg, restore_).get());
+}
+
+std::optional<std::string> PostgresqlSession::code_of_handler_error() noexcept {
+  PGconn* pg = native();
+  if (pg == nullptr) return std::nullopt;
+  if (PQstatus(pg) != CONNECTION_OK) return "08006";
+  // In an open transaction without an error, the handler has rolled back to a savepoint and gone on.
+  const PGTransactionStatusType status = PQtransactionStatus(pg);
+  if (status != PQTRANS_INERROR && status != PQTRANS_IDLE) return std::nullopt;
+  std::string code = kept_sqlstate(pg);
+  if (code.empty()) return std::nullopt;
+  return code;
 }
 
 RollbackStatus PostgresqlSession::roll_back() noexcept {

@@ -109,40 +109,42 @@ class PostgresqlUserSql final : public UserSql {
     return {.escape_text = true, .dollar_quotes = true, .nested_comments = true, .casts = true, .assignments = true};
   }
 
-  SqlSyntax syntax(soci::session& sql) const override {
+  SqlSyntax syntax(const NativeConnection& sql) const override {
     SqlSyntax found = default_syntax();
-    found.backslash_escapes = postgresql_text(sql, "SHOW standard_conforming_strings") == "off";
+    found.backslash_escapes = query_text(sql, "SHOW standard_conforming_strings") == "off";
     return found;
   }
 
-  SqlLimits limits(soci::session&) const override { return {.why_no_nul = "PostgreSQL has no text with NUL in it"}; }
+  SqlLimits limits(const NativeConnection&) const override {
+    return {.why_no_nul = "PostgreSQL has no text with NUL in it"};
+  }
 
   std::string refusal(std::span<const std::string> words) const override {
     return words.front() == "COPY" ? "COPY is not supported; write INSERT" : "";
   }
 
   // As the unnamed statement, which a pooler need not keep apart for each client.
-  void check(soci::session& sql, const SqlStatement& statement) const override {
+  void check(const NativeConnection& sql, const SqlStatement& statement) const override {
     PGconn* pg = postgresql_native(sql);
     const std::string text = text_of(statement);
     exchange(pg, [&] { return PQsendPrepare(pg, "", text.c_str(), 0, nullptr); });
   }
 
   // 42: syntax error or access rule violation.
-  SqlVerdict judge(const soci::soci_error& error, const SqlStatement&) const noexcept override {
-    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
-    return e != nullptr && e->sqlstate().starts_with("42") ? SqlVerdict::wrong : SqlVerdict::unknown;
+  SqlVerdict judge(const DatabaseError& error, const SqlStatement&) const noexcept override {
+    return error.code().starts_with("42") ? SqlVerdict::wrong : SqlVerdict::unknown;
   }
 
   // Behind a pooler that gives each transaction another connection to the server, a prepared statement's name can be
   // somebody else's statement. Such a pooler cannot hand out the server's own process number, which is this client's
   // for as long as it is connected.
-  bool may_keep_statements(soci::session& sql) const override {
-    const std::string server = postgresql_text(sql, "SELECT pg_catalog.pg_backend_pid()");
+  bool may_keep_statements(const NativeConnection& sql) const override {
+    const std::string server = query_text(sql, "SELECT pg_catalog.pg_backend_pid()");
     return number_in(server) == PQbackendPID(postgresql_native(sql));
   }
 
-  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs runs) const override {
+  std::unique_ptr<UserStatement> prepare(const NativeConnection& sql, const SqlStatement& statement,
+                                         Runs runs) const override {
     PGconn* pg = postgresql_native(sql);
     if (runs == Runs::once) return std::make_unique<SentOnce>(pg, statement);
     return std::make_unique<Kept>(pg, statement);

@@ -1,13 +1,13 @@
 #include "backend/sqlite3/catalog.hpp"
 
 #include <fmt/format.h>
-#include <soci/soci.h>
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
+#include "backend/database_error.hpp"
 #include "backend/query.hpp"
-#include "backend/registry.hpp"
 #include "backend/script.hpp"
 #include "backend/table_check.hpp"
 
@@ -27,15 +27,17 @@ std::string quote(std::string_view text, char mark) {
 
 /// Runs `sql` again while another process holds the lock, for up to a minute. The session's own busy time-out may be
 /// zero. It must not be changed, because that would replace a caller's busy handler.
-void run_when_free(soci::session& sql, const char* statement) {
+void run_when_free(const NativeConnection& sql, const char* statement) {
   using namespace std::chrono_literals;
   const auto give_up = std::chrono::steady_clock::now() + 1min;
   for (;;) {
     try {
-      sql << statement;
+      sql.database().run(sql, statement);
       return;
-    } catch (const soci::soci_error& error) {
-      if (classify(error) != ErrorClass::lock_timeout || std::chrono::steady_clock::now() > give_up) throw;
+    } catch (const DatabaseError&) {
+      if (current_database_error()->error_class() != ErrorClass::lock_timeout ||
+          std::chrono::steady_clock::now() > give_up)
+        throw;
     }
     std::this_thread::sleep_for(10ms);
   }
@@ -43,7 +45,7 @@ void run_when_free(soci::session& sql, const char* statement) {
 
 class Sqlite3Catalog final : public Catalog {
  public:
-  explicit Sqlite3Catalog(soci::session& sql) : sql_(sql) {}
+  explicit Sqlite3Catalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
   /// Only the main database counts: a transaction over several files is not atomic in a crash.
   std::string find_schema(std::string_view table) override {
@@ -75,12 +77,15 @@ class Sqlite3Catalog final : public Catalog {
   void abandon_migrations() noexcept override { try_roll_back(sql_); }
 
  private:
-  soci::session& sql_;
+  const ConnectionPtr shared_;
+  const NativeConnection& sql_;
 };
 
 }  // namespace
 
-std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql) { return std::make_unique<Sqlite3Catalog>(sql); }
+std::unique_ptr<Catalog> make_sqlite3_catalog(ConnectionPtr connection) {
+  return std::make_unique<Sqlite3Catalog>(std::move(connection));
+}
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -10,12 +10,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-std::unique_ptr<Catalog> make_sqlite3_catalog(soci::session& sql);
+std::unique_ptr<Catalog> make_sqlite3_catalog(ConnectionPtr);
 
 // tables.cpp and server.cpp hold parts of it.
-std::vector<Problem> check_sqlite3_tables(soci::session& sql);
+std::vector<Problem> check_sqlite3_tables(const NativeConnection&);
 std::vector<Problem> check_sqlite3_session(::sqlite3* connection);
-std::vector<Finding> check_sqlite3_server(soci::session& sql);
+std::vector<Finding> check_sqlite3_server(const NativeConnection&);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -1,31 +1,27 @@
 #pragma once
 
-// Access to SQLite below SOCI. SOCI 4.0 declares SQLite's interface inside the namespace `sqlite_api`, and does not
-// compile if <sqlite3.h> was included before. SOCI 4.1 does not include it at all.
+// Access to SQLite. A file that includes this header must not include SOCI's header for SQLite: SOCI 4.0 declares
+// SQLite's interface inside a namespace of its own.
 
-#include <soci/soci.h>
-#include <soci/sqlite3/soci-sqlite3.h>
-#include <soci/version.h>
+#include <sqlite3.h>
 
 #include <string>
+#include <string_view>
 
 #include <txinbox/version.hpp>
 
-#if SOCI_VERSION >= 400100
-#include <sqlite3.h>
-#else
-using namespace sqlite_api;  // NOLINT(google-build-using-namespace)
-#endif
+#include "backend/native_connection.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The connection of a SOCI session, null when it is closed.
-inline ::sqlite3* sqlite3_native(soci::session& sql) noexcept {
-  auto* backend = static_cast<soci::sqlite3_session_backend*>(sql.get_backend());
-  return backend == nullptr ? nullptr : reinterpret_cast<::sqlite3*>(backend->conn_);
+/// Null when it is closed.
+inline ::sqlite3* sqlite3_native(const NativeConnection& connection) noexcept {
+  return static_cast<::sqlite3*>(connection.handle());
 }
+
+inline constexpr std::string_view sqlite3_name = "sqlite3";
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
 #include "backend/query.hpp"
 #include "backend/report.hpp"
 #include "backend/sqlite3/catalog.hpp"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int oldest_supported = 3035000;  // RETURNING
 
-bool is_in_memory(soci::session& sql) {
+bool is_in_memory(const NativeConnection& sql) {
   const char* file = sqlite3_db_filename(sqlite3_native(sql), "main");
   return file == nullptr || *file == '\0';
 }
@@ -23,7 +24,7 @@ bool is_in_memory(soci::session& sql) {
 
 std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
   // A handler has closed a caller's session. The next delivery may find it open again, so this is no error to stop for.
-  if (connection == nullptr) throw soci::soci_error("txinbox: the session is closed");
+  if (connection == nullptr) throw_database_error(sqlite3_name, nullptr, "", "txinbox: the session is closed");
   Sqlite3Statement mode(connection, "PRAGMA main.journal_mode");
   if (!mode.fetch() || mode.text(0) != "off") return {};
   return {{ErrorCode::unsafe_connection,
@@ -31,7 +32,7 @@ std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
             "PRAGMA journal_mode = WAL"}}};
 }
 
-std::vector<Finding> check_sqlite3_server(soci::session& sql) {
+std::vector<Finding> check_sqlite3_server(const NativeConnection& sql) {
   Report report;
   if (sqlite3_libversion_number() < oldest_supported) {
     report.warn("SQLite", fmt::format("version {} is older than 3.35", sqlite3_libversion()), "upgrade SQLite");

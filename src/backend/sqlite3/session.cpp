@@ -40,7 +40,7 @@ bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
 
 }  // namespace
 
-Sqlite3Session::Sqlite3Session(std::unique_ptr<NativeConnection> owner, Ownership ownership)
+Sqlite3Session::Sqlite3Session(ConnectionPtr owner, Ownership ownership)
     : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool) {}
 

@@ -27,7 +27,7 @@ namespace backend {
 /// session.cpp holds the settings, transaction.cpp the guarded transaction, purge.cpp the removal of old rows.
 class Sqlite3Session final : public Session {
  public:
-  Sqlite3Session(std::unique_ptr<NativeConnection>, Ownership);
+  Sqlite3Session(ConnectionPtr, Ownership);
   ~Sqlite3Session() override;
 
   void configure(const PoolOptions&) override;
@@ -44,6 +44,7 @@ class Sqlite3Session final : public Session {
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_be_broken() const noexcept override { return true; }
+  std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
   bool refused_commit() const noexcept override { return hooks_->refused || refused_commit_; }
 

@@ -1,16 +1,14 @@
 #include "backend/sqlite3/statement.hpp"
 
+#include "backend/database_error.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what) {
-#if SOCI_VERSION >= 400100
-  static_cast<void>(result);
-  throw soci::sqlite3_soci_error(reinterpret_cast<sqlite_api::sqlite3*>(connection), "txinbox: " + what + ": ");
-#else
-  throw soci::sqlite3_soci_error("txinbox: " + what + ": " + sqlite3_errmsg(connection), result);
-#endif
+  throw_database_error(sqlite3_name, connection, std::to_string(result),
+                       "txinbox: " + what + ": " + sqlite3_errmsg(connection));
 }
 
 Sqlite3Statement::Sqlite3Statement(::sqlite3* connection, const std::string& sql) { prepare(connection, sql); }

@@ -8,7 +8,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Throws SQLite's last error on this connection as SOCI's kind of exception.
+/// Throws SQLite's last error on this connection as a `DatabaseError`.
 [[noreturn]] void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what);
 
 /// Runs one or more statements without rows.

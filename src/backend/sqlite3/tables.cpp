@@ -103,14 +103,14 @@ constexpr TableDialect dialect = {
 };
 
 /// The collation in the column's declaration. It decides in WHERE.
-std::string collation_of(soci::session& sql, std::string_view table, const std::string& column) {
+std::string collation_of(const NativeConnection& sql, std::string_view table, const std::string& column) {
   const char* collation = nullptr;
   const int error = sqlite3_table_column_metadata(sqlite3_native(sql), "main", std::string(table).c_str(),
                                                   column.c_str(), nullptr, &collation, nullptr, nullptr, nullptr);
   return error == SQLITE_OK && collation != nullptr ? collation : "BINARY";
 }
 
-FoundTable read(soci::session& sql, const ExpectedTable& expected) {
+FoundTable read(const NativeConnection& sql, const ExpectedTable& expected) {
   FoundTable found;
   std::array<std::string, 8> key;
   for (const Row& row :
@@ -165,7 +165,7 @@ FoundTable read(soci::session& sql, const ExpectedTable& expected) {
 
 }  // namespace
 
-std::vector<Problem> check_sqlite3_tables(soci::session& sql) {
+std::vector<Problem> check_sqlite3_tables(const NativeConnection& sql) {
   std::vector<Problem> problems;
   for (const ExpectedTable& expected : tables) {
     const auto kind =

@@ -223,6 +223,13 @@ CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::s
   return CommitStatus::committed;
 }
 
+std::optional<std::string> Sqlite3Session::code_of_handler_error() noexcept {
+  ::sqlite3* db = native();
+  const int code = db == nullptr ? SQLITE_OK : sqlite3_extended_errcode(db);
+  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return std::nullopt;
+  return std::to_string(code);
+}
+
 RollbackStatus Sqlite3Session::roll_back() noexcept {
   const EndTurn end_turn{turn_};
 

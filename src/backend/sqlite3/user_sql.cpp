@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/query.hpp"
 #include "backend/sqlite3/real_number.hpp"
 #include "backend/sqlite3/statement.hpp"
 
@@ -55,16 +56,16 @@ class Sqlite3UserSql final : public UserSql {
     return {.backquoted_names = true, .bracketed_names = true, .own_placeholders = "?@#$"};
   }
 
-  void check(soci::session& sql, const SqlStatement& statement) const override {
+  void check(const NativeConnection& sql, const SqlStatement& statement) const override {
     const Sqlite3Statement checked(sqlite3_native(sql), text_of(statement));
   }
 
-  SqlVerdict judge(const soci::soci_error& error, const SqlStatement&) const noexcept override {
-    const auto* e = dynamic_cast<const soci::sqlite3_soci_error*>(&error);
-    return e != nullptr && e->result() == SQLITE_ERROR ? SqlVerdict::wrong : SqlVerdict::unknown;
+  SqlVerdict judge(const DatabaseError& error, const SqlStatement&) const noexcept override {
+    return number_in(error.code()) == SQLITE_ERROR ? SqlVerdict::wrong : SqlVerdict::unknown;
   }
 
-  std::unique_ptr<UserStatement> prepare(soci::session& sql, const SqlStatement& statement, Runs) const override {
+  std::unique_ptr<UserStatement> prepare(const NativeConnection& sql, const SqlStatement& statement,
+                                         Runs) const override {
     return std::make_unique<Sqlite3UserStatement>(sqlite3_native(sql), statement);
   }
 };

@@ -3,10 +3,12 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <soci/mysql/soci-mysql.h>
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
 #include "backend/mysql/statement.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
 
@@ -123,7 +125,7 @@ TEST_CASE("a compound statement that fails behind its rows can be run again, als
   if (!db.is_mariadb()) return;
   const auto sql = db.session();
   backend::MysqlStatement statement;
-  statement.prepare(backend::mysql_native(*sql),
+  statement.prepare(backend::mysql_native(*backend::connection_of(*sql)),
                     "BEGIN NOT ATOMIC IF @rows THEN SELECT 'row'; END IF; IF @fail THEN SIGNAL SQLSTATE '45000'; END "
                     "IF; END");
   const auto run = [&](const char* settings) {

@@ -16,6 +16,7 @@
 
 #include "backend/sqlite3/native.hpp"
 #include "base/token.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
 #include "support/sql_time.hpp"
@@ -216,7 +217,8 @@ TEST_CASE("on SQLite a pool's connection prepares each statement once, except th
   EffectDatabase db;
   int prepared = 0;
   Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session& sql) {
-                                    sqlite3_set_authorizer(backend::sqlite3_native(sql), count_preparation, &prepared);
+                                    sqlite3_set_authorizer(backend::sqlite3_native(*backend::connection_of(sql)),
+                                                           count_preparation, &prepared);
                                   }});
   TxConsumer consumer(pool, "svc");
   consume(consumer, "old", storing);

@@ -13,6 +13,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "pool/inbox_session.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "types/row_state.hpp"
 
@@ -28,7 +29,7 @@ const Message order{.business_key = "order123"};
 struct Table {
   EffectDatabase db;
   std::unique_ptr<soci::session> sql = db.session();
-  detail::InboxSession session{*sql};
+  detail::InboxSession session{backend::connection_of(*sql)};
   LeaseTable leases{*session, "svc", order};
   LeaseOwner holder{.name = "holder"};
   LeaseOwner other{.name = "other"};

@@ -9,6 +9,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "pool/inbox_session.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
 #include "support/proxy.hpp"
@@ -123,7 +124,7 @@ TEST_CASE("a lease is of its length although summer time ends while its statemen
   const auto off_by = [&](const std::string& zone) {
     const auto sql = db.session();
     *sql << "set time_zone = '" + zone + "'";
-    const detail::InboxSession session(*sql);
+    const detail::InboxSession session(backend::connection_of(*sql));
     const std::string now = session->dialect().now();
     int seconds = 0;
     // The functions of the list are called from left to right.

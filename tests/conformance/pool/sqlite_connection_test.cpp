@@ -8,6 +8,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "backend/sqlite3/native.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/thrown.hpp"
 
@@ -27,7 +28,7 @@ TEST_CASE("a handler that takes the hooks, commits and begins anew is found, and
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
             add_effect(sql, delivery);
-            sqlite3_commit_hook(backend::sqlite3_native(sql), pass, nullptr);
+            sqlite3_commit_hook(backend::sqlite3_native(*backend::connection_of(sql)), pass, nullptr);
             sql << "commit";
             sql << "begin";
             add_effect(sql, delivery);
@@ -45,7 +46,7 @@ TEST_CASE("a handler that takes the hook for rollbacks, rolls back and begins an
   TxConsumer consumer(pool, "svc");
   CHECK(thrown_by([&] {
           (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
-            sqlite3_rollback_hook(backend::sqlite3_native(sql), ignore, nullptr);
+            sqlite3_rollback_hook(backend::sqlite3_native(*backend::connection_of(sql)), ignore, nullptr);
             sql << "rollback";
             sql << "begin";
             add_effect(sql, delivery);
@@ -89,8 +90,8 @@ TEST_CASE("a write statement that a handler did not end keeps no later message f
   leaves(
       [&](soci::session& sql) {
         sqlite3_finalize(unfinished);
-        sqlite3_prepare_v2(backend::sqlite3_native(sql), "insert into effect values ('x'), ('y') returning id", -1,
-                           &unfinished, nullptr);
+        sqlite3_prepare_v2(backend::sqlite3_native(*backend::connection_of(sql)),
+                           "insert into effect values ('x'), ('y') returning id", -1, &unfinished, nullptr);
         REQUIRE(sqlite3_step(unfinished) == SQLITE_ROW);
       },
       [&] { sqlite3_finalize(unfinished); });
@@ -109,7 +110,9 @@ int deny_inserts(void*, int action, const char*, const char*, const char*, const
 
 TEST_CASE("an authorizer of a handler's that refuses our statements goes with its connection" *
           doctest::skip(!on_sqlite3())) {
-  leaves([](soci::session& sql) { sqlite3_set_authorizer(backend::sqlite3_native(sql), deny_inserts, nullptr); });
+  leaves([](soci::session& sql) {
+    sqlite3_set_authorizer(backend::sqlite3_native(*backend::connection_of(sql)), deny_inserts, nullptr);
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "backend/query.hpp"
 #include "backend/registry.hpp"
 #include "retention/purge_target.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/old_rows.hpp"
 
 namespace txinbox::test {
@@ -21,7 +22,7 @@ using namespace std::chrono_literals;
 /// How many rows the server has read for this session since it was asked last. MariaDB and MySQL only.
 long long rows_read(soci::session& sql) {
   long long read = 0;
-  for (const auto& row : backend::query(sql, "show session status like 'Handler_read%'", 2)) {
+  for (const auto& row : backend::query(*backend::connection_of(sql), "show session status like 'Handler_read%'", 2)) {
     read += backend::number_in(row[1].value_or(""));
   }
   sql << "flush status";
@@ -52,8 +53,9 @@ TEST_CASE("old rows are found in order by an index, behind where the last batch 
     const backend::PurgeBatch batch{
         .target = target, .older_than = 24h, .limit = 10, .window = 10, .after = fmt::format("{} >= 'x'", target.time)};
     std::string plan;
-    for (const auto& row : backend::query(
-             *sql, "explain query plan " + backend::look_sql(*dialect, batch, std::string(target.time)), 4)) {
+    for (const auto& row :
+         backend::query(*backend::connection_of(*sql),
+                        "explain query plan " + backend::look_sql(*dialect, batch, std::string(target.time)), 4)) {
       plan += row[3].value_or("") + "\n";
     }
     CAPTURE(plan);

@@ -11,6 +11,7 @@
 #include <txinbox/schema.hpp>
 
 #include "backend/registry.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -77,7 +78,8 @@ TEST_CASE("migrate and verify refuse a session that is inside a transaction") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   using Call = void (*)(soci::session&);
-  for (const Call call : {Call([](soci::session& s) { (void)migrate(s); }), Call(verify)}) {
+  for (const Call call :
+       {Call([](soci::session& s) { (void)migrate(s); }), Call([](soci::session& s) { verify(s); })}) {
     sql->begin();
     *sql << "create table mine (id integer)";  // on MySQL this commits
     if (on_mysql()) {
@@ -151,7 +153,7 @@ TEST_CASE("processes that migrate at once all succeed") {
 TEST_CASE("migrate waits for another that is at work") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto first = db.session();
-  const auto catalog = backend::database_of(*first).catalog(*first);
+  const auto catalog = backend::database_of(*first).catalog(backend::connection_of(*first));
   catalog->begin_migrations();
   auto second = std::async(std::launch::async, [&db] { migrate(*db.session()); });
   CHECK(second.wait_for(300ms) == std::future_status::timeout);

@@ -13,6 +13,7 @@
 #include "cli/sql/check_sql.hpp"
 #include "cli/subcommands.hpp"
 #include "console/open_database.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -33,12 +34,13 @@ int run_consume(const ConsumeOptions& options) {
   Pool pool = open_database(options.database, options.verbose);
   {
     auto connection = pool.acquire(signals.token());
-    verify(connection.session());
-    if (const auto actual = database.syntax(connection.session()); actual != syntax) {
+    verify(connection);
+    const backend::ConnectionPtr native = backend::connection_of(connection);
+    if (const auto actual = database.syntax(*native); actual != syntax) {
       syntax = actual;
       script = parse_script(sql, database, syntax);
     }
-    messages.emplace(options, script, database.limits(connection.session()));
+    messages.emplace(options, script, database.limits(*native));
     check_sql(connection.session(), script);
   }
   ParkedWatch parked;

@@ -1,24 +1,24 @@
 #include "cli/sql/check_sql.hpp"
 
 #include <fmt/format.h>
-#include <soci/error.h>
 
-#include "backend/registry.hpp"
 #include "backend/user_sql.hpp"
 #include "cli/sql/row_statement.hpp"
 #include "console/describe_error.hpp"
 #include "console/output.hpp"
 #include "console/usage_error.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
 
 void check_sql(soci::session& session, const Script& script) {
-  const backend::UserSql& database = backend::database_of(session).user_sql();
+  const backend::ConnectionPtr connection = backend::connection_of(session);
+  const backend::UserSql& database = connection->database().user_sql();
   for (std::size_t i = 0; i < script.statements.size(); ++i) {
     const Statement& statement = script.statements[i];
     try {
-      database.check(session, statement.sql);
-    } catch (const soci::soci_error& error) {
+      database.check(*connection, statement.sql);
+    } catch (const DatabaseError& error) {
       const auto verdict = database.judge(error, statement.sql);
       if (verdict == backend::SqlVerdict::unknown) continue;
       const auto text = fmt::format("SQL statement {}: {}", i + 1, describe_setup_error(std::current_exception()));

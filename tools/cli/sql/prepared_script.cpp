@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "backend/registry.hpp"
 #include "cli/sql/row_statement.hpp"
+#include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -17,12 +17,12 @@ bool has_only_row_statements(const Script& script) {
 }  // namespace
 
 PreparedScript::PreparedScript(soci::session& session)
-    : session_(session), sql_(backend::database_of(session).user_sql()) {}
+    : connection_(backend::connection_of(session)), sql_(connection_->database().user_sql()) {}
 
 void PreparedScript::begin(const Script& script) {
   kept_.clear();
   kept_.resize(script.statements.size());
-  const bool may_keep = has_only_row_statements(script) && sql_.may_keep_statements(session_);
+  const bool may_keep = has_only_row_statements(script) && sql_.may_keep_statements(*connection_);
   for (Kept& kept : kept_) kept.may_keep = may_keep;
   stale_ = false;
 }
@@ -34,7 +34,8 @@ void PreparedScript::run(const Script& script, std::size_t number, const Values&
   stale_ = true;
   Kept& kept = kept_[number];
   if (kept.statement == nullptr) {
-    kept.statement = sql_.prepare(session_, script.statements[number].sql, kept.may_keep ? Runs::often : Runs::once);
+    kept.statement =
+        sql_.prepare(*connection_, script.statements[number].sql, kept.may_keep ? Runs::often : Runs::once);
   }
   if (kept.statement->run(values)) kept.may_keep = false;
   if (!kept.may_keep) kept.statement.reset();

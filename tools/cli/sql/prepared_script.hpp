@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "backend/native_connection.hpp"
 #include "backend/user_sql.hpp"
 #include "cli/sql/bind.hpp"
 #include "cli/sql/sql_script.hpp"
@@ -28,7 +29,7 @@ class PreparedScript {
 
   void begin(const Script& script);
 
-  soci::session& session_;
+  const backend::ConnectionPtr connection_;
   const backend::UserSql& sql_;
   bool stale_ = true;
   std::vector<Kept> kept_;  // for each statement

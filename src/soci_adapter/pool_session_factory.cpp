@@ -1,4 +1,4 @@
-#include "pool/pool_session_factory.hpp"
+#include "soci_adapter/pool_session_factory.hpp"
 
 #include <txinbox/error.hpp>
 

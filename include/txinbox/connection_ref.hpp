@@ -1,0 +1,81 @@
+#pragma once
+
+/// @file
+/// How functions take a connection: a SOCI session, or the connection of a client library.
+
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <txinbox/version.hpp>
+
+namespace soci {
+class session;
+}
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+class NativeHandle;
+
+/// @cond
+namespace backend {
+class NativeConnection;
+}
+
+namespace detail {
+
+/// The database whose client library has connections of type `Connection`; empty if there is none. native.hpp knows
+/// them.
+template <class Connection>
+inline constexpr std::string_view native_database = {};
+
+template <class Connection>
+concept NativeConnectionType = !native_database<Connection>.empty();
+
+std::shared_ptr<const backend::NativeConnection> soci_connection(soci::session& session);
+std::shared_ptr<const backend::NativeConnection> native_connection(std::string_view database, void* handle);
+
+struct ConnectionAccess;
+
+}  // namespace detail
+/// @endcond
+
+/// The connection that a function or a consumer works on. It is made from what the service has:
+/// - a `soci::session`, or a `Connection` of a `Pool`;
+/// - with `#include <txinbox/native.hpp>`, a `PGconn*`, a `MYSQL*`, a `sqlite3*` or a `NativeHandle`.
+///
+/// It does not own the connection, which must outlive it, and the consumers and transactions that are made with it.
+///
+/// @errors of all constructors:
+/// - `Error` invalid_argument for a null pointer, or a connection that was not opened.
+/// - `Error` unsupported_database if its database is not linked, or if the session is not connected.
+class ConnectionRef {
+ public:
+  /// A SOCI session. It also takes what converts to one.
+  template <class Session>
+  requires std::convertible_to<Session, soci::session&> ConnectionRef(
+      Session&& session)  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+      : connection_(detail::soci_connection(std::forward<Session>(session))) {}
+
+  /// A connection of a client library.
+  template <detail::NativeConnectionType Connection>
+  ConnectionRef(Connection* handle)  // NOLINT(google-explicit-constructor)
+      : connection_(detail::native_connection(detail::native_database<Connection>, handle)) {}
+
+  /// A connection of a client library, whichever it is.
+  ConnectionRef(const NativeHandle& handle);  // NOLINT(google-explicit-constructor)
+
+  /// A null pointer is not a connection.
+  ConnectionRef(std::nullptr_t) = delete;
+
+ private:
+  friend struct detail::ConnectionAccess;
+
+  std::shared_ptr<const backend::NativeConnection> connection_;
+};
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,51 @@
+#pragma once
+
+/// @file
+/// The errors of a database, whatever client library a service uses.
+
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// What a database error of txinbox's own statements tells: which database it comes from, and the database's code.
+///
+/// The thrown object is also a `std::exception`. In a program that links txinbox::txinbox it is SOCI's exception for
+/// the database, too, such as `soci::mysql_soci_error`.
+///
+///     try {
+///       consumer.consume(message, handler);
+///     } catch (const txinbox::DatabaseError& error) {
+///       log(error.database(), error.code());
+///     }
+class DatabaseError {
+ public:
+  virtual ~DatabaseError() = default;
+
+  /// "sqlite3", "mysql" (MariaDB and MySQL) or "postgresql".
+  std::string_view database() const noexcept { return database_; }
+
+  /// The number of a SQLite, MariaDB or MySQL error, such as "1213"; the SQLSTATE of a PostgreSQL error. 08006 if
+  /// libpq has lost the connection.
+  const std::string& code() const noexcept { return code_; }
+
+  /// The text, with the database's own text. That can hold values of the message: do not log it where these must not
+  /// be seen. `describe_error` makes a text without them.
+  virtual const char* what() const noexcept = 0;
+
+ protected:
+  /// Made where the error is thrown. `database` must be one of the names above.
+  DatabaseError(std::string_view database, std::string code) : database_(database), code_(std::move(code)) {}
+  DatabaseError(const DatabaseError&) = default;
+  DatabaseError& operator=(const DatabaseError&) = default;
+
+ private:
+  std::string_view database_;
+  std::string code_;
+};
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

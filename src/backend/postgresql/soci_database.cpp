@@ -1,0 +1,133 @@
+#include <soci/postgresql/soci-postgresql.h>
+#include <soci/soci.h>
+
+#include <algorithm>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "backend/connection_string.hpp"
+#include "backend/hidden_values.hpp"
+#include "backend/postgresql/native.hpp"
+#include "backend/postgresql/refusal.hpp"
+#include "backend/soci_database.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+class PostgresqlSociDatabase final : public SociDatabase {
+ public:
+  std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
+    std::string conninfo = url.scheme == "soci" ? url.path : std::string();
+    const auto add = [&](std::string_view name, std::string_view value) {
+      if (!value.empty()) append_parameter(conninfo, name, value);
+    };
+    for (const auto& parameter : url.parameters) refuse_unknown(parameter.first);
+    add("host", url.host);
+    add("port", url.port);
+    add("user", url.user);
+    add("password", url.password);
+    if (url.scheme != "soci") add("dbname", url.path);
+    for (const auto& [name, value] : url.parameters) add(name, value);
+
+    const auto given = [&](std::string_view name) {
+      if (url.scheme != "soci") {
+        return std::ranges::any_of(url.parameters, [&](const auto& parameter) { return parameter.first == name; });
+      }
+      return conninfo.find(std::string(name) + "=") != std::string::npos ||
+             conninfo.find(std::string(name) + " =") != std::string::npos;
+    };
+    const auto add_default = [&](std::string_view name, const std::string& value) {
+      if (!given(name)) append_parameter(conninfo, name, value);
+    };
+    using std::chrono::ceil;
+    using std::chrono::seconds;
+    add_default("connect_timeout", std::to_string(ceil<seconds>(options.connect_timeout).count()));
+    add_default("keepalives", "1");
+    add_default("keepalives_idle", "60");
+    add_default("keepalives_interval", "10");
+    add_default("keepalives_count", "6");
+    // For data that the server's host does not confirm: a little longer than any statement may take.
+    add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
+    add_default("application_name", "txinbox");
+    if (url.scheme == "soci") refuse_malformed(conninfo);
+    return conninfo;
+  }
+
+  const soci::backend_factory& factory() const noexcept override { return soci::postgresql; }
+
+  std::unique_ptr<soci::session> open(const soci::backend_factory& factory, const std::string& connection_string,
+                                      const detail::UrlParameters& parameters) const override {
+    try {
+      return SociDatabase::open(factory, connection_string, parameters);
+    } catch (const soci::postgresql_soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters), e.sqlstate().c_str());
+    } catch (const soci::soci_error& e) {
+      throw soci::postgresql_soci_error(without_values(e.what(), parameters),
+                                        postgresql_state_of_refusal(connection_string).c_str());
+    }
+  }
+
+  std::optional<std::string> refusal(const std::string& code, const std::string& /*unused*/) const override {
+    // invalid_authorization_specification, invalid_password; invalid_catalog_name; insufficient_privilege
+    if (!code.starts_with("28") && code != "3D000" && code != "42501") return std::nullopt;
+    return fmt::format(
+        "the server refuses this user, password or database (postgresql {}); check the URL, the password's source and "
+        "the user's rights",
+        code);
+  }
+
+  void* handle_of(soci::session& sql) const noexcept override {
+    auto* backend = static_cast<soci::postgresql_session_backend*>(sql.get_backend());
+    return backend == nullptr ? nullptr : backend->conn_;
+  }
+
+  std::optional<std::string> code_of(const soci::soci_error& error) const override {
+    const auto* e = dynamic_cast<const soci::postgresql_soci_error*>(&error);
+    if (e == nullptr) return std::nullopt;
+    return e->sqlstate();
+  }
+
+  void raise(void* /*handle*/, const std::string& code, const std::string& text) const override {
+    throw SociDatabaseError<soci::postgresql_soci_error>(postgresql_name, code, text, code.c_str());
+  }
+
+ private:
+  /// Checks it here, because libpq would report it only with the failed connection.
+  static void refuse_unknown(const std::string& parameter) {
+    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
+    if (!known) return;
+    for (const PQconninfoOption* each = known.get(); each->keyword != nullptr; ++each) {
+      if (parameter == each->keyword) return;
+    }
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
+  }
+
+  /// libpq's own text repeats words of the string, and a word can be part of a password.
+  static void refuse_malformed(const std::string& conninfo) {
+    char* text = nullptr;
+    PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);
+    PQfreemem(text);
+    if (options == nullptr) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the PostgreSQL connection string cannot be parsed; check its names, and quote values with blanks");
+    }
+    PQconninfoFree(options);
+  }
+};
+
+}  // namespace
+
+// The adapter to SOCI lists it.
+extern "C" const SociDatabase* txinbox_postgresql_soci() noexcept {
+  static const PostgresqlSociDatabase database;
+  return &database;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,77 @@
+#pragma once
+
+// What differs between databases in SOCI. Only the adapter to SOCI includes this header.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <txinbox/database_error.hpp>
+#include <txinbox/pool_options.hpp>
+#include <txinbox/version.hpp>
+
+#include "backend/database.hpp"
+#include "base/url.hpp"
+
+namespace soci {
+class backend_factory;
+class session;
+class soci_error;
+}  // namespace soci
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+class SociDatabase {
+ public:
+  virtual ~SociDatabase() = default;
+  SociDatabase(const SociDatabase&) = delete;
+  SociDatabase& operator=(const SociDatabase&) = delete;
+
+  /// The connection string for SOCI. It holds the time-outs of the options, and may hold a password that the client
+  /// library has read from its own files.
+  virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
+
+  /// SOCI's factory, which opens connections to this database.
+  virtual const soci::backend_factory& factory() const noexcept = 0;
+
+  /// Opens a session by `factory`, which must outlive it. The string is the one above, or the one that the user gave
+  /// behind `soci:`. `parameters` are those of the URL. No error repeats the value of one, because a user may have
+  /// written a password into the wrong one.
+  virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
+                                              const std::string& connection_string,
+                                              const detail::UrlParameters& parameters) const;
+
+  /// Explains why a session cannot be opened and how to fix it, if waiting does not help: the server refuses this user,
+  /// password or database, or the file cannot be used. None for any other error.
+  virtual std::optional<std::string> refusal(const std::string& code, const std::string& connection_string) const = 0;
+
+  /// The client library's connection of a session; null when it is closed.
+  virtual void* handle_of(soci::session&) const noexcept = 0;
+
+  /// The code of an error of this database. None for an error of another one.
+  virtual std::optional<std::string> code_of(const soci::soci_error&) const = 0;
+
+  /// Throws SOCI's exception for this database, which is a `DatabaseError`, too.
+  [[noreturn]] virtual void raise(void* handle, const std::string& code, const std::string& text) const = 0;
+
+ protected:
+  SociDatabase() = default;
+};
+
+/// SOCI's exception `Error` for a database, as a `DatabaseError`.
+template <class Error>
+class SociDatabaseError final : public Error, public DatabaseError {
+ public:
+  template <class... Arguments>
+  SociDatabaseError(std::string_view database, std::string code, Arguments&&... of_soci)
+      : Error(std::forward<Arguments>(of_soci)...), DatabaseError(database, std::move(code)) {}
+
+  const char* what() const noexcept override { return Error::what(); }
+};
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

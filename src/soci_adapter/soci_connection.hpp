@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+#include "backend/database.hpp"
+#include "backend/soci_database.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+
+/// The database of a SOCI session.
+///
+/// Errors: `Error` unsupported_database if the session is not connected, or if its database is not linked.
+const Database& database_of(soci::session&);
+
+/// The connection of a SOCI session, which must outlive it.
+///
+/// Errors: as `database_of`.
+ConnectionPtr connection_of(soci::session&);
+
+/// Errors: `Error` unsupported_database.
+const SociDatabase& soci_database_named(std::string_view name);
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,20 @@
+#include "types/handler_error.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+std::exception_ptr original_error(const std::exception_ptr& error) noexcept {
+  if (!error) return error;
+  try {
+    std::rethrow_exception(error);
+  } catch (const HandlerError& found) {
+    return found.original;
+  } catch (...) {
+    return error;
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
