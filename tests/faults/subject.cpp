@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 
+#include <txinbox/native.hpp>
+
 #include "faults/fenced_handler.hpp"
 #include "support/test_database.hpp"
 
@@ -53,6 +55,7 @@ const std::vector<Subject>& subjects() {
       {.name = "a message on a caller's session", .messages = 1, .batch = false, .pooled = false},
       {.name = "a batch of three on a caller's session", .messages = 3, .batch = true, .pooled = false},
       {.name = "a message under a lease", .messages = 1, .batch = false, .pooled = true, .leased = true},
+      {.name = "a message on a native connection", .messages = 1, .batch = false, .pooled = false, .native = true},
   };
   return all;
 }
@@ -67,7 +70,8 @@ std::vector<Message> messages_for(const Subject& subject, int number) {
   return messages;
 }
 
-Service::Service(const Subject& subject, const std::string& url, Waits waits) : batch_(subject.batch) {
+Service::Service(const Subject& subject, const std::string& url, Waits waits)
+    : batch_(subject.batch), native_(subject.native) {
   if (subject.leased) {
     pool_.emplace(open_pool(url, pool_options(waits)));
     lease_consumer_.emplace(*pool_, consumer_name, lease_options(waits));
@@ -77,7 +81,11 @@ Service::Service(const Subject& subject, const std::string& url, Waits waits) : 
   } else {
     session_ = TestDatabase::session_through(url);
     shorten_waits(*session_, waits);
-    consumer_.emplace(*session_, consumer_name, consumer_options());
+    if (native_) {
+      consumer_.emplace(native_handle(*session_), consumer_name, consumer_options());
+    } else {
+      consumer_.emplace(*session_, consumer_name, consumer_options());
+    }
   }
 }
 
@@ -106,6 +114,7 @@ std::vector<Result> Service::consume(std::span<const Message> messages, const Ha
 Result Service::consume_one(const Message& message, const Handler& handler) {
   try {
     if (lease_consumer_) return lease_consumer_->consume(message, fenced(*pool_, handler));
+    if (native_) return consumer_->consume(message, [&](NativeHandle, Delivery& d) { handler(*session_, d); });
     return consumer_->consume(message, handler);
   } catch (...) {
     return {.outcome = Outcome::failed, .error = std::current_exception()};
@@ -117,6 +126,7 @@ void Service::warm_up() {
   const Message message{.business_key = "warm-up"};
   const auto consume = [&] {
     if (lease_consumer_) return lease_consumer_->consume(message, [](Lease&) {});
+    if (native_) return consumer_->consume(message, [](NativeHandle) {});
     return consumer_->consume(message, [](soci::session&, Delivery&) {});
   };
   for (int tries = 0;; ++tries) {

@@ -24,10 +24,11 @@ struct Subject {
   bool batch;
   bool pooled;
   bool leased = false;  ///< The handler runs under a lease, and not in the consumer's transaction.
+  bool native = false;  ///< The consumer works on the client library's connection, and knows no SOCI session.
 };
 
-/// A message and a batch of three, each in a pool and on a session of the caller's; and a message under a
-/// lease.
+/// A message and a batch of three, each in a pool and on a session of the caller's; a message under a lease; and a
+/// message on the client library's connection.
 const std::vector<Subject>& subjects();
 
 /// Those whose handler runs in the consumer's transaction.
@@ -73,6 +74,7 @@ class Service {
   Result consume_one(const Message&, const Handler&);
 
   bool batch_;
+  bool native_;
   std::optional<Pool> pool_;
   std::unique_ptr<soci::session> session_;
   std::optional<TxConsumer> consumer_;

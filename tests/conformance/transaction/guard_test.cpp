@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
@@ -19,15 +20,20 @@ namespace txinbox::test {
 namespace {
 
 /// What was there after the delivery.
-Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each) {
+///
+/// `native`: the session whose connection the consumer works on, if the consumer knows only the connection.
+Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each, soci::session* native) {
   const Message message{.business_key = "key"};
   Ending ending;
+  const auto handle = [&](soci::session& sql) {
+    sql << "insert into effect values ('before')";
+    each.misbehave(sql, db);
+    quietly([&] { sql << "insert into effect values ('after')"; });
+  };
   try {
-    const Result result = consumer.consume(message, [&](soci::session& sql, Delivery&) {
-      sql << "insert into effect values ('before')";
-      each.misbehave(sql, db);
-      quietly([&] { sql << "insert into effect values ('after')"; });
-    });
+    const Result result = native == nullptr
+                              ? consumer.consume(message, handle)
+                              : consumer.consume(message, [&](NativeHandle, Delivery&) { handle(*native); });
     ending.how = std::string(to_string(result.outcome));
   } catch (const Error& e) {
     ending.how = std::string(to_string(e.code()));
@@ -89,15 +95,21 @@ std::string documented() {
   return text.substr(from, text.find("\n## ", from) - from);
 }
 
-/// Runs one case on one kind of session and returns its cell of the table.
-std::string cell(const GuardCase& each, const Ending& expected, bool pooled) {
+enum class Subject { pool, session, native_connection };
+
+/// Runs one case on one kind of connection and returns its cell of the table.
+std::string cell(const GuardCase& each, const Ending& expected, Subject subject) {
   EffectDatabase db;
   prepare_guard_case(db);
   Pool pool = db.pool(2);
   const auto sql = db.session();
   const TxConsumerOptions once = {.retry = {.max_attempts = 1}};
-  TxConsumer consumer = pooled ? TxConsumer(pool, "guard", once) : TxConsumer(*sql, "guard", once);
-  const Ending ending = observe(db, consumer, each);
+  const bool pooled = subject == Subject::pool;
+  const bool native = subject == Subject::native_connection;
+  TxConsumer consumer = pooled   ? TxConsumer(pool, "guard", once)
+                        : native ? TxConsumer(native_handle(*sql), "guard", once)
+                                 : TxConsumer(*sql, "guard", once);
+  const Ending ending = observe(db, consumer, each, native ? sql.get() : nullptr);
   CHECK(ending.how == expected.how);
   CHECK(ending.claim == expected.claim);
   CHECK(ending.before == expected.before);
@@ -118,8 +130,12 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
   for (const GuardCase& each : guard_cases()) {
     if (!each.in_pool) continue;  // the database has no such statement
     CAPTURE(each.name);
-    const std::string in_pool = cell(each, *each.in_pool, true);
-    const std::string on_session = cell(each, *each.in_session, false);
+    const std::string in_pool = cell(each, *each.in_pool, Subject::pool);
+    const std::string on_session = cell(each, *each.in_session, Subject::session);
+    // A connection of its own the handler must not close.
+    if (each.name != "reconnects" && each.name != "closes the session") {
+      CHECK(cell(each, *each.in_session, Subject::native_connection) == on_session);
+    }
     const std::string row = fmt::format("| {} | {} | {} |\n", each.name, in_pool, on_session);
     CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/guard.md lacks the row: ", row);
     table += row;

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <txinbox/native.hpp>
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// A connection of the database's own client library, as a service without SOCI opens it. Its errors are plain
+/// std::runtime_error, which say nothing about the kind of the error.
+class NativeClient {
+ public:
+  virtual ~NativeClient() = default;
+  NativeClient(const NativeClient&) = delete;
+  NativeClient& operator=(const NativeClient&) = delete;
+
+  virtual NativeHandle handle() const = 0;
+  virtual void run(const std::string& sql) = 0;
+
+  /// Runs a statement that fails as one does that has met contention.
+  virtual void fail_transiently() = 0;
+
+  /// Begins what no statement can run beside: a pipeline, or a result that is not read. False: there is no such thing.
+  virtual bool leave_busy() = 0;
+  virtual void end_busy() = 0;
+
+  static std::unique_ptr<NativeClient> open(const TestDatabase& db);
+
+  /// A connection that was made and not opened.
+  static std::unique_ptr<NativeClient> unopened();
+
+ protected:
+  NativeClient() = default;
+};
+
+std::unique_ptr<NativeClient> open_sqlite3_client(const std::string& file);
+
+}  // namespace txinbox::test
