@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs txinbox, or builds and runs a small program that uses it. For ctest.
 #
-# Usage: run.sh install|find_package|find_component|add_subdirectory|fetch_content|pkg_config static|shared
+# Usage: run.sh install|find_package|find_component|find_core|build_core|add_subdirectory|fetch_content|pkg_config
+#        static|shared
 #
 # From the environment: TXINBOX_SOURCE, the checkout; TXINBOX_PACKAGE_FOLDER, where to build; CXX.
 set -euo pipefail
@@ -50,6 +51,16 @@ case $method in
   find_component)
     configure_and_build "$package/find_component" "$folder/find_component" -DCMAKE_PREFIX_PATH="$prefix"
     ;;
+  find_core)
+    # A service without SOCI, on a machine that has none.
+    configure_and_build "$package/core" "$folder/find_core" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
+    ;;
+  build_core)
+    # txinbox::core alone is built where SOCI is not there.
+    configure_and_build "$package/subdirectory" "$folder/build_core" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
+      -DTXINBOX_WITH_SOCI=OFF -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
+    ;;
   add_subdirectory)
     configure_and_build "$package/subdirectory" "$folder/add_subdirectory" -DTXINBOX_SOURCE="$TXINBOX_SOURCE"
     ;;
@@ -64,6 +75,8 @@ case $method in
     mkdir -p "$folder/pkg_config"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox)"
     "$CXX" -std=c++20 "$package/consumer.cpp" -o "$folder/pkg_config/consumer" "${flags[@]}"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-core sqlite3)"
+    "$CXX" -std=c++20 "$package/core_consumer.cpp" -o "$folder/pkg_config/core_consumer" "${flags[@]}"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox-sample)"
     "$CXX" -std=c++20 "$package/component_consumer.cpp" -o "$folder/pkg_config/component_consumer" "${flags[@]}"
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -73,12 +86,20 @@ esac
 
 program=$folder/$method/consumer
 "$program"
-if [ $method = pkg_config ]; then "$folder/pkg_config/component_consumer"; fi
+if [ $method = pkg_config ]; then
+  "$folder/pkg_config/component_consumer"
+  "$folder/pkg_config/core_consumer"
+fi
 
 # That the library was linked as it should be.
-if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\.so\.0\.'; then linked=shared; else linked=static; fi
+if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\(_core\)\?\.so\.0\.'; then linked=shared; else linked=static; fi
 if [ $linked != "$linkage" ]; then
   echo "the program is linked to the $linked library, not the $linkage one" >&2
+  exit 1
+fi
+
+if [[ $method = *_core ]] && ldd "$program" | grep soci; then
+  echo "the program, which uses txinbox::core, needs SOCI" >&2
   exit 1
 fi
 
