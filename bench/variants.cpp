@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/native.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "business_work.hpp"
@@ -46,6 +47,11 @@ struct Variants::Impl {
       const int row = row_of(delivery.message());
       s << "UPDATE bench_account SET n = n + 1 WHERE id = :row", soci::use(row);
     });
+    // The same work on one connection of the caller's, as a session of SOCI and as the client library's own.
+    add_consume("consume_session", TxConsumer(sql, "consume_session"),
+                [this](soci::session&, Delivery& delivery) { api->update(row_of(delivery.message())); });
+    add_consume("consume_native", TxConsumer(native_handle(sql), "consume_native"),
+                [this](NativeHandle, Delivery& delivery) { api->update(row_of(delivery.message())); });
     add_batch(10);
     add_batch(100);
     add("by_hand_batch_100",
@@ -57,7 +63,11 @@ struct Variants::Impl {
   }
 
   void add_consume(const std::string& name, Handler handler) {
-    auto consumer = std::make_shared<TxConsumer>(pool, name);
+    add_consume(name, TxConsumer(pool, name), std::move(handler));
+  }
+
+  void add_consume(const std::string& name, TxConsumer from, Handler handler) {
+    auto consumer = std::make_shared<TxConsumer>(std::move(from));
     add(name, one_by_one([consumer, handler = std::move(handler)](const Message& m) {
           require_acknowledged(consumer->consume(m, handler));
         }));

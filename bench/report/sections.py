@@ -10,6 +10,8 @@ VARIANTS = {
     "by_hand_soci": "3. the same with SOCI one-off statements",
     "consume": "4. `consume`",
     "consume_soci_handler": "4. `consume`, the handler's UPDATE one-off by SOCI",
+    "consume_session": "4. `consume` on the caller's SOCI session",
+    "consume_native": "4. `consume` on the caller's native connection",
     "batch_10": "5. `consume_batch` of 10",
     "batch_100": "5. `consume_batch` of 100",
     "by_hand_batch_100": "6. the best batch of 100 by hand",

@@ -10,6 +10,7 @@ DURABLE = "`consume` / by hand with dedup, durable"
 RELAXED = "`consume` / by hand with dedup, not durable"
 ROUND_TRIP = "the same, durable, with a round trip of 1 ms"
 DUPLICATE = "duplicate from the database / by hand"
+NATIVE = "a native connection / a session of SOCI"
 FROM_MEMORY = "duplicates from memory, a second"
 BATCH = "throughput, batch of 100 / one at a time"
 SLOW_DISK = "the same with 2 ms more for each fsync"
@@ -62,6 +63,11 @@ def duplicates(run):
         yield Target(DUPLICATE, name_of(m, durability=False), limit, time_ratio(m, "consume", "by_hand", "duplicate"))
 
 
+def native(run):
+    for m in run.find("transactions", durability="durable"):
+        yield Target(NATIVE, name_of(m, durability=False), 1.00, time_ratio(m, "consume_native", "consume_session"))
+
+
 def from_memory(run):
     for m in run.find("redeliveries"):
         rate = 1e6 / median(m["result"]["microseconds"]["from_memory"])
@@ -112,6 +118,7 @@ def all_targets(run):
         RELAXED: single(run, "relaxed", lambda m: 1.15),
         ROUND_TRIP: round_trip(run),
         DUPLICATE: duplicates(run),
+        NATIVE: native(run),
         FROM_MEMORY: from_memory(run),
         BATCH: batches(run),
         SLOW_DISK: slow_disk(run),

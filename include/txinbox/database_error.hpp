@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <txinbox/version.hpp>
 
@@ -39,7 +40,11 @@ class DatabaseError {
  protected:
   /// Made where the error is thrown. `database` must be one of the names above.
   DatabaseError(std::string_view database, std::string code) : database_(database), code_(std::move(code)) {}
+
+  /// Copies what the other error tells.
   DatabaseError(const DatabaseError&) = default;
+
+  /// Copies what the other error tells.
   DatabaseError& operator=(const DatabaseError&) = default;
 
  private:
