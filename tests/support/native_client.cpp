@@ -22,7 +22,15 @@ class PostgresqlClient final : public NativeClient {
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) throw std::runtime_error(PQerrorMessage(pg_.get()));
   }
 
-  void fail_transiently() override { run("do $$ begin raise exception 'so' using errcode = '40P01'; end $$"); }
+  // The destructor of a wrapper drops its prepared statement, which fails in the aborted transaction.
+  void fail_transiently() override {
+    try {
+      run("do $$ begin raise exception 'so' using errcode = '40P01'; end $$");
+    } catch (...) {
+      PQclear(PQexec(pg_.get(), "deallocate all"));
+      throw;
+    }
+  }
 
   bool leave_busy() override { return PQenterPipelineMode(pg_.get()) == 1; }
   void end_busy() override { PQexitPipelineMode(pg_.get()); }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -14,12 +15,16 @@ namespace {
 
 using State = std::array<char, 6>;  // five characters and NUL
 
+/// Says only that an earlier statement has failed. A wrapper gets it when its destructor drops a prepared statement.
+constexpr std::string_view in_failed_sql_transaction = "25P02";
+
 int keep(PGEventId event, void* info, void* /*unused*/) {
   if (event == PGEVT_RESULTCREATE) {
     const auto* created = static_cast<PGEventResultCreate*>(info);
     const char* code = PQresultErrorField(created->result, PG_DIAG_SQLSTATE);
     auto* state = static_cast<State*>(PQinstanceData(created->conn, keep));
-    if (state != nullptr && code != nullptr) std::strncpy(state->data(), code, state->size() - 1);
+    if (state == nullptr || code == nullptr || code == in_failed_sql_transaction) return 1;
+    std::strncpy(state->data(), code, state->size() - 1);
   } else if (event == PGEVT_CONNDESTROY) {
     delete static_cast<State*>(  // NOLINT(cppcoreguidelines-owning-memory): libpq holds it
         PQinstanceData(static_cast<PGEventConnDestroy*>(info)->conn, keep));

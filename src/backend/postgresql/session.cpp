@@ -133,7 +133,8 @@ std::vector<Problem> PostgresqlSession::unsafe_settings() {
   for (const auto& [name, remedy] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
                                      std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
     const char* encoding = PQparameterStatus(connection(), name);  // known without a round trip
-    if (encoding != nullptr && std::string_view(encoding) == "UTF8") continue;
+    // Qt sets UNICODE, which is another name of UTF8.
+    if (encoding != nullptr && pg_char_to_encoding(encoding) == pg_char_to_encoding("UTF8")) continue;
     problems.push_back(
         {ErrorCode::unsafe_connection,
          {Severity::error, name,

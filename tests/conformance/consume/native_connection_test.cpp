@@ -261,6 +261,14 @@ TEST_CASE("a connection that cannot be used is refused with the mend, and nothin
   CHECK(scene.db.effects() == 1);
 }
 
+TEST_CASE("another name of UTF-8 is UTF-8") {
+  if (!on_postgresql()) return;  // elsewhere the connection's character set does not matter
+  Scene scene;
+  scene.client->run("set client_encoding = 'UNICODE'");
+  TxConsumer consumer(scene.client->handle(), "svc");
+  CHECK(consumer.consume(order, [&](NativeHandle, Delivery& d) { scene.add(d); }).outcome == Outcome::consumed);
+}
+
 TEST_CASE("a consumer leaves a native connection's settings as they were") {
   Scene scene;
   if (on_mysql()) scene.client->run("set autocommit = 0");
