@@ -54,22 +54,23 @@ struct ConnectionAccess;
 /// - `Error` unsupported_database if its database is not linked, or if the session is not connected.
 class ConnectionRef {
  public:
+  // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): what it is made from converts
   /// A SOCI session. It also takes what converts to one.
   template <class Session>
-  requires std::convertible_to<Session, soci::session&> ConnectionRef(
-      Session&& session)  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+  requires std::convertible_to<Session, soci::session&> ConnectionRef(Session&& session)
       : connection_(detail::soci_connection(std::forward<Session>(session))) {}
 
   /// A connection of a client library.
   template <detail::NativeConnectionType Connection>
-  ConnectionRef(Connection* handle)  // NOLINT(google-explicit-constructor)
+  ConnectionRef(Connection* handle)
       : connection_(detail::native_connection(detail::native_database<Connection>, handle)) {}
 
   /// A connection of a client library, whichever it is.
-  ConnectionRef(const NativeHandle& handle);  // NOLINT(google-explicit-constructor)
+  ConnectionRef(const NativeHandle& handle);
 
   /// A null pointer is not a connection.
   ConnectionRef(std::nullptr_t) = delete;
+  // NOLINTEND(google-explicit-constructor, bugprone-forwarding-reference-overload)
 
  private:
   friend struct detail::ConnectionAccess;

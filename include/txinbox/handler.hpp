@@ -32,19 +32,20 @@ class HandlerConnection {
   explicit HandlerConnection(std::shared_ptr<const backend::NativeConnection> connection) noexcept
       : connection_(std::move(connection)) {}
 
+  // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): it converts
   // So that a handler can be called by hand, from a test or from another handler.
   template <std::convertible_to<ConnectionRef> Connection>
-  requires(!std::same_as<std::remove_cvref_t<Connection>, HandlerConnection>) HandlerConnection(
-      Connection&& connection)  // NOLINT(google-explicit-constructor, bugprone-forwarding-reference-overload)
+  requires(!std::same_as<std::remove_cvref_t<Connection>, HandlerConnection>) HandlerConnection(Connection&& connection)
       : HandlerConnection(connection_in(std::forward<Connection>(connection))) {}
 
   // Errors: `Error` invalid_argument if the connection is of another kind.
-  operator soci::session&() const;  // NOLINT(google-explicit-constructor)
-  operator NativeHandle() const;    // NOLINT(google-explicit-constructor)
+  operator soci::session&() const;
+  operator NativeHandle() const;
   template <NativeConnectionType Connection>
-  operator Connection*() const {  // NOLINT(google-explicit-constructor)
+  operator Connection*() const {
     return static_cast<Connection*>(handle_for(native_database<Connection>));
   }
+  // NOLINTEND(google-explicit-constructor, bugprone-forwarding-reference-overload)
 
  private:
   static std::shared_ptr<const backend::NativeConnection> connection_in(const ConnectionRef&) noexcept;
