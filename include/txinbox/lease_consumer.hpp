@@ -89,7 +89,7 @@ class LeaseConsumer {
   LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
 
   /// Creates a consumer on the caller's own connection, with the rules of `TxConsumer` on a caller's connection. The
-  /// handler may use the connection for its own transactions, which it must end.
+  /// handler may use the connection for its own transactions, which it must end before it renews the lease or returns.
   ///
   /// @limits  as the other constructor.
   /// @errors  as the other constructor; `Error` invalid_argument if `heartbeat` is set, because a heartbeat renews the

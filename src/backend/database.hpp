@@ -80,9 +80,8 @@ class Database {
   /// Runs one statement and drops its rows.
   virtual void run(const NativeConnection&, const std::string& sql) const = 0;
 
-  /// Keeps the codes of the errors that a handler gets on the connection, where the client library does not. Call it
-  /// before a handler uses the connection itself.
-  virtual void keep_error_codes(void* /*handle*/) const {}
+  /// Keeps the codes of the errors that a handler gets on a caller's connection, where the client library does not.
+  virtual void keep_error_codes(const NativeConnection&) const {}
 
   /// Keeps the client library from writing the server's notices to standard error: they can hold values of a message.
   virtual void hide_notices(const NativeConnection&) const {}

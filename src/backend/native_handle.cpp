@@ -28,7 +28,6 @@ backend::ConnectionPtr native_connection(std::string_view name, void* handle) {
     throw Error(ErrorCode::invalid_argument, "the connection to " + std::string(name) + " is a null pointer");
   }
   database.refuse_unopened(handle);
-  database.keep_error_codes(handle);
   return std::make_shared<backend::CallersConnection>(database, handle);
 }
 

@@ -36,9 +36,7 @@ void* HandlerConnection::handle_for(std::string_view database) const {
     throw Error(ErrorCode::invalid_argument, "the handler takes a connection to " + std::string(database) +
                                                  ", and its consumer works on " + std::string(of_connection.name()));
   }
-  void* const handle = connection_->handle();
-  of_connection.keep_error_codes(handle);
-  return handle;
+  return connection_->handle();
 }
 
 }  // namespace detail

@@ -79,6 +79,7 @@ SessionHandle SessionProvider::borrow(const std::stop_token& stop) {
   }
   const backend::ConnectionPtr& connection = session_->connection_ptr();
   connection->database().refuse_unusable(*connection);
+  connection->database().keep_error_codes(*connection);
   throw_on_errors(session_->unsafe_settings());
   refuse_open_transaction(*session_);
   if (!verified_) {

@@ -114,7 +114,6 @@ backend::ConnectionPtr soci_connection(soci::session& session) { return backend:
 
 NativeHandle native_handle(soci::session& session) {
   const auto connection = backend::connection_of(session);
-  connection->database().keep_error_codes(connection->handle());
   return {connection->database().name(), connection->handle()};
 }
 

@@ -152,17 +152,15 @@ unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
 std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {
   MYSQL* db = native();
   if (db == nullptr) return std::nullopt;
-  unsigned code = mysql_errno(db);
   try {
+    if (const unsigned code = mysql_errno(db)) return std::to_string(code);
     // The client library forgets the number when a prepared statement is closed, as its wrapper's destructor does. The
     // server still knows it.
-    if (code == 0) {
-      const auto error = query_row(db, "SHOW ERRORS LIMIT 1");
-      code = error ? static_cast<unsigned>(number_in(error->at(1).value_or(""))) : 0;
-    }
-    if (code == 0) return std::nullopt;
-    return std::to_string(code);
-  } catch (...) {  // nobody knows
+    const auto error = query_row(db, "SHOW ERRORS LIMIT 1");
+    return error ? error->at(1) : std::nullopt;
+  } catch (const DatabaseError& error) {  // the connection is lost
+    return error.code();
+  } catch (...) {
     return std::nullopt;
   }
 }

@@ -61,7 +61,9 @@ class PostgresqlDatabase final : public Database {
 
   void run(const NativeConnection& connection, const std::string& sql) const override { exec(opened(connection), sql); }
 
-  void keep_error_codes(void* handle) const override { keep_sqlstate(static_cast<PGconn*>(handle)); }
+  void keep_error_codes(const NativeConnection& connection) const override {
+    keep_sqlstate(postgresql_native(connection));
+  }
 
   // libpq writes notices and warnings to standard error.
   void hide_notices(const NativeConnection& connection) const override {

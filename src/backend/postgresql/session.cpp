@@ -10,6 +10,7 @@
 
 #include "backend/database.hpp"
 #include "backend/postgresql/dialect.hpp"
+#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
@@ -58,6 +59,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   PGconn* pg = connection();
   process_id_ = PQbackendPID(pg);
   limit_silence(pg, longest_statement(options));
+  keep_sqlstate(pg);
   // libpq would write notices, which can hold values, to standard error.
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);
