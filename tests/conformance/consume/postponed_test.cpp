@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/away.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -24,20 +25,6 @@ constexpr Outcome postponed = Outcome::postponed;
 void not_now(soci::session& sql, Delivery& delivery) {
   add_effect(sql, delivery);
   throw RetryLater(30s);
-}
-
-struct Away : std::runtime_error {
-  Away() : std::runtime_error("the other service is away") {}
-};
-
-bool is_away(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Away&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
 }
 
 void check_postponed(const Result& result) {

@@ -10,6 +10,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/away.hpp"
 #include "support/effects.hpp"
 #include "support/leases.hpp"
 #include "support/outcomes.hpp"
@@ -50,21 +51,6 @@ class Recorder : public Listener {
   Lines& lines_;
   const std::string name_;
 };
-
-/// A handler's error that the consumer's options declare transient.
-struct Away : std::runtime_error {
-  Away() : std::runtime_error("away") {}
-};
-
-bool is_away(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Away&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
 
 TEST_CASE("a listener sees the call, each attempt and each handler begin and end") {
   const EffectDatabase db;
