@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Tries the services of examples/clients: each delivers orders twice, dies in the middle of one, and meets a lock that
-# another session holds for longer than its time-out. In the end each order must be booked once. For ctest.
+# Tries the services of examples/clients. Each delivers orders twice, and dies in the middle of one. On a server, its
+# handler then meets a lock for longer than its time-out, and loses its connection; on SQLite it gets SQLITE_BUSY. In the
+# end each order must be booked once. For ctest.
 #
-# Usage: clients.sh sqlite3|postgresql|mysql FOLDER
-#   FOLDER  has the programs of the build
+# Usage: clients.sh sqlite3|postgresql|mysql FOLDER BUSY_ONCE
+#   FOLDER     has the programs of the build
+#   BUSY_ONCE  is the library of busy_once.cpp, for sqlite3
 #
 # The servers are those of TXINBOX_TEST_POSTGRESQL_URL and TXINBOX_TEST_MARIADB_URL. Status 77 means skipped.
 set -euo pipefail
 
-database=$1 folder=$2
+database=$1 folder=$2 busy_once=${3:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -24,7 +26,8 @@ fi
 if [ "$database" != sqlite3 ]; then
   [[ $url =~ ^[a-z]+://([^:]+):([^@]+)@([^:]+):([0-9]+)/(.*)$ ]]
   user=${BASH_REMATCH[1]} password=${BASH_REMATCH[2]} host=${BASH_REMATCH[3]} port=${BASH_REMATCH[4]}
-  schema=clients_$$_$RANDOM
+  db=${BASH_REMATCH[5]} schema=clients_$$_$RANDOM
+  export PGPASSWORD=$password DB_PASSWORD=$password
 fi
 
 fail() {
@@ -37,26 +40,8 @@ fail() {
 sql() {
   case $database in
     sqlite3) sqlite3 "$work/$program.db" "$1" ;;
-    postgresql) psql -qAtX -v ON_ERROR_STOP=1 -c "$1" ;;
-    mysql) mariadb --defaults-file="$work/my.cnf" -N -e "$1" ;;
-  esac
-}
-
-# Holds a lock that the service wants, and says when it has it.
-hold() {
-  case $database in
-    sqlite3)
-      { echo "begin immediate;"; echo ".shell touch $work/held"; sleep 2; echo "commit;"; } |
-        sqlite3 "$work/$program.db"
-      ;;
-    postgresql)
-      psql -qAtX -c "begin; update t_account set orders = orders" -c "\! touch $work/held" -c "select pg_sleep(1.5)" \
-        -c commit >/dev/null
-      ;;
-    mysql)
-      { echo "begin; update t_account set orders = orders;"; echo "system touch $work/held"; echo "select sleep(2.5);"
-        echo "commit;"; } | mariadb --defaults-file="$work/my.cnf" >/dev/null
-      ;;
+    postgresql) psql -qAtX -h "$host" -p "$port" -U "$user" -d "$db" -v ON_ERROR_STOP=1 -c "$1" ;;
+    mysql) mariadb --defaults-file="$work/my.cnf" --delimiter=// -N -e "$1" ;;
   esac
 }
 
@@ -65,30 +50,94 @@ service() { "$folder/$program" "${arguments[@]}" "$@" >"$work/out" 2>"$work/err"
 expect() { # OUTCOME... : of the orders of the last run
   diff <(sed 's/.*: //' "$work/out") <(printf '%s\n' "$@") >/dev/null || fail "expected $*"
 }
+expect_again() { grep -q "^$1: runs again after $2\$" "$work/err" || fail "$1 did not run again after $2"; }
 
-try_service() {
-  program=$1 arguments=("${@:2}")
-  if [ ! -x "$folder/$program" ]; then
-    echo "$program: not built, its library is not there"
-    return
-  fi
+# Has inserted the order that the service wants to insert, until the file `free` exists. Creates the file `held` then.
+hold() {
+  local client touch
+  case $database in
+    postgresql) client=(psql -qAtX -h "$host" -p "$port" -U "$user" -d "$db") touch="\\! touch" ;;
+    mysql) client=(mariadb --defaults-file="$work/my.cnf") touch="system touch" ;;
+  esac
+  {
+    echo "begin; insert into t_order values ('order5');"
+    echo "$touch $work/held"
+    until [ -e "$work/free" ] || [ ! -d "$work" ]; do sleep 0.05; done
+    echo "rollback;"
+  } | "${client[@]}" >/dev/null
+}
+
+meet_a_lock() { # inside the handler
+  rm -f "$work/held" "$work/free"
+  hold &
+  until [ -e "$work/held" ]; do sleep 0.05; done
+  service order5 &
+  local running=$!
+  until grep -q "runs again" "$work/err" || ! kill -0 $running 2>/dev/null; do sleep 0.05; done
+  touch "$work/free"
+  wait $running || fail "it gave up at a lock"
+  expect consumed
+  expect_again order5 lock_timeout
+  wait
+}
+
+# On SQLite the transaction has the lock before the handler runs. So a trigger makes the handler's last statement fail.
+meet_busy() { # CLASS: of the error, as the observer gets it
+  sql "create trigger busy after insert on t_event begin select busy_once(); end"
+  LD_PRELOAD=$busy_once ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 service order5 || fail "it gave up at SQLITE_BUSY"
+  sql "drop trigger busy"
+  expect consumed
+  expect_again order5 "$1"
+}
+
+# The server ends the connection inside the handler, once: sequences are not rolled back.
+lose_connection() {
+  sql "create sequence losses"
   case $database in
     postgresql)
-      PGHOST=$host PGPORT=$port PGUSER=$user PGPASSWORD=$password PGDATABASE=${url##*/}
-      export PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE
-      sql "create schema ${schema}_$program"
-      export PGOPTIONS="-c search_path=${schema}_$program -c lock_timeout=300ms -c client_min_messages=error"
+      sql "create function lose() returns trigger language plpgsql as \$\$ begin
+             if nextval('losses') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if; return new; end \$\$"
+      sql "create trigger lose before insert on t_order for each row execute function lose()"
       ;;
     mysql)
-      umask 077
-      printf '[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n' "$host" "$port" "$user" "$password" >"$work/my.cnf"
+      sql "create trigger lose before insert on t_order for each row
+             begin if nextval(losses) = 1 then kill connection_id(); end if; end"
+      ;;
+  esac
+  if service order6 order6; then fail "it did not notice that its connection was lost"; fi
+  grep -q "^order6: " "$work/out" || fail "it ended with its connection"
+  [ "$(tail -n 1 "$work/out")" = "order6: consumed" ] || fail "it did not connect again"
+}
+
+set_up() {
+  case $database in
+    postgresql)
+      unset PGOPTIONS
+      sql "create schema ${schema}_$program"
+      export PGOPTIONS="-c search_path=${schema}_$program -c client_min_messages=error"
+      ;;
+    mysql)
+      (umask 077; printf '[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n' "$host" "$port" "$user" "$password" >"$work/my.cnf")
       sql "create database ${schema}_$program"
       echo "database=${schema}_$program" >>"$work/my.cnf"
       ;;
   esac
-  sql "create table t_order (no varchar(100) primary key)"
-  sql "create table t_account (name varchar(10), orders integer not null)"
-  sql "insert into t_account values ('open', 0)"
+}
+
+tear_down() {
+  case $database in
+    postgresql) sql "drop schema ${schema}_$program cascade" ;;
+    mysql) sql "drop database ${schema}_$program" ;;
+  esac
+}
+
+try_service() { # PROGRAM BUSY_CLASS ARGUMENT...
+  program=$1 arguments=("${@:3}")
+  if [ ! -x "$folder/$program" ]; then
+    echo "$program: not built, its library is not there"
+    return
+  fi
+  set_up
 
   service order1 order2 order3 order1 order2 order3 || fail "it failed"
   expect consumed consumed consumed already_consumed already_consumed already_consumed
@@ -98,33 +147,36 @@ try_service() {
   service order4 order4 || fail "it failed after the crash"
   expect consumed already_consumed
 
-  rm -f "$work/held"
-  hold &
-  until [ -e "$work/held" ]; do sleep 0.05; done
-  service order5 || fail "it gave up at a lock"
-  expect consumed
-  wait
+  local orders=5
+  if [ "$database" = sqlite3 ]; then
+    meet_busy "$2"
+  else
+    meet_a_lock
+    lose_connection
+    orders=6
+  fi
 
-  [ "$(sql "select count(*) from t_order")" = 5 ] || fail "there are not 5 orders"
-  [ "$(sql "select orders from t_account")" = 5 ] || fail "the account has not counted 5 orders"
-  [ "$(sql "select count(*) from txinbox_failed_message")" = 0 ] || fail "a lock was counted as a failure"
-  case $database in
-    postgresql) sql "drop schema ${schema}_$program cascade" ;;
-    mysql) sql "drop database ${schema}_$program" ;;
-  esac
-  echo "$program: 5 orders booked once"
+  [ "$(sql "select count(*) from t_order")" = $orders ] || fail "there are not $orders orders"
+  [ "$(sql "select count(distinct text) from t_event")" = $orders ] || fail "there are not $orders different events"
+  [ "$(sql "select count(*) from t_event")" = $orders ] || fail "an event was written twice"
+  [ "$(sql "select count(*) from txinbox_failed_message")" = 0 ] || fail "a passing error was counted as a failure"
+  tear_down
+  echo "$program: $orders orders booked once"
 }
 
 case $database in
   sqlite3)
-    try_service sqlite3 "$work/sqlite3.db"
-    try_service sqlitecpp "$work/sqlitecpp.db"
-    try_service qt_sql QSQLITE "$work/qt_sql.db"
+    try_service sqlite3 lock_timeout "$work/sqlite3.db"
+    try_service sqlitecpp SQLite::Exception "$work/sqlitecpp.db"
+    try_service qt_sql lock_timeout "sqlite:$work/qt_sql.db"
     ;;
   postgresql)
-    try_service libpq
-    try_service libpqxx
-    try_service qt_sql QPSQL ''
+    try_service libpq "" "host=$host port=$port user=$user dbname=$db"
+    try_service libpqxx "" "host=$host port=$port user=$user dbname=$db"
+    try_service qt_sql "" "postgresql://$user@$host:$port/$db"
     ;;
-  mysql) try_service mariadb "$work/my.cnf" ;;
+  mysql)
+    try_service mariadb "" "$work/my.cnf"
+    try_service qt_sql "" "mysql://$user@$host:$port/${schema}_qt_sql"
+    ;;
 esac

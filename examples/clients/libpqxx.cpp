@@ -1,7 +1,8 @@
 // A service on libpqxx, version 6 or 7: an order is booked once, however often it is delivered.
 //
-// Usage: libpqxx ORDER...      (the connection is libpq's default: PGHOST, PGDATABASE, PGUSER, ~/.pgpass)
+// Usage: libpqxx CONNINFO ORDER...      (the password is in PGPASSWORD or ~/.pgpass)
 
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -13,51 +14,94 @@
 
 #if PQXX_VERSION_MAJOR >= 7
 // docs/guides/clients/libpqxx.md: version 7
-using Connection = pqxx::connection;
+using PqxxConnection = pqxx::connection;
 
-Connection adopt(PGconn* db) { return pqxx::connection::seize_raw_connection(db); }
+/// Lends libpqxx a connection. The service closes it.
+class Lent {
+ public:
+  explicit Lent(PGconn* db) : connection_(pqxx::connection::seize_raw_connection(db)) {}
+  ~Lent() { static_cast<void>(std::move(connection_).release_raw_connection()); }
+  PqxxConnection& get() { return connection_; }
+
+ private:
+  PqxxConnection connection_;
+};
 #else
 // docs/guides/clients/libpqxx.md: version 6
-/// Gives libpqxx, once, a connection that is already open. libpqxx closes it.
-class Opened : public pqxx::connectionpolicy {
+using PqxxConnection = pqxx::connection_base;
+
+/// Lends libpqxx a connection. The service closes it: libpqxx neither connects nor disconnects.
+class LendingPolicy : public pqxx::connectionpolicy {
  public:
-  explicit Opened(PGconn* db) : connectionpolicy(""), db_(db) {}
-  handle do_startconnect(handle orig) override { return orig == nullptr ? std::exchange(db_, nullptr) : orig; }
+  explicit LendingPolicy(PGconn* db) : connectionpolicy(""), db_(db) {}
+  handle do_startconnect(handle) override { return db_; }
+  handle do_dropconnect(handle) noexcept override { return nullptr; }
+  handle do_disconnect(handle) noexcept override { return nullptr; }
 
  private:
   PGconn* db_;
 };
 
-class Connection : public pqxx::connection_base {
+class Lent : private PqxxConnection {
  public:
-  explicit Connection(PGconn* db) : connection_base(policy_), policy_(db) { init(); }
-  ~Connection() { close(); }
+  explicit Lent(PGconn* db) : connection_base(policy_), policy_(db) { init(); }
+  ~Lent() { close(); }
+  PqxxConnection& get() { return *this; }
 
  private:
-  Opened policy_;
+  LendingPolicy policy_;
 };
-
-Connection adopt(PGconn* db) { return Connection(db); }
 #endif
 
 // docs/guides/clients/libpqxx.md: the service's own function
-void book(Connection& db, const std::string& order) {
+void book(PqxxConnection& db, const std::string& order) {
   pqxx::nontransaction sql(db);
   sql.exec_params("insert into t_order values ($1)", order);
   crash_if_asked(order);
-  sql.exec_params("update t_account set orders = orders + 1 where name <> $1", "closed");
+  sql.exec_params("insert into t_event values ('booked ' || $1::text)", order);
 }
 
-int main(int argc, char** argv) {
-  // docs/guides/clients/libpqxx.md: open and migrate
-  PGconn* const native = PQconnectdb("");
-  if (PQstatus(native) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(native));
-  Connection db = adopt(native);
-  txinbox::migrate(native);
+// docs/guides/clients/libpqxx.md: open
+using Connection = std::unique_ptr<PGconn, decltype(&PQfinish)>;
 
-  // docs/guides/clients/libpqxx.md: consume
-  txinbox::TxConsumer consumer(native, "order-service");
-  return deliver({argv + 1, argv + argc}, [&](const std::string& order) {
-    return consumer.consume({.business_key = order}, [&](PGconn*) { book(db, order); });
-  });
+Connection connect(const std::string& conninfo) {
+  Connection db(PQconnectdb(conninfo.c_str()), &PQfinish);
+  if (PQstatus(db.get()) != CONNECTION_OK) throw std::runtime_error(PQerrorMessage(db.get()));
+  return db;
+}
+
+// docs/guides/clients/libpqxx.md: consume
+class OrderService {
+ public:
+  explicit OrderService(const std::string& conninfo)
+      : db_(connect(conninfo)), pqxx_(db_.get()), consumer_(db_.get(), "order-service", {.observer = log_retry}) {
+    pqxx::nontransaction sql(pqxx_.get());
+    sql.exec("set client_encoding = 'UTF8'");
+    sql.exec("set lock_timeout = '1s'");
+  }
+
+  txinbox::Result consume(const std::string& order) {
+    return consumer_.consume({.business_key = order}, [&](PGconn*) { book(pqxx_.get(), order); });
+  }
+
+ private:
+  Connection db_;  // outlives libpqxx's object and the consumer
+  Lent pqxx_;
+  txinbox::TxConsumer consumer_;
+};
+
+int main(int argc, char** argv) {
+  if (argc < 2) throw std::runtime_error("usage: libpqxx CONNINFO ORDER...");
+  const std::string conninfo = argv[1];
+  {
+    // docs/guides/clients/libpqxx.md: migrate
+    const Connection db = connect(conninfo);
+    txinbox::migrate(db.get());
+    Lent lent(db.get());
+    pqxx::work sql(lent.get());
+    sql.exec("create table if not exists t_order (no text primary key)");
+    sql.exec("create table if not exists t_event (text text not null)");
+    sql.commit();
+  }
+  return deliver({argv + 2, argv + argc}, [&] { return std::make_unique<OrderService>(conninfo); });
 }

@@ -1,35 +1,46 @@
 #pragma once
 
-// What the examples of this folder share: a loop in place of a broker's, and a crash for their test.
+// What the examples of this folder share: a loop in place of a broker's, and what their test needs.
 
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include <txinbox/txinbox.hpp>
 
-/// Dies in the middle of the order that the environment variable CRASH_AT names.
+/// For the test: dies in the middle of the order that the environment variable CRASH_AT names.
 inline void crash_if_asked(const std::string& order) {
   const char* at = std::getenv("CRASH_AT");
   if (at != nullptr && order == at) std::raise(SIGKILL);
 }
 
+/// An observer that says on stderr which orders run again, and why.
+inline void log_retry(const txinbox::Event& event) {
+  if (event.type != txinbox::EventType::retry) return;
+  std::cerr << event.business_key << ": runs again after " << event.error_class << '\n';
+}
+
 /// Delivers each order, and says what came of it. Returns the exit status: 1 if an order must be delivered again.
-inline int deliver(const std::vector<std::string>& orders,
-                   const std::function<txinbox::Result(const std::string&)>& consume) {
+/// `open` makes a service with a new connection.
+template <class Open>
+int deliver(const std::vector<std::string>& orders, const Open& open) {
   int status = 0;
+  // docs/guides/other-clients.md: the loop
+  auto service = open();
   for (const std::string& order : orders) {
     try {
-      const txinbox::Result result = consume(order);
+      const txinbox::Result result = service->consume(order);
       std::cout << order << ": " << to_string(result.outcome) << '\n';
       if (action_for(result) != txinbox::Action::acknowledge) status = 1;
     } catch (...) {
-      std::cout << order << ": " << txinbox::describe_error(std::current_exception()) << '\n';
+      std::cout << order << ": " << txinbox::describe_error(std::current_exception()) << std::endl;
       status = 1;
+      // The connection may be lost. The consumer ends before its connection does.
+      service.reset();
+      service = open();
     }
   }
   return status;

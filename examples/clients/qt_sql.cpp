@@ -1,8 +1,10 @@
 // A service on Qt SQL: an order is booked once, however often it is delivered.
 //
-// Usage: qt_sql QSQLITE FILE ORDER...
-//        qt_sql QPSQL '' ORDER...      (the connection is libpq's default: PGHOST, PGDATABASE, PGUSER, ~/.pgpass)
+// Usage: qt_sql URL ORDER...
+//   URL  sqlite:FILE, postgresql://USER@HOST:PORT/DATABASE or mysql://USER@HOST:PORT/DATABASE; the password is in the
+//        environment variable DB_PASSWORD
 
+#include <memory>
 #include <stdexcept>
 
 #include <QCoreApplication>
@@ -10,6 +12,7 @@
 #include <QSqlDriver>
 #include <QSqlError>
 #include <QSqlQuery>
+#include <QUrl>
 #include <QVariant>
 #include <txinbox/native.hpp>
 
@@ -31,27 +34,74 @@ struct SqlError : std::runtime_error {
   explicit SqlError(const QSqlError& error) : runtime_error(error.text().toStdString()) {}
 };
 
-void book(const QSqlDatabase& db, const std::string& order) {
+void run(const QSqlDatabase& db, const QString& sql) {
   QSqlQuery query(db);
-  query.prepare("insert into t_order values (?)");
-  query.addBindValue(QString::fromStdString(order));
-  if (!query.exec()) throw SqlError(query.lastError());
-  crash_if_asked(order);
-  if (!query.exec("update t_account set orders = orders + 1")) throw SqlError(query.lastError());
+  if (!query.exec(sql)) throw SqlError(query.lastError());
 }
+
+void run(const QSqlDatabase& db, const QString& sql, const QString& value) {
+  QSqlQuery query(db);
+  if (!query.prepare(sql)) throw SqlError(query.lastError());
+  query.addBindValue(value);
+  if (!query.exec()) throw SqlError(query.lastError());
+}
+
+void book(const QSqlDatabase& db, const QString& order) {
+  run(db, "insert into t_order values (?)", order);
+  crash_if_asked(order.toStdString());
+  run(db, "insert into t_event values (?)", "booked " + order);
+}
+
+// docs/guides/clients/qt-sql.md: open
+QSqlDatabase database_of(const QUrl& url) {
+  const bool sqlite = url.scheme() == "sqlite";
+  auto db = QSqlDatabase::addDatabase(sqlite ? "QSQLITE" : url.scheme() == "postgresql" ? "QPSQL" : "QMYSQL");
+  db.setHostName(url.host());
+  db.setPort(url.port());
+  db.setUserName(url.userName());
+  db.setPassword(qEnvironmentVariable("DB_PASSWORD"));
+  db.setDatabaseName(sqlite ? url.path() : url.path().mid(1));
+  if (sqlite) db.setConnectOptions("QSQLITE_BUSY_TIMEOUT=1000");
+  return db;
+}
+
+/// If the database is open, Qt closes it first.
+void open(QSqlDatabase& db) {
+  if (!db.open()) throw SqlError(db.lastError());
+  if (db.driverName() == "QSQLITE") run(db, "pragma synchronous = full");
+  if (db.driverName() == "QPSQL") run(db, "set lock_timeout = '1s'");
+  if (db.driverName() == "QMYSQL") run(db, "set sql_mode = 'STRICT_ALL_TABLES', innodb_lock_wait_timeout = 1");
+}
+
+// docs/guides/clients/qt-sql.md: consume
+class OrderService {
+ public:
+  explicit OrderService(const QSqlDatabase& db)
+      : db_(db), consumer_(native(db_), "order-service", {.observer = log_retry}) {}
+
+  txinbox::Result consume(const std::string& order) {
+    return consumer_.consume({.business_key = order},
+                             [&](txinbox::NativeHandle) { book(db_, QString::fromStdString(order)); });
+  }
+
+ private:
+  QSqlDatabase db_;
+  txinbox::TxConsumer consumer_;
+};
 
 int main(int argc, char** argv) {
   const QCoreApplication application(argc, argv);
-  if (argc < 3) throw std::runtime_error("usage: qt_sql QSQLITE FILE ORDER...");
-  // docs/guides/clients/qt-sql.md: open and migrate
-  QSqlDatabase db = QSqlDatabase::addDatabase(argv[1]);
-  db.setDatabaseName(argv[2]);
-  if (!db.open()) throw SqlError(db.lastError());
+  if (argc < 2) throw std::runtime_error("usage: qt_sql URL ORDER...");
+  QSqlDatabase db = database_of(QUrl(QString::fromLocal8Bit(argv[1])));
+  // docs/guides/clients/qt-sql.md: migrate
+  open(db);
+  if (db.driverName() == "QSQLITE") run(db, "pragma journal_mode = wal");
   txinbox::migrate(native(db));
+  run(db, "create table if not exists t_order (no varchar(100) primary key)");
+  run(db, "create table if not exists t_event (text varchar(200) not null)");
 
-  // docs/guides/clients/qt-sql.md: consume
-  txinbox::TxConsumer consumer(native(db), "order-service");
-  return deliver({argv + 3, argv + argc}, [&](const std::string& order) {
-    return consumer.consume({.business_key = order}, [&](txinbox::NativeHandle) { book(db, order); });
+  return deliver({argv + 2, argv + argc}, [&] {
+    open(db);
+    return std::make_unique<OrderService>(db);
   });
 }

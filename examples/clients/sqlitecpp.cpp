@@ -2,9 +2,11 @@
 //
 // Usage: sqlitecpp FILE ORDER...
 
+#include <memory>
 #include <stdexcept>
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <sqlite3.h>
 #include <txinbox/native.hpp>
 
 #include "order_loop.hpp"
@@ -15,20 +17,52 @@ void book(SQLite::Database& db, const std::string& order) {
   insert.bind(1, order);
   insert.exec();
   crash_if_asked(order);
-  db.exec("update t_account set orders = orders + 1");
+  SQLite::Statement event(db, "insert into t_event values ('booked ' || ?)");
+  event.bind(1, order);
+  event.exec();
 }
+
+// docs/guides/clients/sqlitecpp.md: errors
+bool is_transient(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const SQLite::Exception& thrown) {
+    const int code = thrown.getErrorCode();
+    return code == SQLITE_BUSY || code == SQLITE_FULL || code == SQLITE_IOERR || code == SQLITE_NOMEM;
+  } catch (...) {
+    return false;
+  }
+}
+
+// docs/guides/clients/sqlitecpp.md: consume
+class OrderService {
+ public:
+  explicit OrderService(const std::string& file)
+      : db_(file, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, busy_timeout_ms),
+        consumer_(db_.getHandle(), "order-service", {.observer = log_retry, .is_transient = is_transient}) {
+    db_.exec("pragma synchronous = full");
+  }
+
+  txinbox::Result consume(const std::string& order) {
+    return consumer_.consume({.business_key = order}, [&](sqlite3*) { book(db_, order); });
+  }
+
+ private:
+  static constexpr int busy_timeout_ms = 1000;
+  SQLite::Database db_;  // outlives the consumer
+  txinbox::TxConsumer consumer_;
+};
 
 int main(int argc, char** argv) {
   if (argc < 2) throw std::runtime_error("usage: sqlitecpp FILE ORDER...");
-  // docs/guides/clients/sqlitecpp.md: open and migrate
-  SQLite::Database db(argv[1], SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, 1000);
-  db.exec("pragma journal_mode = wal");
-  db.exec("pragma synchronous = full");
-  txinbox::migrate(db.getHandle());
-
-  // docs/guides/clients/sqlitecpp.md: consume
-  txinbox::TxConsumer consumer(db.getHandle(), "order-service");
-  return deliver({argv + 2, argv + argc}, [&](const std::string& order) {
-    return consumer.consume({.business_key = order}, [&](sqlite3*) { book(db, order); });
-  });
+  const std::string file = argv[1];
+  {
+    // docs/guides/clients/sqlitecpp.md: migrate
+    SQLite::Database db(file, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec("pragma journal_mode = wal");
+    txinbox::migrate(db.getHandle());
+    db.exec("create table if not exists t_order (no text primary key)");
+    db.exec("create table if not exists t_event (text text not null)");
+  }
+  return deliver({argv + 2, argv + argc}, [&] { return std::make_unique<OrderService>(file); });
 }

@@ -47,7 +47,8 @@ std::vector<std::string> cpp_blocks(const std::string& markdown) {
 TEST_CASE("each block of C++ in the README and the docs stands in an example that is built and run") {
   std::string examples;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "examples")) {
-    if (entry.path().extension() == ".cpp") examples += without_indentation(text_of(entry.path()));
+    const auto extension = entry.path().extension();
+    if (extension == ".cpp" || extension == ".hpp") examples += without_indentation(text_of(entry.path()));
   }
   std::vector<std::filesystem::path> documents = {source / "README.md"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(source / "docs")) {
