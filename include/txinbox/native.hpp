@@ -85,6 +85,8 @@ class NativeHandle {
 /// deadlock, a lock time-out, a serialization failure or a lost connection is run again, whatever the exception is. On
 /// PostgreSQL the code counts only if the transaction is aborted or has ended: an error from which the handler has
 /// recovered by a savepoint does not count. On the other databases it counts if the handler's last statement failed.
+/// On SQLite, finalize or reset each statement before the next one runs: if an earlier statement is finalized after the
+/// error, SQLite forgets the error's code. `TxConsumerOptions::is_transient` can then declare the exception.
 ///
 /// @errors `Error` unsupported_database if the session is not connected, or if its database is not linked.
 /// @threads only the session's thread.
