@@ -82,11 +82,12 @@ class NativeHandle {
 /// prepared on a pool's connection last as long as the connection: `Delivery::per_connection` can hold their names.
 ///
 /// Throw any exception if a statement fails. txinbox then asks the connection for the code of its last error. So a
-/// deadlock, a lock time-out, a serialization failure or a lost connection is run again, whatever the exception is. On
-/// PostgreSQL the code counts only if the transaction is aborted or has ended: an error from which the handler has
-/// recovered by a savepoint does not count. On the other databases it counts if the handler's last statement failed.
-/// On SQLite, finalize or reset each statement before the next one runs: if an earlier statement is finalized after the
-/// error, SQLite forgets the error's code. `TxConsumerOptions::is_transient` can then declare the exception.
+/// deadlock, a lock time-out or a serialization failure is run again, whatever the exception is; in a pool also a lost
+/// connection. On PostgreSQL the code counts only if the transaction is aborted or has ended: an error from which the
+/// handler has recovered by a savepoint does not count. On the other databases it counts if the handler's last
+/// statement failed. On SQLite, finalize or reset each statement before the next one runs: if an earlier statement is
+/// finalized after the error, SQLite forgets the error's code. `TxConsumerOptions::is_transient` can then declare the
+/// exception.
 ///
 /// @errors `Error` unsupported_database if the session is not connected, or if its database is not linked.
 /// @threads only the session's thread.

@@ -115,7 +115,7 @@ class TxConsumer {
   /// its settings as it found them. It verifies the tables at the first `consume`, and the connection's settings at
   /// each.
   ///
-  /// After an error of the class connection_lost, destroy the consumer and create one on another connection.
+  /// If the connection is lost, destroy the consumer and create one on another connection.
   ///
   /// @limits  as the other constructor.
   /// @errors  as the other constructor; the errors of `ConnectionRef`.
