@@ -25,6 +25,7 @@ LAYERS = [
     ["transaction", "retention", "admin", "soci_adapter"],
     ["consume"],
     ["lease"],
+    ["run"],
 ]
 LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
 
@@ -41,6 +42,7 @@ PUBLIC = {
     "admin": "failed_messages inspect",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease lease_consumer",
+    "run": "message_of run source",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 

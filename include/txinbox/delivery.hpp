@@ -22,6 +22,8 @@ class ConnectionLocals;
 struct DeliveryAccess;
 }  // namespace detail
 
+struct Incoming;
+
 /// One arrival of a message, as its handler sees it. The object exists for one run of the handler.
 ///
 /// @threads only the thread of the handler.
@@ -46,6 +48,11 @@ class Delivery {
 
   /// The consumer's stop token. A long handler can check it, and throw to give the message back to the broker.
   std::stop_token stop_token() const noexcept { return stop_; }
+
+  /// The delivery as the broker gave it, with its headers, if `run` called the handler.
+  ///
+  /// @errors `Error` invalid_argument if the handler was not called by `run`.
+  const Incoming& incoming() const;
 
   /// Stores `result` with the key's row. It commits with the transaction. Every later duplicate gets it in
   /// `Result::stored`. If a handler calls this several times, the last call counts.
@@ -83,6 +90,7 @@ class Delivery {
   std::size_t index_;
   std::stop_token stop_;
   std::optional<std::string> stored_;
+  const Incoming* incoming_ = nullptr;
   detail::ConnectionLocals* locals_ = nullptr;
   std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Used if no consumer created this delivery.
 };

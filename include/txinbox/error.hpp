@@ -37,6 +37,8 @@ enum class ErrorCode {
   forked,                ///< The parent process opened the pool before fork(). A child must open its own pool.
   access_refused,        ///< The server refuses the user, password or database, or the file cannot be opened.
   retry_later,           ///< A handler throws this as `RetryLater`: the message must be delivered later.
+  broker_refused,        ///< The broker refuses the set-up of a source: a queue or topic does not exist, a right is
+                         ///< missing. The text says what to fix.
 };
 
 /// The code's name, as in the enumeration.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/event.hpp>
@@ -130,6 +131,9 @@ class LeaseConsumer {
   /// @threads     any number may call it, also from inside another `LeaseHandler`. A handler of a `TxConsumer` on the
   ///              same pool must not (`nested_consume`).
   Result consume(const Message& message, const LeaseHandler& handler);
+
+  /// The consumer's name. It is valid as long as the consumer exists.
+  std::string_view name() const noexcept;
 
  private:
   class Impl;

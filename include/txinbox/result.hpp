@@ -68,7 +68,7 @@ Action action_for(const Result&) noexcept;
 ///
 /// - `dead_letter`: invalid_key, rejected
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
-///   access_refused, invalid_argument, transaction_open, nested_consume, forked
+///   access_refused, invalid_argument, transaction_open, nested_consume, forked, broker_refused
 /// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available
 ///   or has no resources left.
 Action action_for(const std::exception_ptr&) noexcept;

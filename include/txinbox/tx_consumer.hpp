@@ -9,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <txinbox/connection_ref.hpp>
@@ -190,6 +191,9 @@ class TxConsumer {
   ///         `parked` with an error), is `in_progress` or is `postponed`, and all messages behind it are `not_run`.
   std::vector<Result> consume_batch(std::span<const Message> messages, const Handler& handler,
                                     OnFailure on_failure = OnFailure::stop);
+
+  /// The consumer's name. It is valid as long as the consumer exists.
+  std::string_view name() const noexcept;
 
  private:
   class Impl;

@@ -21,6 +21,7 @@
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/listener.hpp>
 #include <txinbox/message.hpp>
+#include <txinbox/message_of.hpp>
 #include <txinbox/metrics.hpp>
 #include <txinbox/pool.hpp>
 #include <txinbox/pool_options.hpp>
@@ -29,7 +30,9 @@
 #include <txinbox/result.hpp>
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>
+#include <txinbox/run.hpp>
 #include <txinbox/schema.hpp>
+#include <txinbox/source.hpp>
 #include <txinbox/transaction.hpp>
 #include <txinbox/tx_consumer.hpp>
 #include <txinbox/version.hpp>

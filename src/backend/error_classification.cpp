@@ -103,6 +103,7 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::transaction_open:
     case ErrorCode::nested_consume:
     case ErrorCode::forked:
+    case ErrorCode::broker_refused:
       return Action::stop;
     case ErrorCode::transaction_lost:
     case ErrorCode::acquire_timeout:

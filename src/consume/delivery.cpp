@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <txinbox/error.hpp>
+
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
 
@@ -12,6 +14,15 @@ Delivery::Delivery(const Message& message, int attempt, std::stop_token stop, st
     : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
 
 Delivery::~Delivery() = default;
+
+const Incoming& Delivery::incoming() const {
+  if (incoming_ == nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                "Delivery::incoming is known only to a handler that txinbox::run has called; a handler that is called "
+                "by consume has Delivery::message");
+  }
+  return *incoming_;
+}
 
 void Delivery::store(std::string result) {
   detail::check_result(result);

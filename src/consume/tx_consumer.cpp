@@ -33,6 +33,8 @@ TxConsumer::TxConsumer(TxConsumer&&) noexcept = default;
 TxConsumer& TxConsumer::operator=(TxConsumer&&) noexcept = default;
 TxConsumer::~TxConsumer() = default;
 
+std::string_view TxConsumer::name() const noexcept { return impl_->consumer; }
+
 Result TxConsumer::consume(const Message& message, const Handler& handler) {
   detail::refuse_empty(handler);
   try {

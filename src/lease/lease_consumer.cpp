@@ -54,6 +54,8 @@ class LeaseConsumer::Impl {
     return detail::LeaseDelivery(store_.policy(), options_, store_, *timer_, message, handler).consume();
   }
 
+  std::string_view name() const noexcept { return store_.policy().consumer; }
+
  private:
   const LeaseOptions options_;
   detail::DatabaseLeaseStore store_;
@@ -71,6 +73,8 @@ LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, Lea
 LeaseConsumer::LeaseConsumer(LeaseConsumer&&) noexcept = default;
 LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;
 LeaseConsumer::~LeaseConsumer() = default;
+
+std::string_view LeaseConsumer::name() const noexcept { return impl_->name(); }
 
 Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handler) {
   return impl_->consume(message, handler);

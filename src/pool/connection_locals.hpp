@@ -33,6 +33,7 @@ class ConnectionLocals {
 
 /// Lets the consumers set what handlers must not set.
 struct DeliveryAccess {
+  static void set_incoming(Delivery& delivery, const Incoming& incoming) noexcept { delivery.incoming_ = &incoming; }
   static void set_locals(Delivery& delivery, ConnectionLocals& locals) noexcept { delivery.locals_ = &locals; }
 };
 

@@ -1,0 +1,158 @@
+#pragma once
+
+/// @file
+/// Consumes the messages of a broker: the loop between a `Source` and a consumer.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+
+#include <txinbox/handler.hpp>
+#include <txinbox/message_of.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+class LeaseConsumer;
+class TxConsumer;
+
+/// Which messages keep their order.
+enum class Order {
+  lane,  ///< The messages of one lane run in their order. At most one worker at a time has messages of a lane.
+  key,   ///< The messages of one lane with the same `Incoming::key` run in their order. Those without a key have no
+         ///< order.
+};
+
+/// The name of the enumerator, such as "lane".
+std::string_view to_string(Order) noexcept;
+
+/// What happened in `run`. Later versions may add types.
+enum class RunEventType {
+  settled,             ///< `count` messages were acknowledged at the broker.
+  retry,               ///< A message failed, is in progress elsewhere or was postponed. It runs again after `backoff`.
+  dead_letter,         ///< The broker has confirmed a dead letter.
+  dead_letter_failed,  ///< A dead letter was not confirmed. It is tried again after `backoff`.
+  unavailable,         ///< The database cannot be used now. Nothing runs for `backoff`.
+  dropped,             ///< `count` messages were forgotten, because the broker has taken them back.
+  source,              ///< `source_event` happened.
+  status,              ///< `status` is the state of the source; it comes every `RunOptions::status_interval`.
+};
+
+/// The name of the enumerator, such as "settled".
+std::string_view to_string(RunEventType) noexcept;
+
+/// One thing that happened in `run`. It is valid only during the call.
+struct RunEvent {
+  RunEventType type;                   ///< It says which of the other members have a value.
+  std::string_view source = {};        ///< `SourceStatus::name`.
+  std::string_view consumer = {};      ///< The consumer's name.
+  std::size_t count = 0;               ///< For settled and dropped: how many messages.
+  std::string_view business_key = {};  ///< Of the message. It can be personal data: be careful what you log.
+  std::string_view message_id = {};    ///< The broker's id of the message.
+  std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: `DeadLetter::reason`.
+  std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
+  std::string_view error_class = {};          ///< `txinbox::error_class` of `error`.
+  std::chrono::milliseconds backoff{0};       ///< The wait before the next try.
+  const SourceEvent* source_event = nullptr;  ///< For source.
+  const SourceStatus* status = nullptr;       ///< For status.
+};
+
+/// How `run` consumes.
+struct RunOptions {
+  /// The most messages that one transaction takes. A batch takes what is there, and does not wait for more. With 1 each
+  /// message has a transaction of its own. A `LeaseConsumer` has no batches.
+  std::size_t batch = 100;
+
+  /// How many threads run handlers. Each has a connection of the consumer's pool. A consumer on a caller's connection
+  /// can have only one. `run` polls the broker on the thread that calls it.
+  std::size_t workers = 1;
+
+  /// Which messages keep their order, if several workers run them, and if one of them fails. A message that fails stops
+  /// the messages behind it in this order, and no others.
+  Order order = Order::lane;
+
+  /// The most messages that `run` holds: those that run, wait for a retry, or wait for an earlier message of their lane
+  /// to be acknowledged. 0: four batches for each worker. A lane that waits for a retry may hold as many again.
+  std::size_t max_in_flight = 0;
+
+  /// The most bytes of bodies that `run` holds, as `max_in_flight`. The messages of one poll may exceed it.
+  std::size_t max_in_flight_bytes = 64UL * 1024 * 1024;
+
+  /// The wait before a message that failed runs again. It doubles with each failure of the message, up to
+  /// `max_backoff`, and a random part of up to one half is taken off. A postponed message waits as long as it asked.
+  std::chrono::milliseconds backoff{200};
+  std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
+
+  /// `run` returns when no message has come, and none is held, for this time. None: never.
+  std::optional<std::chrono::milliseconds> idle_exit = {};
+
+  /// How often the observer gets a `status` event.
+  std::chrono::milliseconds status_interval{10'000};
+
+  /// Once it is set, no new batch begins. Batches that run are finished and acknowledged, then `run` returns. Give the
+  /// consumer the same token, so that its retries end, too.
+  std::stop_token stop = {};
+
+  /// It is called for each event, on the thread that called `run`. What it throws is ignored.
+  std::function<void(const RunEvent&)> observer = {};
+
+  /// Takes a dead letter instead of the source's dead-letter queue, for example into a table or a file. When it
+  /// returns, the message is acknowledged. If it throws, it is called again later.
+  std::function<void(const DeadLetter&)> dead_letter = {};
+};
+
+/// What `run` has done.
+struct RunSummary {
+  std::uint64_t received = 0;          ///< Deliveries of the broker.
+  std::uint64_t consumed = 0;          ///< Their handlers ran and committed.
+  std::uint64_t already_consumed = 0;  ///< Duplicates.
+  std::uint64_t discarded = 0;         ///< An operator had discarded them.
+  std::uint64_t dead_letters = 0;      ///< Confirmed by the dead-letter queue.
+  std::uint64_t retries = 0;           ///< How often a message had to run again.
+  std::uint64_t settled = 0;           ///< Acknowledged at the broker.
+  std::uint64_t dropped = 0;           ///< Forgotten, because the broker has taken them back.
+};
+
+/// Consumes the messages of `source` until `RunOptions::stop` is set or the source is idle for `idle_exit`.
+///
+/// For each message it makes a `Message`, consumes it, and acknowledges it at the broker if `action_for` says so. A
+/// message is acknowledged only after the transaction of its handler has committed, or after the broker has confirmed
+/// its dead letter. Within a lane no acknowledgement passes a message that is not done. So a crash at any time causes
+/// duplicates, which the inbox answers, and never a loss.
+///
+/// - `redeliver`: the message stays here and runs again after a wait. Its lane waits with it (`Order`); other lanes go
+///   on. The broker is still polled, so it does not take the messages back.
+/// - `dead_letter`: the message goes to the dead-letter queue. Its lane goes on.
+/// - `stop`: `run` ends, and throws the error.
+/// - If the database cannot be used, everything waits and nothing is lost.
+///
+/// A handler gets the broker's delivery with `Delivery::incoming`.
+///
+/// @errors  what somebody must fix:
+/// - `Error` with a code for which `action_for` says `stop`: a missing schema, a wrong password.
+/// - `Error` broker_refused or access_refused of the source.
+/// - `Error` invalid_argument if the source has no dead-letter queue and `RunOptions::dead_letter` is not set; if an
+///   option is not valid; if a function is empty.
+/// @blocking until the end. After the stop token is set: as long as the handlers that run, and a few seconds for the
+///           broker.
+/// @threads the source, and a consumer on a caller's connection, belong to `run` until it returns. A consumer on a pool
+///          may be used by other threads, too.
+/// @return what was done. The source is closed.
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
+               const RunOptions& options = {});
+
+/// The same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a time.
+/// A message that another process works on is tried again after `Result::retry_after`.
+RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
+               const RunOptions& options = {});
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

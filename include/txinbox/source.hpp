@@ -1,0 +1,181 @@
+#pragma once
+
+/// @file
+/// What `run` needs of a message broker.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// A header of a delivery. Some brokers call it a property. A name may come more than once.
+struct IncomingHeader {
+  std::string_view name;   ///< As the producer wrote it.
+  std::string_view value;  ///< Any bytes. Empty if the broker gave no value.
+};
+
+/// One delivery, as a broker gave it. Its views stay valid as long as a copy of `owner` exists.
+struct Incoming {
+  std::string_view body = {};                ///< The bytes of the message.
+  bool has_body = true;                      ///< False for a message without a body, such as a tombstone of Kafka.
+  std::optional<std::string_view> key = {};  ///< What orders messages at the broker: the record key of Kafka, the
+                                             ///< first key of RocketMQ. None if the broker or the producer gave none.
+  std::string_view id = {};                  ///< The broker's id of the message, such as "orders/3@42", cut to 255
+                                             ///< bytes. For tracing.
+  std::span<const IncomingHeader> headers = {};  ///< In the order in which the producer added them.
+  std::optional<std::uint64_t> lane = {};  ///< The messages of one lane have an order, and are acknowledged in this
+                                           ///< order: a partition of Kafka, a message group of RocketMQ. None: there
+                                           ///< is no order.
+  int deliveries = 0;  ///< How often the broker has delivered the message, with this time. 0 if it does not count.
+  std::chrono::system_clock::time_point sent = {};  ///< When the producer sent it. The epoch if it is not known.
+
+  std::uint64_t ticket = 0;                ///< For the source alone: which of its deliveries this is.
+  std::shared_ptr<const void> owner = {};  ///< Keeps the bytes of the views.
+
+  /// The value of the first header of this name; none if there is no such header. Names are compared byte by byte.
+  std::optional<std::string_view> header(std::string_view name) const noexcept;
+};
+
+/// A message that goes to the dead-letter queue.
+struct DeadLetter {
+  const Incoming* incoming;       ///< The delivery. It is valid during the call.
+  std::string_view reason;        ///< "parked", "conflict", "invalid_key", "rejected" or "unreadable".
+  std::string error_class = {};   ///< `txinbox::error_class` of the error, if there was one. It holds no value of the
+                                  ///< message.
+  std::string consumer = {};      ///< The consumer's name.
+  std::string business_key = {};  ///< Empty if it could not be read.
+  int failures = 0;               ///< How often the message has failed in this process.
+  bool confirmed = false;         ///< A source sets it when the broker has confirmed that it has the dead letter.
+};
+
+/// What a source is doing, for metrics and logs.
+struct SourceStatus {
+  std::string name = {};                  ///< Which source it is: "kafka orders". It holds no password.
+  bool connected = false;                 ///< Whether there is a connection to the broker.
+  std::optional<std::uint64_t> lag = {};  ///< How many messages wait at the broker; none if it is not known.
+  std::size_t lanes = 0;                  ///< How many lanes this source has now: the assigned partitions.
+  std::uint64_t reconnects = 0;           ///< How often the source has connected again.
+};
+
+/// What happened to a source.
+enum class SourceEventType {
+  connected,       ///< It is connected to the broker.
+  disconnected,    ///< The connection was lost. The source connects again by itself.
+  lanes_assigned,  ///< The broker gave it lanes.
+  lanes_revoked,   ///< The broker took lanes away.
+  warning,         ///< Something that an operator should know. `text` says what to do.
+};
+
+/// The name of the enumerator, such as "connected".
+std::string_view to_string(SourceEventType) noexcept;
+
+/// One thing that happened to a source.
+struct SourceEvent {
+  SourceEventType type;
+  std::string text = {};  ///< One line for a log. It holds no password and no value of a message.
+};
+
+/// Where `run` gets messages from: one object for each connection to a broker.
+///
+/// A source knows the broker. It does not know the inbox: which messages run, in which order, and when a message runs
+/// again, `run` decides. `run` keeps a message that must run again; the source keeps it undelivered to others, and does
+/// not acknowledge it. So the broker never has to redeliver a message because its handler failed.
+///
+/// A source may deliver a message again at any time: the inbox answers the duplicate. It must never acknowledge a
+/// message by itself.
+///
+/// docs/guides/your-own-broker.md has a source for a folder of files.
+///
+/// @threads `run` calls all members on one thread, except `wake`, which any thread may call.
+class Source {
+ public:
+  Source() = default;
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  /// Closes the source as `close` does.
+  virtual ~Source();
+
+  /// Returns the messages that have come, in the order of their lanes.
+  ///
+  /// The first call connects. If the connection is lost later, `poll` reports it and connects again, with a growing
+  /// wait, for ever. `run` calls it at least once a second, so a source can do here what must be done regularly.
+  ///
+  /// @param max  the most messages. With 0 it returns none, but it does everything else: it answers the broker's
+  ///             rebalances and heartbeats, and returns early on `wake`.
+  /// @param wait the longest time to wait if no message is there. It returns as soon as there is one.
+  /// @errors  `Error` broker_refused, access_refused or invalid_argument for what somebody must fix: a queue or topic
+  ///          that does not exist, a wrong password. `run` then ends with this error. A lost connection is no error.
+  virtual std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) = 0;
+
+  /// Tells the broker that these messages are done. `run` acknowledges the messages of a lane in their order, without
+  /// a gap. It may return before the broker knows: an acknowledgement that is lost causes one more delivery.
+  ///
+  /// It drops those that this source does not hold any more.
+  ///
+  /// @errors as `poll`.
+  virtual void acknowledge(std::span<const Incoming* const> messages) = 0;
+
+  /// Whether there is a dead-letter queue. `poll` checks that it exists.
+  virtual bool has_dead_letters() const = 0;
+
+  /// Publishes dead letters, and waits for the broker's confirmation, a few seconds at most. It sets `confirmed` for
+  /// those that the broker has. `run` acknowledges these afterwards, and tries the others again later.
+  ///
+  /// After a crash between the two steps, the dead letter comes twice.
+  ///
+  /// @errors as `poll`. A broker that does not answer is no error.
+  virtual void dead_letter(std::span<DeadLetter> letters) = 0;
+
+  /// Whether the broker would still accept the acknowledgement of this message. If not, the broker delivers it again,
+  /// here or elsewhere, and `run` forgets it.
+  ///
+  /// `run` asks after the source has reported `disconnected` or `lanes_revoked`.
+  virtual bool holds(const Incoming& message) const;
+
+  /// `poll` must return no messages of this lane until `resume`: `run` has enough of them that wait for a retry. The
+  /// broker keeps them. By default it does nothing, for sources without lanes.
+  virtual void pause(std::uint64_t lane);
+
+  /// Ends `pause`. `run` calls it only for lanes that it paused. If a paused lane is revoked, the pause ends.
+  virtual void resume(std::uint64_t lane);
+
+  /// Makes the running `poll` return soon. If no `poll` is running, the next one returns soon.
+  ///
+  /// @threads any.
+  virtual void wake() noexcept = 0;
+
+  /// What the source is doing. It does not wait for the broker.
+  virtual SourceStatus status() = 0;
+
+  /// Sends the acknowledgements that are not sent yet, gives all other messages back to the broker, and disconnects. No
+  /// other member but `status` and `wake` is called afterwards. A second call does nothing.
+  ///
+  /// @blocking a few seconds at most.
+  virtual void close() noexcept = 0;
+
+  /// `run` sets the function that `report` calls.
+  void on_event(std::function<void(const SourceEvent&)> observer) { observer_ = std::move(observer); }
+
+ protected:
+  /// Tells `run` what happened. Call it on the thread that calls `poll`, inside a member of this class.
+  void report(SourceEventType type, std::string text);
+
+ private:
+  std::function<void(const SourceEvent&)> observer_;
+};
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,70 @@
+#include "run/job_runner.hpp"
+
+#include <exception>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "pool/connection_locals.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+/// Shows the handler the broker's delivery.
+struct HandlerOfJob {
+  const Handler& handler;
+  const Job& job;
+
+  void operator()(const HandlerConnection& connection, Delivery& delivery) const {
+    DeliveryAccess::set_incoming(delivery, job[delivery.index()]->incoming);
+    handler(connection, delivery);
+  }
+  // It passes on what the handler takes, so it must not be given a session instead.
+  void operator()(soci::session&, Delivery&) const = delete;
+};
+
+/// Whether one message of the job must not run if another one fails.
+bool has_order(const Job& job) {
+  std::unordered_set<const Sequence*> sequences;
+  for (const EntryPtr& entry : job) {
+    if (!sequences.insert(entry->sequence.get()).second) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+JobResult TxJobRunner::run(const Job& job) const {
+  const OnFailure on_failure = has_order(job) ? OnFailure::stop : OnFailure::skip;
+  std::vector<Message> messages;
+  messages.reserve(job.size());
+  for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
+  JobResult result;
+  try {
+    result.results = consumer_.consume_batch(messages, HandlerOfJob{handler_, job}, on_failure);
+  } catch (...) {
+    result.error = std::current_exception();
+  }
+  for (std::size_t i = 0; i < job.size(); ++i) job[i]->message = std::move(messages[i]);
+  return result;
+}
+
+JobResult LeaseJobRunner::run(const Job& job) const {
+  const Entry& entry = *job.front();
+  JobResult result;
+  try {
+    result.results.push_back(consumer_.consume(entry.message, [&](Lease& lease) {
+      DeliveryAccess::set_incoming(lease.delivery(), entry.incoming);
+      handler_(lease);
+    }));
+  } catch (...) {
+    result.results.push_back({.outcome = Outcome::failed, .error = std::current_exception()});
+  }
+  return result;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

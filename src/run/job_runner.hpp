@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/handler.hpp>
+#include <txinbox/lease_consumer.hpp>
+#include <txinbox/run.hpp>
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>
+
+#include "run/scheduler.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Runs the messages of a job through a consumer. This is all that the loop knows of consumers.
+///
+/// @threads the workers call `run` at the same time.
+class JobRunner {
+ public:
+  JobRunner() = default;
+  JobRunner(const JobRunner&) = delete;
+  JobRunner& operator=(const JobRunner&) = delete;
+  virtual ~JobRunner() = default;
+
+  virtual std::string_view consumer() const = 0;
+
+  /// The most messages of a job.
+  virtual std::size_t job_size() const = 0;
+
+  /// What a handler throws is in the results.
+  virtual JobResult run(const Job& job) const = 0;
+};
+
+/// A batch in one transaction.
+class TxJobRunner : public JobRunner {
+ public:
+  TxJobRunner(TxConsumer& consumer, const Handler& handler, std::size_t batch)
+      : consumer_(consumer), handler_(handler), batch_(batch) {}
+
+  std::string_view consumer() const override { return consumer_.name(); }
+  std::size_t job_size() const override { return batch_; }
+  JobResult run(const Job& job) const override;
+
+ private:
+  TxConsumer& consumer_;
+  const Handler& handler_;
+  const std::size_t batch_;
+};
+
+/// One message under a lease.
+class LeaseJobRunner : public JobRunner {
+ public:
+  LeaseJobRunner(LeaseConsumer& consumer, const LeaseHandler& handler) : consumer_(consumer), handler_(handler) {}
+
+  std::string_view consumer() const override { return consumer_.name(); }
+  std::size_t job_size() const override { return 1; }
+  JobResult run(const Job& job) const override;
+
+ private:
+  LeaseConsumer& consumer_;
+  const LeaseHandler& handler_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

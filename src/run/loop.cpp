@@ -1,0 +1,240 @@
+#include "run/loop.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "backend/error_classification.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// `Source::poll` is called at least this often.
+constexpr milliseconds longest_poll = 1s;
+
+void check(const RunOptions& options) {
+  const auto require = [](bool holds, const char* text) {
+    if (!holds) throw Error(ErrorCode::invalid_argument, text);
+  };
+  require(options.batch > 0, "RunOptions::batch must be at least 1");
+  require(options.workers > 0, "RunOptions::workers must be at least 1");
+  require(options.max_in_flight_bytes > 0, "RunOptions::max_in_flight_bytes must be at least 1");
+  require(options.backoff >= 0ms && options.max_backoff >= options.backoff,
+          "RunOptions::backoff must be at least zero and at most max_backoff");
+  require(options.status_interval > 0ms, "RunOptions::status_interval must be positive");
+  require(!options.idle_exit || *options.idle_exit >= 0ms, "RunOptions::idle_exit must be at least zero");
+}
+
+milliseconds until(Scheduler::Clock::time_point time) {
+  return std::max(0ms, std::chrono::ceil<milliseconds>(time - Scheduler::Clock::now()));
+}
+
+}  // namespace
+
+Loop::Loop(Source& source, const JobRunner& runner, const MessageOf& message_of, const RunOptions& options)
+    : source_(source),
+      runner_(runner),
+      message_of_(message_of),
+      options_(options),
+      scheduler_(options, runner.job_size()) {
+  check(options);
+  if (!message_of) throw Error(ErrorCode::invalid_argument, "message_of is empty; give a function that finds the key");
+  if (!options.dead_letter && !source.has_dead_letters()) {
+    throw Error(ErrorCode::invalid_argument,
+                "there is no place for dead letters: name a dead-letter queue in the options of the source, or set "
+                "RunOptions::dead_letter");
+  }
+}
+
+RunSummary Loop::run() {
+  name_ = source_.status().name;
+  source_.on_event([this](const SourceEvent& event) {
+    if (event.type == SourceEventType::disconnected || event.type == SourceEventType::lanes_revoked) {
+      may_have_lost_ = true;
+    }
+    tell({.type = RunEventType::source, .source_event = &event});
+  });
+  const std::stop_callback on_stop(options_.stop, [this] {
+    scheduler_.end();
+    source_.wake();
+  });
+  work_until_end();
+  source_.close();
+  source_.on_event({});
+  tell_occurrences();
+  if (const auto error = scheduler_.error()) std::rethrow_exception(error);
+  return scheduler_.summary();
+}
+
+void Loop::work_until_end() {
+  std::vector<std::jthread> workers;
+  working_ = options_.workers;
+  try {
+    while (workers.size() < options_.workers) workers.emplace_back([this] { work(); });
+    while (!scheduler_.has_ended() && !is_idle()) go_on(scheduler_.room());
+    scheduler_.end();
+    // The handlers that run are finished. The broker must not take their messages back meanwhile.
+    while (working_ > 0) go_on(0);
+    workers.clear();
+    settle();
+  } catch (...) {
+    scheduler_.end(std::current_exception());
+  }
+}
+
+void Loop::work() {
+  for (Job job = scheduler_.take_job(); !job.empty(); job = scheduler_.take_job()) {
+    JobResult result;
+    try {
+      result = runner_.run(job);
+    } catch (...) {
+      result.error = std::current_exception();
+    }
+    scheduler_.finish(job, std::move(result));
+    source_.wake();
+  }
+  --working_;
+  source_.wake();
+}
+
+void Loop::go_on(std::size_t room) {
+  settle();
+  tell_occurrences();
+  tell_status();
+  auto incoming = source_.poll(room, time_to_wait());
+  if (std::exchange(may_have_lost_, false)) forget_lost();
+  receive(std::move(incoming));
+}
+
+bool Loop::is_idle() {
+  const auto now = Clock::now();
+  if (!scheduler_.is_empty()) last_busy_ = now;
+  return options_.idle_exit && now - last_busy_ >= *options_.idle_exit;
+}
+
+milliseconds Loop::time_to_wait() const {
+  milliseconds wait = std::min(longest_poll, until(next_status_));
+  if (const auto due = scheduler_.next_dead_letter()) wait = std::min(wait, until(*due));
+  if (options_.idle_exit) wait = std::min(wait, std::max(1ms, until(last_busy_ + *options_.idle_exit)));
+  return wait;
+}
+
+void Loop::receive(std::vector<Incoming> incoming) {
+  if (incoming.empty()) return;
+  last_busy_ = Clock::now();
+  for (Incoming& each : incoming) {
+    std::optional<Message> message;
+    try {
+      message = message_of_(each);
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (...) {
+      const auto error = std::current_exception();
+      const bool has_bad_key = has_error_code(error, ErrorCode::invalid_key);
+      scheduler_.add_dead_letter(std::move(each), has_bad_key ? "invalid_key" : "unreadable", error);
+      continue;
+    }
+    scheduler_.add(std::move(each), std::move(*message));
+  }
+  scheduler_.wake_workers();
+}
+
+void Loop::settle() {
+  publish_dead_letters();
+  const Scheduler::Settlement settlement = scheduler_.take_settlement();
+  if (!settlement.acknowledge.empty()) {
+    std::vector<const Incoming*> done;
+    done.reserve(settlement.acknowledge.size());
+    for (const EntryPtr& entry : settlement.acknowledge) done.push_back(&entry->incoming);
+    source_.acknowledge(done);
+    tell({.type = RunEventType::settled, .count = done.size()});
+  }
+  for (const std::uint64_t lane : settlement.pause) source_.pause(lane);
+  for (const std::uint64_t lane : settlement.resume) source_.resume(lane);
+}
+
+void Loop::publish_dead_letters() {
+  const std::vector<EntryPtr> entries = scheduler_.take_dead_letters();
+  if (entries.empty()) return;
+  std::vector<DeadLetter> letters;
+  letters.reserve(entries.size());
+  for (const EntryPtr& entry : entries) {
+    letters.push_back({.incoming = &entry->incoming,
+                       .reason = entry->reason,
+                       .error_class = error_class(entry->error),
+                       .consumer = std::string(runner_.consumer()),
+                       .business_key = entry->message.business_key,
+                       .failures = entry->failures});
+  }
+  std::exception_ptr error;
+  if (!options_.dead_letter) {
+    source_.dead_letter(letters);
+  } else {
+    for (DeadLetter& letter : letters) {
+      try {
+        options_.dead_letter(letter);
+        letter.confirmed = true;
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (letters[i].confirmed) {
+      scheduler_.dead_letter_confirmed(entries[i]);
+    } else {
+      scheduler_.dead_letter_failed(entries[i], error);
+    }
+  }
+}
+
+void Loop::forget_lost() {
+  const std::size_t lost = scheduler_.forget_lost(source_);
+  if (lost > 0) tell({.type = RunEventType::dropped, .count = lost});
+}
+
+void Loop::tell_occurrences() {
+  for (const Occurrence& occurrence : scheduler_.take_occurrences()) {
+    RunEvent event{.type = occurrence.type, .error = occurrence.error, .backoff = occurrence.backoff};
+    if (occurrence.entry) {
+      event.business_key = occurrence.business_key;
+      event.message_id = occurrence.entry->incoming.id;
+      event.reason = occurrence.entry->reason;
+    }
+    const std::string class_of_error = error_class(event.error);
+    event.error_class = class_of_error;
+    tell(std::move(event));
+  }
+}
+
+void Loop::tell_status() {
+  const auto now = Clock::now();
+  if (now < next_status_) return;
+  next_status_ = now + options_.status_interval;
+  const SourceStatus status = source_.status();
+  tell({.type = RunEventType::status, .status = &status});
+}
+
+void Loop::tell(RunEvent event) const noexcept {
+  if (!options_.observer) return;
+  event.source = name_;
+  event.consumer = runner_.consumer();
+  try {
+    options_.observer(event);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): as documented
+  }
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <txinbox/run.hpp>
+#include <txinbox/version.hpp>
+
+#include "run/job_runner.hpp"
+#include "run/scheduler.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// One call of `run`: polls the source, and settles what the workers have done.
+class Loop {
+ public:
+  /// Errors: `Error` invalid_argument for the options.
+  Loop(Source& source, const JobRunner& runner, const MessageOf& message_of, const RunOptions& options);
+
+  RunSummary run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void work_until_end();
+  void work();
+  void go_on(std::size_t room);
+  bool is_idle();
+  std::chrono::milliseconds time_to_wait() const;
+  void receive(std::vector<Incoming> incoming);
+  void settle();
+  void publish_dead_letters();
+  void forget_lost();
+  void tell_occurrences();
+  void tell_status();
+  void tell(RunEvent event) const noexcept;
+
+  Source& source_;
+  const JobRunner& runner_;
+  const MessageOf& message_of_;
+  const RunOptions& options_;
+  Scheduler scheduler_;
+  std::atomic<std::size_t> working_ = 0;  ///< Workers that have not ended.
+  std::string name_;
+  bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
+  Clock::time_point last_busy_ = Clock::now();
+  Clock::time_point next_status_ = Clock::now();
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

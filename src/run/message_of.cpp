@@ -1,0 +1,52 @@
+#include <txinbox/message_of.hpp>
+
+#include <utility>
+
+#include <txinbox/error.hpp>
+#include <txinbox/json_template.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+Message message_with(std::string key, const Incoming& incoming) {
+  return {
+      .business_key = std::move(key), .message_id = std::string(incoming.id), .payload = std::string(incoming.body)};
+}
+
+std::string required(const std::optional<std::string_view>& value, const std::string& what) {
+  if (!value) throw Error(ErrorCode::invalid_key, "the message has no " + what);
+  if (value->empty()) throw Error(ErrorCode::invalid_key, "the message's " + what + " is empty");
+  return std::string(*value);
+}
+
+}  // namespace
+
+MessageOf key_from_record() {
+  return [](const Incoming& incoming) { return message_with(required(incoming.key, "record key"), incoming); };
+}
+
+MessageOf key_from_header(std::string name) {
+  if (name.empty()) throw Error(ErrorCode::invalid_argument, "the name of the header that holds the key is empty");
+  return [name = std::move(name)](const Incoming& incoming) {
+    return message_with(required(incoming.header(name), "header " + name), incoming);
+  };
+}
+
+MessageOf key_from_json(std::string_view text) {
+  return [key = JsonTemplate(text)](const Incoming& incoming) {
+    if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
+    return message_with(key(incoming.body), incoming);
+  };
+}
+
+MessageOf prefixed(std::string prefix, MessageOf message_of) {
+  return [prefix = std::move(prefix), message_of = std::move(message_of)](const Incoming& incoming) {
+    Message message = message_of(incoming);
+    message.business_key.insert(0, prefix);
+    return message;
+  };
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,37 @@
+#include <txinbox/run.hpp>
+
+#include "consume/consumer_policy.hpp"
+#include "run/job_runner.hpp"
+#include "run/loop.hpp"
+#include "types/enum_names.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr detail::EnumNames<Order, Order::key> order_names("lane", "key");
+constexpr detail::EnumNames<RunEventType, RunEventType::status> event_names("settled", "retry", "dead_letter",
+                                                                            "dead_letter_failed", "unavailable",
+                                                                            "dropped", "source", "status");
+
+}  // namespace
+
+std::string_view to_string(Order order) noexcept { return order_names[order]; }
+std::string_view to_string(RunEventType type) noexcept { return event_names[type]; }
+
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
+               const RunOptions& options) {
+  detail::refuse_empty(handler);
+  const detail::TxJobRunner runner(consumer, handler, options.batch);
+  return detail::Loop(source, runner, message_of, options).run();
+}
+
+RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
+               const RunOptions& options) {
+  detail::refuse_empty(handler);
+  const detail::LeaseJobRunner runner(consumer, handler);
+  return detail::Loop(source, runner, message_of, options).run();
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,410 @@
+#include "run/scheduler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "backend/error_classification.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+/// Whether no other message can be expected to fare better now.
+bool is_outage(const std::exception_ptr& error) noexcept {
+  return is_environment_error(error) || is_fatal_to_session(error) || has_error_code(error, ErrorCode::acquire_timeout);
+}
+
+/// Whether the first message of the lane waits for a retry, so that what is behind it cannot be acknowledged for long.
+bool is_stuck(const Lane& lane) {
+  if (lane.window.empty()) return false;
+  const Entry& first = *lane.window.front();
+  return first.failures > 0 && first.state != Entry::State::done;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const RunOptions& options, std::size_t job_size)
+    : job_size_(job_size),
+      order_(options.order),
+      max_held_(options.max_in_flight != 0 ? options.max_in_flight : 4 * job_size * options.workers),
+      max_bytes_(options.max_in_flight_bytes),
+      backoff_(options.backoff, options.max_backoff) {}
+
+EntryPtr Scheduler::hold(Incoming incoming) {
+  auto entry = std::make_shared<Entry>();
+  entry->incoming = std::move(incoming);
+  ++summary_.received;
+  bytes_ += entry->incoming.body.size();
+  entry->held = held_.insert(held_.end(), entry);
+  if (entry->incoming.lane) {
+    auto& lane = lanes_[*entry->incoming.lane];
+    if (!lane) lane = std::make_shared<Lane>(Lane{.id = *entry->incoming.lane, .window = {}});
+    lane->window.push_back(entry.get());
+    entry->lane = lane;
+    touch(lane);
+  }
+  return entry;
+}
+
+void Scheduler::release(const EntryPtr& entry) {
+  bytes_ -= entry->incoming.body.size();
+  held_.erase(entry->held);
+}
+
+std::shared_ptr<Sequence> Scheduler::sequence_for(const Incoming& incoming) {
+  const bool by_key = order_ == Order::key;
+  if (!incoming.lane || (by_key && !incoming.key)) return std::make_shared<Sequence>();
+  std::string id = std::to_string(*incoming.lane);
+  if (by_key) id.append("/").append(*incoming.key);
+  auto& sequence = sequences_[id];
+  if (!sequence) {
+    sequence = std::make_shared<Sequence>();
+    sequence->id = std::move(id);
+  }
+  return sequence;
+}
+
+void Scheduler::touch(const std::shared_ptr<Lane>& lane) {
+  if (lane->was_touched) return;
+  lane->was_touched = true;
+  touched_.push_back(lane);
+}
+
+/// Puts a sequence that no worker has to where it waits. Forgets it if it is empty.
+void Scheduler::enqueue(const std::shared_ptr<Sequence>& sequence) {
+  if (sequence->is_queued || sequence->is_running) return;
+  if (sequence->waiting.empty()) {
+    if (!sequence->id.empty()) sequences_.erase(sequence->id);
+    return;
+  }
+  sequence->is_queued = true;
+  if (sequence->not_before > Clock::now()) {
+    delayed_.emplace(sequence->not_before, sequence);
+  } else {
+    ready_.push_back(sequence);
+  }
+}
+
+void Scheduler::enqueue_due(Clock::time_point now) {
+  while (!delayed_.empty() && delayed_.begin()->first <= now) {
+    ready_.push_back(std::move(delayed_.begin()->second));
+    delayed_.erase(delayed_.begin());
+  }
+}
+
+void Scheduler::add(Incoming incoming, Message message) {
+  const std::lock_guard lock(mutex_);
+  const EntryPtr entry = hold(std::move(incoming));
+  entry->message = std::move(message);
+  entry->sequence = sequence_for(entry->incoming);
+  entry->sequence->waiting.push_back(entry.get());
+  enqueue(entry->sequence);
+}
+
+void Scheduler::add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  becomes_dead_letter(hold(std::move(incoming)), reason, std::move(error));
+}
+
+std::size_t Scheduler::room() const {
+  const std::lock_guard lock(mutex_);
+  if (bytes_ >= max_bytes_) return 0;
+  std::size_t held = held_.size();
+  for (const auto& [id, lane] : lanes_) {
+    if (lane->is_paused) held -= lane->window.size();
+  }
+  return held < max_held_ ? max_held_ - held : 0;
+}
+
+bool Scheduler::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return held_.empty();
+}
+
+std::size_t Scheduler::forget_lost(const Source& source) {
+  const std::lock_guard lock(mutex_);
+  std::size_t lost = 0;
+  for (auto next = held_.begin(); next != held_.end();) {
+    const EntryPtr entry = *next++;
+    if (entry->is_lost || source.holds(entry->incoming)) continue;
+    ++lost;
+    entry->is_lost = true;
+    if (entry->lane) {
+      std::erase(entry->lane->window, entry.get());
+      entry->lane->is_paused = false;  // the source has ended the pause
+      touch(std::exchange(entry->lane, nullptr));
+    }
+    if (entry->state == Entry::State::running) continue;  // `finish` releases it
+    // The sequence stays where it is queued. `take_job` passes over it if it is empty.
+    if (entry->state == Entry::State::waiting) std::erase(entry->sequence->waiting, entry.get());
+    release(entry);
+  }
+  std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->is_lost; });
+  std::erase_if(done_without_lane_, [](const EntryPtr& entry) { return entry->is_lost; });
+  summary_.dropped += lost;
+  return lost;
+}
+
+std::vector<EntryPtr> Scheduler::take_dead_letters() {
+  const std::lock_guard lock(mutex_);
+  std::vector<EntryPtr> due;
+  const auto now = Clock::now();
+  while (!dead_letters_.empty() && dead_letters_.begin()->first <= now) {
+    due.push_back(std::move(dead_letters_.begin()->second));
+    dead_letters_.erase(dead_letters_.begin());
+  }
+  return due;
+}
+
+void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
+  const std::lock_guard lock(mutex_);
+  ++summary_.dead_letters;
+  occurrences_.push_back({.type = RunEventType::dead_letter,
+                          .entry = entry,
+                          .business_key = entry->message.business_key,
+                          .error = entry->error});
+  if (!entry->is_lost) done(entry);
+}
+
+void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (entry->is_lost) return;
+  const auto wait = backoff_.after(++entry->failures);
+  dead_letters_.emplace(Clock::now() + wait, entry);
+  occurrences_.push_back({.type = RunEventType::dead_letter_failed,
+                          .entry = entry,
+                          .business_key = entry->message.business_key,
+                          .error = std::move(error),
+                          .backoff = wait});
+  if (entry->lane) touch(entry->lane);
+}
+
+Scheduler::Settlement Scheduler::take_settlement() {
+  const std::lock_guard lock(mutex_);
+  Settlement settlement{.acknowledge = std::exchange(done_without_lane_, {})};
+  for (const auto& lane : std::exchange(touched_, {})) {
+    lane->was_touched = false;
+    settle(*lane, settlement);
+  }
+  for (const EntryPtr& entry : settlement.acknowledge) release(entry);
+  summary_.settled += settlement.acknowledge.size();
+  return settlement;
+}
+
+void Scheduler::settle(Lane& lane, Settlement& settlement) {
+  while (!lane.window.empty() && lane.window.front()->state == Entry::State::done) {
+    settlement.acknowledge.push_back(*lane.window.front()->held);
+    lane.window.pop_front();
+  }
+  const std::size_t limit = 2 * job_size_;
+  if (!lane.is_paused && is_stuck(lane) && lane.window.size() >= limit) {
+    lane.is_paused = true;
+    settlement.pause.push_back(lane.id);
+  } else if (lane.is_paused && (!is_stuck(lane) || lane.window.size() < limit / 2)) {
+    lane.is_paused = false;
+    settlement.resume.push_back(lane.id);
+  }
+  if (lane.window.empty()) lanes_.erase(lane.id);
+}
+
+std::vector<Occurrence> Scheduler::take_occurrences() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(occurrences_, {});
+}
+
+std::optional<Scheduler::Clock::time_point> Scheduler::next_dead_letter() const {
+  const std::lock_guard lock(mutex_);
+  if (dead_letters_.empty()) return std::nullopt;
+  return dead_letters_.begin()->first;
+}
+
+void Scheduler::end(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  end_locked(std::move(error));
+}
+
+void Scheduler::end_locked(std::exception_ptr error) {
+  has_ended_ = true;
+  if (!error_) error_ = std::move(error);
+  has_work_.notify_all();
+}
+
+bool Scheduler::has_ended() const {
+  const std::lock_guard lock(mutex_);
+  return has_ended_;
+}
+
+std::exception_ptr Scheduler::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+RunSummary Scheduler::summary() const {
+  const std::lock_guard lock(mutex_);
+  return summary_;
+}
+
+Job Scheduler::take_job() {
+  std::unique_lock lock(mutex_);
+  Job job;
+  while (job.empty() && !has_ended_) {
+    const auto now = Clock::now();
+    enqueue_due(now);
+    if (now < blocked_until_) {
+      has_work_.wait_until(lock, blocked_until_);
+      continue;
+    }
+    if (ready_.empty()) {
+      if (delayed_.empty()) {
+        has_work_.wait(lock);
+      } else {
+        has_work_.wait_until(lock, delayed_.begin()->first);
+      }
+      continue;
+    }
+    while (!ready_.empty() && job.size() < job_size_) {
+      const auto sequence = std::move(ready_.front());
+      ready_.pop_front();
+      sequence->is_queued = false;
+      while (!sequence->waiting.empty() && job.size() < job_size_) {
+        Entry& entry = *sequence->waiting.front();
+        sequence->waiting.pop_front();
+        entry.state = Entry::State::running;
+        sequence->is_running = true;
+        job.push_back(*entry.held);
+      }
+      enqueue(sequence);  // forgets it if it is empty
+    }
+  }
+  return job;
+}
+
+void Scheduler::finish(const Job& job, JobResult result) {
+  const std::lock_guard lock(mutex_);
+  if (result.error) {
+    nothing_ran(result.error);
+    for (const EntryPtr& entry : job) entry->state = Entry::State::waiting;
+  } else {
+    for (std::size_t i = 0; i < job.size(); ++i) decide(job[i], result.results[i]);
+  }
+  give_back(job);
+  has_work_.notify_all();
+}
+
+/// Returns the messages that run again to their sequences, and the sequences to the queue.
+void Scheduler::give_back(const Job& job) {
+  for (auto entry = job.rbegin(); entry != job.rend(); ++entry) {
+    if ((*entry)->is_lost) {
+      release(*entry);
+    } else if ((*entry)->state == Entry::State::waiting) {
+      (*entry)->sequence->waiting.push_front(entry->get());
+    }
+  }
+  for (const EntryPtr& entry : job) {
+    if (entry->sequence->is_running) {
+      entry->sequence->is_running = false;
+      enqueue(entry->sequence);
+    }
+  }
+}
+
+void Scheduler::decide(const EntryPtr& entry, Result& result) {
+  switch (result.outcome) {
+    case Outcome::consumed:
+      ++summary_.consumed;
+      outages_ = 0;
+      break;
+    case Outcome::already_consumed:
+      ++summary_.already_consumed;
+      outages_ = 0;
+      break;
+    case Outcome::discarded:
+      ++summary_.discarded;
+      break;
+    default:
+      break;
+  }
+  switch (action_for(result)) {
+    case Action::acknowledge:
+      done(entry);
+      break;
+    case Action::dead_letter:
+      becomes_dead_letter(entry, result.outcome == Outcome::failed ? "invalid_key" : to_string(result.outcome),
+                          result.error);
+      break;
+    case Action::redeliver:
+      runs_again(entry, result);
+      break;
+    case Action::stop:
+      entry->state = Entry::State::waiting;
+      end_locked(result.error);
+      break;
+  }
+}
+
+void Scheduler::done(const EntryPtr& entry) {
+  entry->state = Entry::State::done;
+  if (entry->lane) {
+    touch(entry->lane);
+  } else if (!entry->is_lost) {
+    done_without_lane_.push_back(entry);
+  }
+}
+
+void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reason, std::exception_ptr error) {
+  entry->state = Entry::State::dead_letter;
+  entry->reason = has_error_code(error, ErrorCode::rejected) ? "rejected" : reason;
+  entry->error = std::move(error);
+  if (!entry->is_lost) dead_letters_.emplace(Clock::now(), entry);
+}
+
+void Scheduler::runs_again(const EntryPtr& entry, const Result& result) {
+  entry->state = Entry::State::waiting;
+  if (result.outcome == Outcome::not_run) return;
+  if (has_error_code(result.error, ErrorCode::stopped)) {
+    end_locked({});
+    return;
+  }
+  if (result.outcome == Outcome::failed && is_outage(result.error)) {
+    // The others go first then, in case that this message alone has the error.
+    database_unavailable(result.error);
+    entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
+    return;
+  }
+  ++summary_.retries;
+  auto wait = backoff_.after(++entry->failures);
+  if (result.retry_after > wait || result.outcome == Outcome::postponed) wait = result.retry_after;
+  entry->sequence->not_before = Clock::now() + wait;
+  occurrences_.push_back({.type = RunEventType::retry,
+                          .entry = entry,
+                          .business_key = entry->message.business_key,
+                          .error = result.error,
+                          .backoff = wait});
+  if (entry->lane) touch(entry->lane);
+}
+
+void Scheduler::nothing_ran(const std::exception_ptr& error) {
+  if (has_error_code(error, ErrorCode::stopped)) {
+    end_locked({});
+  } else if (action_for(error) == Action::stop) {
+    end_locked(error);
+  } else {
+    database_unavailable(error);
+  }
+}
+
+/// Makes all messages wait. The wait ends for all of them together, and the first success ends the series of waits.
+void Scheduler::database_unavailable(const std::exception_ptr& error) {
+  const auto now = Clock::now();
+  if (now < blocked_until_) return;  // another worker has found the same
+  const auto wait = backoff_.after(++outages_);
+  blocked_until_ = now + wait;
+  occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = wait});
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

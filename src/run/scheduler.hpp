@@ -1,0 +1,156 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <txinbox/result.hpp>
+#include <txinbox/run.hpp>
+#include <txinbox/version.hpp>
+
+#include "run/backoff.hpp"
+#include "run/entry.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Something to tell the observer, on the thread of the loop.
+struct Occurrence {
+  RunEventType type;
+  EntryPtr entry = {};
+  std::string business_key = {};  ///< Of the entry: a worker may have its message meanwhile.
+  std::exception_ptr error = {};
+  std::chrono::milliseconds backoff{0};
+};
+
+/// What a worker runs together. The sequences of its messages belong to it until it is finished.
+using Job = std::vector<EntryPtr>;
+
+/// How the messages of one job ended. If `error` is set, none of them ran, and `results` is empty.
+struct JobResult {
+  std::vector<Result> results = {};
+  std::exception_ptr error = {};
+};
+
+/// Knows all messages that are not acknowledged: which run next, which wait, and which may be acknowledged.
+///
+/// The thread of the loop adds messages and takes those that are done. Workers take jobs and give back their results.
+///
+/// It keeps two orders apart. A *sequence* says what runs behind what: a message runs only when those in front of it in
+/// its sequence are done. A *lane* says what is acknowledged behind what: to the broker, a lane is done up to a point.
+///
+/// @threads any; one mutex guards everything.
+class Scheduler {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `job_size` is the most messages of a job.
+  Scheduler(const RunOptions& options, std::size_t job_size);
+
+  /// Adds a message that has to run. `wake_workers` makes it visible.
+  void add(Incoming incoming, Message message);
+
+  /// Adds a message that cannot run, because it has no key.
+  void add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error);
+
+  void wake_workers() { has_work_.notify_all(); }
+
+  /// How many more messages may be polled.
+  std::size_t room() const;
+
+  /// Whether no message is held.
+  bool is_empty() const;
+
+  /// Forgets the messages that the broker has taken back. Returns how many there were.
+  std::size_t forget_lost(const Source& source);
+
+  /// The dead letters that are due. Each comes back by one of the two functions below.
+  std::vector<EntryPtr> take_dead_letters();
+  void dead_letter_confirmed(const EntryPtr&);
+  void dead_letter_failed(const EntryPtr&, std::exception_ptr error);
+
+  /// What the loop does next at the broker.
+  struct Settlement {
+    std::vector<EntryPtr> acknowledge = {};  ///< Those of a lane in their order, without a gap.
+    std::vector<std::uint64_t> pause = {};
+    std::vector<std::uint64_t> resume = {};
+  };
+  Settlement take_settlement();
+
+  std::vector<Occurrence> take_occurrences();
+
+  /// When a dead letter is due again.
+  std::optional<Clock::time_point> next_dead_letter() const;
+
+  /// No more jobs begin. The first error stays.
+  void end(std::exception_ptr error = {});
+
+  bool has_ended() const;
+  std::exception_ptr error() const;
+  RunSummary summary() const;
+
+  /// Waits for messages. Returns an empty job after `end`.
+  Job take_job();
+
+  /// Takes back a job.
+  void finish(const Job& job, JobResult result);
+
+ private:
+  EntryPtr hold(Incoming incoming);
+  void release(const EntryPtr&);
+  std::shared_ptr<Sequence> sequence_for(const Incoming&);
+  void touch(const std::shared_ptr<Lane>&);
+  void enqueue(const std::shared_ptr<Sequence>&);
+  void enqueue_due(Clock::time_point now);
+  void give_back(const Job&);
+
+  void decide(const EntryPtr&, Result&);
+  void done(const EntryPtr&);
+  void becomes_dead_letter(const EntryPtr&, std::string_view reason, std::exception_ptr error);
+  void runs_again(const EntryPtr&, const Result&);
+  void nothing_ran(const std::exception_ptr&);
+  void database_unavailable(const std::exception_ptr&);
+  void end_locked(std::exception_ptr error);
+  void settle(Lane&, Settlement&);
+
+  const std::size_t job_size_;
+  const Order order_;
+  const std::size_t max_held_;
+  const std::size_t max_bytes_;
+  Backoff backoff_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable has_work_;
+  std::list<EntryPtr> held_;
+  std::size_t bytes_ = 0;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Lane>> lanes_;
+  std::vector<std::shared_ptr<Lane>> touched_;
+  std::unordered_map<std::string, std::shared_ptr<Sequence>> sequences_;
+  std::deque<std::shared_ptr<Sequence>> ready_;
+  std::multimap<Clock::time_point, std::shared_ptr<Sequence>> delayed_;
+  std::multimap<Clock::time_point, EntryPtr> dead_letters_;
+  std::vector<EntryPtr> done_without_lane_;
+  std::vector<Occurrence> occurrences_;
+  int outages_ = 0;
+  Clock::time_point blocked_until_ = {};
+  bool has_ended_ = false;
+  std::exception_ptr error_;
+  RunSummary summary_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,36 @@
+#include <txinbox/source.hpp>
+
+#include <algorithm>
+
+#include "types/enum_names.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr detail::EnumNames<SourceEventType, SourceEventType::warning> source_event_names("connected", "disconnected",
+                                                                                          "lanes_assigned",
+                                                                                          "lanes_revoked", "warning");
+
+}  // namespace
+
+std::string_view to_string(SourceEventType type) noexcept { return source_event_names[type]; }
+
+std::optional<std::string_view> Incoming::header(std::string_view name) const noexcept {
+  const auto found = std::ranges::find(headers, name, &IncomingHeader::name);
+  if (found == headers.end()) return std::nullopt;
+  return found->value;
+}
+
+Source::~Source() = default;
+
+bool Source::holds(const Incoming&) const { return true; }
+void Source::pause(std::uint64_t) {}
+void Source::resume(std::uint64_t) {}
+
+void Source::report(SourceEventType type, std::string text) {
+  if (observer_) observer_({.type = type, .text = std::move(text)});
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
