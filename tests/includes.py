@@ -42,7 +42,7 @@ PUBLIC = {
     "admin": "failed_messages inspect",
     "consume": "handler idempotent tx_consumer",
     "lease": "lease lease_consumer",
-    "run": "message_of run source",
+    "run": "message_of run run_metrics source",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 

@@ -81,10 +81,10 @@ void Loop::work_until_end() {
   working_ = options_.workers;
   try {
     while (workers.size() < options_.workers) workers.emplace_back([this] { work(); });
-    while (!scheduler_.has_ended() && !is_idle()) go_on(scheduler_.room());
+    while (!scheduler_.has_ended() && !is_idle()) go_on(true);
     scheduler_.end();
     // The handlers that run are finished. The broker must not take their messages back meanwhile.
-    while (working_ > 0) go_on(0);
+    while (working_ > 0) go_on(false);
     workers.clear();
     settle();
   } catch (...) {
@@ -107,11 +107,11 @@ void Loop::work() {
   source_.wake();
 }
 
-void Loop::go_on(std::size_t room) {
+void Loop::go_on(bool may_take) {
   settle();
   tell_occurrences();
   tell_status();
-  auto incoming = source_.poll(room, time_to_wait());
+  auto incoming = source_.poll(may_take ? scheduler_.room() : 0, time_to_wait());
   if (std::exchange(may_have_lost_, false)) forget_lost();
   receive(std::move(incoming));
 }

@@ -30,7 +30,7 @@ class Loop {
 
   void work_until_end();
   void work();
-  void go_on(std::size_t room);
+  void go_on(bool may_take);
   bool is_idle();
   std::chrono::milliseconds time_to_wait() const;
   void receive(std::vector<Incoming> incoming);

@@ -23,9 +23,9 @@ struct Bytes {
 
 }  // namespace
 
-void MemoryBroker::publish(std::size_t lane, Stored message) {
+void MemoryBroker::publish(int lane, Stored message) {
   const std::lock_guard lock(mutex_);
-  lanes_.at(lane).messages.push_back(std::make_shared<Stored>(std::move(message)));
+  lanes_.at(static_cast<std::size_t>(lane)).messages.push_back(std::make_shared<Stored>(std::move(message)));
   changed_.notify_all();
 }
 

@@ -43,7 +43,7 @@ class MemoryBroker {
   explicit MemoryBroker(std::size_t lanes = 1) : has_lanes_(lanes > 0), lanes_(std::max<std::size_t>(lanes, 1)) {}
 
   void publish(std::string body) { publish(0, {.body = std::move(body)}); }
-  void publish(std::size_t lane, Stored message);
+  void publish(int lane, Stored message);
 
   /// Up to where a lane is acknowledged. Of a queue: how many messages are.
   std::size_t acknowledged(std::size_t lane = 0) const;

@@ -438,7 +438,7 @@ TEST_CASE("messages that the broker takes back are forgotten, and those that run
 
 TEST_CASE("while no connection of the pool is free, everything waits and nothing is lost") {
   EffectDatabase db;
-  Pool pool = db.pool({.size = 1, .acquire_timeout = 5ms});
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
   TxConsumer consumer(pool, "order-service");
   MemoryBroker broker(1);
   for (int i = 0; i < 10; ++i) broker.publish(numbered("order", i));

@@ -1,0 +1,58 @@
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <txinbox/run_metrics.hpp>
+
+#include "support/prometheus_text.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const PrometheusText::Labels orders = {{"consumer", "orders"}, {"source", "kafka orders"}};
+
+RunEvent event(RunEventType type) { return {.type = type, .source = "kafka orders", .consumer = "orders"}; }
+
+TEST_CASE("the metrics of run count what happens at the broker") {
+  RunMetrics metrics;
+  RunEvent settled = event(RunEventType::settled);
+  settled.count = 40;
+  metrics(settled);
+  settled.count = 2;
+  metrics(settled);
+  metrics(event(RunEventType::retry));
+  RunEvent dropped = event(RunEventType::dropped);
+  dropped.count = 3;
+  metrics(dropped);
+  metrics(event(RunEventType::unavailable));
+  metrics(event(RunEventType::dead_letter_failed));
+  RunEvent letter = event(RunEventType::dead_letter);
+  letter.reason = "parked";
+  metrics(letter);
+  metrics(letter);
+  {
+    const PrometheusText text(metrics.text());
+    CHECK(text.value("txinbox_source_settled_total", orders) == 42);
+    CHECK(text.value("txinbox_source_retries_total", orders) == 1);
+    CHECK(text.value("txinbox_source_dropped_total", orders) == 3);
+    CHECK(text.value("txinbox_source_outages_total", orders) == 1);
+    CHECK(text.value("txinbox_source_dead_letter_failures_total", orders) == 1);
+    auto parked = orders;
+    parked["reason"] = "parked";
+    CHECK(text.value("txinbox_source_dead_letters_total", parked) == 2);
+    CHECK(metrics.text().find("txinbox_source_lag{") == std::string::npos);  // no status has come
+  }
+  const SourceStatus status{.name = "kafka orders", .connected = true, .lag = 7, .lanes = 4, .reconnects = 1};
+  RunEvent told = event(RunEventType::status);
+  told.status = &status;
+  metrics(told);
+  const PrometheusText text(metrics.text());
+  CHECK(text.value("txinbox_source_connected", orders) == 1);
+  CHECK(text.value("txinbox_source_lanes", orders) == 4);
+  CHECK(text.value("txinbox_source_lag", orders) == 7);
+  CHECK(text.value("txinbox_source_reconnects_total", orders) == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
