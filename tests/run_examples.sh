@@ -3,7 +3,7 @@
 #
 # Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
 #                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER TRACING
-#                        NATIVE_CLIENT
+#                        NATIVE_CLIENT FOLDER_CONSUMER
 #        (the programs)
 set -eu
 
@@ -66,3 +66,13 @@ rm -f orders.db
 
 outcomes=$("$2" | tr '\n' ' ')
 [ "$outcomes" = "consumed already_consumed " ] || fail "native_client says: $outcomes"
+rm -f orders.db
+
+mkdir inbox
+for n in 1 2 3; do echo "{\"no\": \"order$n\", \"sku\": \"tea\"}" >inbox/$n.json; done
+echo '{"no": "order3", "sku": "tea"}' >inbox/again.json
+echo '{"no": "order4"}' >inbox/no-sku.json
+echo 'no JSON' >inbox/broken.json
+[ "$("$3" inbox)" = "3 orders, 1 duplicates, 2 dead letters" ] || fail "folder_consumer does not consume its folder"
+[ "$(ls inbox inbox/failed | tr '\n' ' ')" = "inbox: failed  inbox/failed: broken.json no-sku.json " ] ||
+  fail "folder_consumer leaves: $(ls -R inbox)"

@@ -31,6 +31,7 @@
 #include <txinbox/retention.hpp>
 #include <txinbox/retry_policy.hpp>
 #include <txinbox/run.hpp>
+#include <txinbox/run_metrics.hpp>
 #include <txinbox/schema.hpp>
 #include <txinbox/source.hpp>
 #include <txinbox/transaction.hpp>
@@ -39,8 +40,8 @@
 
 /// A transactional inbox: for each message, the SQL of its handler takes effect exactly once.
 ///
-/// Most services need `open_pool`, `TxConsumer` and `action_for`. `LeaseConsumer` is for handlers that call other
-/// services.
+/// Most services need `open_pool`, `TxConsumer` and `run` with the source of their broker, or `action_for` in a loop of
+/// their own. `LeaseConsumer` is for handlers that call other services.
 ///
 /// These rules hold for every function, unless it says something else:
 /// - A free function uses its connection only during the call. No other thread may use the connection meanwhile.
