@@ -83,7 +83,7 @@ std::string_view to_string(SourceEventType) noexcept;
 
 /// One thing that happened to a source.
 struct SourceEvent {
-  SourceEventType type;
+  SourceEventType type;   ///< What happened.
   std::string text = {};  ///< One line for a log. It holds no password and no value of a message.
 };
 
