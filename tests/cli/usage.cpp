@@ -54,6 +54,16 @@ TEST_CASE("a command line that cannot be meant is status 2") {
            consume({"--key", "/a", "--sql", "select 1", "--batch", "10001"}),
            consume({"--key", "/a", "--sql", "select 1", "--batch", "all"}),
            consume({"--key", "/a", "--sql", "select 1", "a", "b"}),
+           consume({"--key", "@key", "--sql", "select 1"}),
+           consume({"--key", "/a", "--sql", "select 1", "--dead-letters", "x"}),
+           consume({"--key", "/a", "--sql", "select 1", "--workers", "0"}),
+           consume({"--key", "/a", "--sql", "select 1", "--order", "none"}),
+           consume({"--key", "/a", "--sql", "select 1", "--idle-exit", "soon"}),
+           consume({"--key", "/a", "--sql", "select 1", "--from", "nats://b/q"}),
+           consume({"--key", "/a", "--sql", "select 1", "--from", "kafka://b/t", "file"}),
+           consume({"--key", "/a", "--sql", "select 1", "--from", "kafka://b/t", "--stop-on-error"}),
+           consume({"--key", "@header:", "--sql", "select 1", "--from", "kafka://b/t"}),
+           consume({"--key", "/a", "--sql", "select 1", "--from", "amqp://u:secret@b/v/q"}),
        }) {
     const Ended ended = run(arguments, db);
     CAPTURE(ended.err);

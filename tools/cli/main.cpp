@@ -7,6 +7,7 @@
 
 #include "base/one_line.hpp"
 #include "cli/command_line.hpp"
+#include "cli/consume/open_source.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/describe_error.hpp"
@@ -50,10 +51,11 @@ int main(int argc, char** argv) {
 
   // Before the parser sees it: its messages repeat what it does not understand.
   for (int i = 1; i < argc; ++i) {
-    if (!is_url_with_password(argv[i])) continue;
+    if (!is_url_with_password(argv[i]) && !is_source_url_with_password(argv[i])) continue;
     message(
-        "txinbox: the command line holds a database URL with a password, which every user of this machine can read; "
-        "put the URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
+        "txinbox: the command line holds a URL with a password, which every user of this machine can read; put a "
+        "database's URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass; "
+        "docs/operations/command.md says where the password of a broker belongs");
     return exit_usage;
   }
 

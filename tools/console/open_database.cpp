@@ -44,8 +44,8 @@ Pool open_existing(const DatabaseOption& database, PoolOptions options, bool not
 
 }  // namespace
 
-Pool open_database(const DatabaseOption& database, bool notices) {
-  return open_existing(database, {.connections = 1}, notices);
+Pool open_database(const DatabaseOption& database, bool notices, std::size_t connections) {
+  return open_existing(database, {.connections = connections}, notices);
 }
 
 Pool open_for_reading(const DatabaseOption& database) {

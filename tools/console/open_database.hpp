@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+
 #include <txinbox/pool.hpp>
 
 #include "console/database_option.hpp"
@@ -13,7 +15,7 @@ namespace txinbox::cli {
 ///
 /// Errors: as `DatabaseOption::url` and `open_pool`; and where the URL names a file that is not there,
 ///         since opening would make it: `Error` schema_missing.
-Pool open_database(const DatabaseOption& database, bool notices = false);
+Pool open_database(const DatabaseOption& database, bool notices = false, std::size_t connections = 1);
 
 /// The same for what reads whole tables: a statement may take ten minutes.
 Pool open_for_reading(const DatabaseOption& database);

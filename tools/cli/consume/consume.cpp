@@ -7,12 +7,16 @@
 
 #include "backend/database.hpp"
 #include "backend/user_sql.hpp"
+#include "cli/consume/broker_run.hpp"
 #include "cli/consume/consume_run.hpp"
 #include "cli/consume/input_file.hpp"
+#include "cli/consume/open_source.hpp"
 #include "cli/help_text.hpp"
 #include "cli/sql/check_sql.hpp"
 #include "cli/subcommands.hpp"
+#include "console/duration.hpp"
 #include "console/open_database.hpp"
+#include "console/usage_error.hpp"
 #include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
@@ -22,16 +26,28 @@ std::string read_sql(const ConsumeOptions& options) {
   return options.sql_file.empty() ? options.sql : read_whole(options.sql_file, max_sql_size);
 }
 
+/// Empty: the messages are lines of a file.
+///
+/// Errors: `UsageError` for options that do not belong together.
+std::string broker_url(const ConsumeOptions& options) {
+  if (!options.file.empty()) return {};  // the environment variable is not for this run
+  std::string url = source_url(options.from);
+  if (url.empty() && !options.dead_letters.empty()) throw UsageError("--dead-letters needs --from");
+  return url;
+}
+
 int run_consume(const ConsumeOptions& options) {
   const backend::UserSql& database = options.database.database().user_sql();
   const std::string sql = read_sql(options);
   backend::SqlSyntax syntax = database.default_syntax();
   Script script = parse_script(sql, database, syntax);
   std::optional<MessageReader> messages(std::in_place, options, script, backend::SqlLimits());
-  const InputFile input(options.file);
+  const std::string from = broker_url(options);
+  std::optional<InputFile> input;
+  if (from.empty()) input.emplace(options.file);
 
   StopSignals signals;
-  Pool pool = open_database(options.database, options.verbose);
+  Pool pool = open_database(options.database, options.verbose, options.workers);
   {
     auto connection = pool.acquire(signals.token());
     verify(connection);
@@ -43,10 +59,18 @@ int run_consume(const ConsumeOptions& options) {
     messages.emplace(options, script, database.limits(*native));
     check_sql(connection.session(), script);
   }
+  if (!from.empty()) {
+    const auto source = open_source(from, options.dead_letters);
+    BrokerRun broker_run(options, script, *messages, signals);
+    TxConsumer consumer(
+        pool, options.consumer,
+        {.stop = signals.token(), .observer = std::ref(broker_run), .max_attempts = options.max_attempts});
+    return broker_run.run(*source, consumer);
+  }
   ParkedWatch parked;
   TxConsumer consumer(pool, options.consumer,
                       {.stop = signals.token(), .observer = std::ref(parked), .max_attempts = options.max_attempts});
-  return ConsumeRun(options, script, *messages, consumer, parked, signals).run(input.fd());
+  return ConsumeRun(options, script, *messages, consumer, parked, signals).run(input->fd());
 }
 
 }  // namespace
@@ -59,7 +83,7 @@ void add_consume(Command app, Run& run) {
   command
       .option("--key", options->key,
               "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
-              "(coupon:{/coupon/id}:{/user})")
+              "(coupon:{/coupon/id}:{/user}). Of a broker's message also @key, its record key, or @header:NAME")
       .required()
       .type("KEY");
   auto sql = command.group("SQL", "What to run; :name is the line's member of that name");
@@ -92,20 +116,50 @@ void add_consume(Command app, Run& run) {
       .range(0, 1'000'000'000);
   command.flag("--keep-payload", options->keep_payload,
                "Keep the line of a message that fails, for txinbox failed list --payload");
-  command.flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
+  const auto stop_on_error =
+      command.flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
   command.flag("--json", options->json, "Print a JSON object for each message after its commit");
   command.flag("--verbose", options->verbose,
                "With an error, the database's own text too, which can hold values of the message");
-  command.option("file", options->file, "JSON lines; default: standard input").shown_as("[FILE]");
-  command.add_help({"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
-                    "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
-                    "kcat -C -b broker -t orders -o beginning -e | \\",
-                    "  txinbox consume --consumer order-service --key /no --sql-file orders.sql"},
-                   {{exit_ok, "every message took effect, now or before"},
-                    {exit_found, "a message failed; standard error names its line"},
-                    {exit_usage, "the command line, or the SQL in it, is wrong"},
-                    {exit_database, "the database cannot be used; run it again on the same input"},
-                    {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+  auto broker = command.group("Broker", "Consume from a message broker instead of a file");
+  auto from = broker.option("--from", options->from,
+                            "The broker, without a password: kafka://HOST:PORT/TOPIC?group=NAME, "
+                            "amqp://USER@HOST/VHOST/QUEUE or rocketmq://HOST:PORT/TOPIC?group=NAME; default: the "
+                            "environment variable TXINBOX_FROM");
+  from.type("URL").excludes(stop_on_error);
+  broker
+      .option("--dead-letters", options->dead_letters,
+              "The topic or queue for messages that cannot be consumed: rejected, parked, in conflict, without a key")
+      .type("NAME");
+  broker.option("--workers", options->workers, "How many connections run messages at the same time")
+      .type("N")
+      .with_default()
+      .range(1, 1000);
+  broker
+      .option("--order", options->order,
+              "What keeps its order: all messages of a partition (lane), or those of a partition with the same record "
+              "key (key); default: lane with one worker, key with several")
+      .type("ORDER")
+      .one_of({"lane", "key"});
+  broker
+      .option("--idle-exit", options->idle_exit,
+              "End when no message has come, and none is running, for this time; default: never")
+      .type("TIME")
+      .checked([](const std::string& text) -> std::string {
+        if (parse_duration(text)) return {};
+        return "write a time such as 500ms, 10s or 5m";
+      });
+  command.option("file", options->file, "JSON lines; default: standard input").shown_as("[FILE]").excludes(from);
+  command.add_help(
+      {"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",
+       "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
+       "txinbox consume --from 'kafka://broker:9092/orders?group=order-service' --dead-letters orders.dead \\",
+       "  --consumer order-service --key /no --sql-file orders.sql --max-attempts 5 --workers 4"},
+      {{exit_ok, "every message took effect, now or before"},
+       {exit_found, "a message failed, or became a dead letter; standard error names it"},
+       {exit_usage, "the command line, or the SQL in it, is wrong"},
+       {exit_database, "the database or the broker cannot be used; run it again on the same input"},
+       {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
   command.on_chosen(run, [options] { return run_consume(*options); });
 }
 

@@ -27,6 +27,11 @@ struct ConsumeOptions {
   std::string sql;
   std::string sql_file;
   std::vector<std::string> binds;
+  std::string from;          // a broker's URL; empty: a file
+  std::string dead_letters;  // the broker's queue or topic
+  std::string order;         // lane or key; empty: by the number of workers
+  std::string idle_exit;     // a duration; empty: never
+  std::size_t workers = 1;
   std::string file;  // empty or "-": standard input
   std::size_t batch = 100;
   int max_attempts = 0;  // 0: a message is never parked

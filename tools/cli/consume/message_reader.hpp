@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include <txinbox/message.hpp>
+#include <txinbox/message_of.hpp>
+#include <txinbox/source.hpp>
 
 #include "cli/consume/consume_options.hpp"
 #include "cli/sql/bind.hpp"
@@ -13,7 +15,7 @@
 
 namespace txinbox::cli {
 
-/// What makes a line a message: its key, its id, its content, and the values for the SQL.
+/// What makes a line, or a broker's delivery, a message: its key, its id, its content, and the values for the SQL.
 class MessageReader {
  public:
   /// The script must outlive it.
@@ -24,8 +26,12 @@ class MessageReader {
   /// Errors: `LineError`; the message's key is then what could be read of it.
   void read(std::string_view line, Message& message, Values& values) const;
 
+  /// The same for a broker's delivery.
+  void read(const Incoming& incoming, Message& message, Values& values) const;
+
  private:
-  detail::KeyTemplate key_;
+  std::optional<detail::KeyTemplate> key_;  // none: the key is not in the JSON
+  MessageOf key_of_delivery_;               // empty: it is
   std::optional<JsonPointer> message_id_;
   detail::JsonFields content_;
   const Script& script_;

@@ -1,0 +1,139 @@
+#include "cli/consume/broker_run.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/delivery.hpp>
+#include <txinbox/result.hpp>
+
+#include "base/one_line.hpp"
+#include "cli/sql/prepared_script.hpp"
+#include "console/duration.hpp"
+#include "console/exit_status.hpp"
+#include "console/json_output.hpp"
+
+namespace txinbox::cli {
+
+int BrokerRun::run(Source& source, TxConsumer& consumer) {
+  RunOptions options{
+      .batch = options_.batch,
+      .workers = options_.workers,
+      .order = options_.order == "key" || (options_.order.empty() && options_.workers > 1) ? Order::key : Order::lane,
+      .status_interval = std::chrono::seconds(1),
+      .stop = signals_.token(),
+      .observer = [this](const RunEvent& event) { tell(event); }};
+  if (!options_.idle_exit.empty()) options.idle_exit = parse_duration(options_.idle_exit);
+  const MessageOf message_of = [this](const Incoming& incoming) {
+    Message message;
+    Values values;
+    messages_.read(incoming, message, values);
+    return message;
+  };
+  const Handler handler = [this](soci::session& session, Delivery& delivery) {
+    Message message;
+    Values values;
+    messages_.read(delivery.incoming(), message, values);
+    auto& prepared = delivery.per_connection<PreparedScript>(session);
+    for (std::size_t i = 0; i < script_.statements.size(); ++i) prepared.run(script_, i, values);
+  };
+  const RunSummary done = txinbox::run(source, consumer, message_of, handler, options);
+  const std::lock_guard lock(mutex_);
+  progress_.erase();
+  output_.line(summary(done));
+  if (signals_.stopped() || output_.failed()) return exit_stopped;
+  return done.dead_letters == 0 ? exit_ok : exit_found;
+}
+
+void BrokerRun::operator()(const Event& event) {
+  if (!options_.json || event.message_id.empty()) return;
+  switch (event.type) {
+    case EventType::retry:
+    case EventType::torn:
+    case EventType::lease_taken_over:
+    case EventType::purged:
+      return;
+    default:
+      break;
+  }
+  Json json{{"message", event.message_id}, {"key", event.business_key}, {"outcome", to_string(event.type)}};
+  if (event.error) json.set("error", detail::one_line(describe_error(event.error, options_.verbose)));
+  const std::lock_guard lock(mutex_);
+  print(json.text());
+}
+
+void BrokerRun::print(std::string_view text) {
+  progress_.erase();
+  if (!output_.line(text)) signals_.request_stop();
+}
+
+void BrokerRun::tell(const RunEvent& event) {
+  const std::lock_guard lock(mutex_);
+  switch (event.type) {
+    case RunEventType::settled:
+      settled_ += event.count;
+      break;
+    case RunEventType::retry:
+      tell_problem(event, "runs again in " + format_duration(event.backoff));
+      break;
+    case RunEventType::dead_letter:
+      tell_problem(event, fmt::format("dead letter ({})", event.reason));
+      if (options_.json) {
+        Json json{{"message", event.message_id}};
+        if (!event.business_key.empty()) json.set("key", event.business_key);
+        json.set("outcome", "dead_letter");
+        json.set("reason", event.reason);
+        print(json.text());
+      }
+      break;
+    case RunEventType::dead_letter_failed:
+      tell_problem(event, "the dead letter is not confirmed; tried again in " + format_duration(event.backoff));
+      break;
+    case RunEventType::unavailable:
+      progress_.message(fmt::format("the database cannot be used: {}; tried again in {}",
+                                    detail::one_line(describe_error(event.error, options_.verbose)),
+                                    format_duration(event.backoff)));
+      break;
+    case RunEventType::dropped:
+      progress_.message(fmt::format("{} messages went back to the broker", event.count));
+      break;
+    case RunEventType::source:
+      if (event.source_event->type == SourceEventType::connected && settled_ == 0) break;
+      progress_.message(fmt::format("{}: {}", event.source, event.source_event->text));
+      break;
+    case RunEventType::status:
+      lag_ = event.status->lag ? ", " + grouped(*event.status->lag) + " wait at the broker" : "";
+      break;
+  }
+  progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));
+}
+
+/// The business key can be personal data: the broker's id of the message says which one it is.
+void BrokerRun::tell_problem(const RunEvent& event, std::string_view what) {
+  std::string why;
+  if (event.error) why = detail::one_line(describe_error(event.error, options_.verbose)) + "; ";
+  progress_.message(fmt::format("{}: {}{}", event.message_id, why, what));
+}
+
+std::string BrokerRun::summary(const RunSummary& done) const {
+  const double seconds = progress_.elapsed().count();
+  const auto rate = static_cast<unsigned long long>(seconds > 0 ? static_cast<double>(done.settled) / seconds : 0);
+  if (options_.json) {
+    return Json{{"summary", true},
+                {"received", done.received},
+                {"consumed", done.consumed},
+                {"already_consumed", done.already_consumed},
+                {"discarded", done.discarded},
+                {"dead_letters", done.dead_letters},
+                {"retries", done.retries},
+                {"settled", done.settled},
+                {"seconds", seconds},
+                {"messages_per_second", rate}}
+        .text();
+  }
+  std::string text = fmt::format("consumed {}, already consumed {}, dead letters {}, retries {}", done.consumed,
+                                 done.already_consumed, done.dead_letters, done.retries);
+  if (done.discarded > 0) text += fmt::format(", discarded {}", done.discarded);
+  return text + fmt::format("  ({} messages/s)", grouped(rate));
+}
+
+}  // namespace txinbox::cli

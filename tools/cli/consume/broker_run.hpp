@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include <txinbox/event.hpp>
+#include <txinbox/run.hpp>
+#include <txinbox/tx_consumer.hpp>
+
+#include "cli/consume/consume_options.hpp"
+#include "cli/consume/message_reader.hpp"
+#include "cli/sql/sql_script.hpp"
+#include "console/output.hpp"
+#include "console/progress.hpp"
+#include "console/stop_signals.hpp"
+
+namespace txinbox::cli {
+
+/// `consume --from`: runs the script for the messages of a broker, and tells how they ended.
+class BrokerRun {
+ public:
+  BrokerRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, StopSignals& signals)
+      : options_(options), script_(script), messages_(messages), signals_(signals) {}
+
+  /// The observer of the consumer, which is called by its workers.
+  void operator()(const Event& event);
+
+  /// Until a signal comes, the source is idle, or nothing can be consumed any more; then prints the summary.
+  ///
+  /// Errors: as `txinbox::run`.
+  ///
+  /// @return the exit status.
+  int run(Source& source, TxConsumer& consumer);
+
+ private:
+  void tell(const RunEvent& event);
+  void tell_problem(const RunEvent& event, std::string_view what);
+  void print(std::string_view text);
+  void draw();
+  std::string summary(const RunSummary& summary) const;
+
+  const ConsumeOptions& options_;
+  const Script& script_;
+  const MessageReader& messages_;
+  StopSignals& signals_;
+  std::mutex mutex_;  // guards what follows
+  Output output_;
+  Progress progress_;
+  std::size_t settled_ = 0;
+  std::string lag_;
+};
+
+}  // namespace txinbox::cli

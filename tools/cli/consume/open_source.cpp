@@ -1,0 +1,112 @@
+#include "cli/consume/open_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "console/database_option.hpp"
+#include "console/usage_error.hpp"
+
+#ifdef TXINBOX_CLI_KAFKA
+#include <txinbox/kafka.hpp>
+#endif
+#ifdef TXINBOX_CLI_RABBITMQ
+#include <txinbox/rabbitmq.hpp>
+#endif
+#ifdef TXINBOX_CLI_ROCKETMQ
+#include <txinbox/rocketmq.hpp>
+#endif
+
+namespace txinbox::cli {
+namespace {
+
+using Open = std::unique_ptr<Source> (*)(const std::string& url, const std::string& dead_letters);
+
+struct Kind {
+  std::string_view scheme;
+  std::string_view option;  ///< That builds the component in.
+  Open open;                ///< None: the component is not built in.
+};
+
+#ifdef TXINBOX_CLI_KAFKA
+std::unique_ptr<Source> kafka(const std::string& url, const std::string& dead_letters) {
+  KafkaOptions options = kafka_options_from_url(url);
+  options.dead_letters = dead_letters;
+  return open_kafka(std::move(options));
+}
+#else
+constexpr Open kafka = nullptr;
+#endif
+
+#ifdef TXINBOX_CLI_RABBITMQ
+std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead_letters) {
+  RabbitOptions options = rabbitmq_options_from_url(url);
+  options.dead_letters = dead_letters;
+  return open_rabbitmq(std::move(options));
+}
+#else
+constexpr Open rabbitmq = nullptr;
+#endif
+
+#ifdef TXINBOX_CLI_ROCKETMQ
+std::unique_ptr<Source> rocketmq(const std::string& url, const std::string& dead_letters) {
+  if (!dead_letters.empty()) {
+    throw UsageError("RocketMQ has a dead-letter queue for each group: leave out --dead-letters");
+  }
+  return open_rocketmq(rocketmq_options_from_url(url));
+}
+#else
+constexpr Open rocketmq = nullptr;
+#endif
+
+constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
+                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq},
+                           Kind{"rocketmq", "TXINBOX_WITH_ROCKETMQ", rocketmq}};
+
+const Kind* find_kind(std::string_view url) {
+  const auto* found = std::ranges::find(kinds, url.substr(0, url.find(':')), &Kind::scheme);
+  return found == kinds.end() ? nullptr : found;
+}
+
+const Kind& kind_of(std::string_view url) {
+  const Kind* kind = find_kind(url);
+  if (kind == nullptr) {
+    throw UsageError("the URL of the broker must begin with kafka://, amqp://, amqps:// or rocketmq://");
+  }
+  if (kind->open == nullptr) {
+    throw UsageError(
+        fmt::format("this txinbox was built without {}: build it with -D{}=ON", kind->scheme, kind->option));
+  }
+  return *kind;
+}
+
+}  // namespace
+
+std::string source_url(const std::string& option) {
+  if (!option.empty()) {
+    if (holds_password(option)) {
+      throw UsageError(
+          "--from holds a password, which every user of this machine can read; docs/operations/command.md says where "
+          "the password of each broker belongs");
+    }
+    kind_of(option);
+    return option;
+  }
+  const char* variable = std::getenv("TXINBOX_FROM");
+  if (variable == nullptr || *variable == '\0') return {};
+  kind_of(variable);
+  return variable;
+}
+
+std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters) {
+  return kind_of(url).open(url, dead_letters);
+}
+
+bool is_source_url_with_password(std::string_view argument) {
+  if (argument.starts_with("-")) argument.remove_prefix(std::min(argument.find('='), argument.size() - 1) + 1);
+  return find_kind(argument) != nullptr && argument.find(':') != std::string_view::npos && holds_password(argument);
+}
+
+}  // namespace txinbox::cli
