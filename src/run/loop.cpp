@@ -119,7 +119,10 @@ void Loop::go_on(bool may_take) {
 bool Loop::is_idle() {
   const auto now = Clock::now();
   if (!scheduler_.is_empty()) last_busy_ = now;
-  return options_.idle_exit && now - last_busy_ >= *options_.idle_exit;
+  if (!options_.idle_exit || now - last_busy_ < *options_.idle_exit) return false;
+  if (source_.status().connected) return true;
+  last_busy_ = now;  // messages may wait at a broker that is not reached
+  return false;
 }
 
 milliseconds Loop::time_to_wait() const {

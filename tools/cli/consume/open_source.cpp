@@ -34,7 +34,7 @@ struct Kind {
 std::unique_ptr<Source> kafka(const std::string& url, const std::string& dead_letters) {
   KafkaOptions options = kafka_options_from_url(url);
   options.dead_letters = dead_letters;
-  return open_kafka(std::move(options));
+  return open_kafka(options);
 }
 #else
 constexpr Open kafka = nullptr;

@@ -1,0 +1,84 @@
+#pragma once
+
+/// @file
+/// Consumes from Kafka: a source for `run`.
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// Which topics a Kafka source consumes, and how.
+struct KafkaOptions {
+  /// The brokers to connect to first: "host:9092,other:9092".
+  std::string brokers;
+
+  /// The consumer group. Use one group for each consumer name of the inbox.
+  std::string group;
+
+  /// The topics. A name that begins with `^` is a regular expression of librdkafka.
+  std::vector<std::string> topics;
+
+  /// The topic for dead letters; empty: there is none. It must exist. See `DeadLetter` for what becomes one.
+  ///
+  /// A dead letter is the message with its key and its headers, and with these headers: `txinbox-reason`,
+  /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin`
+  /// ("topic/partition@offset") and `txinbox-failures`.
+  std::string dead_letters = {};
+
+  /// How long the broker waits for a poll, before it gives the partitions to another consumer. `run` polls at least
+  /// once a second, however long a handler takes. So it counts only for a process that hangs.
+  std::chrono::milliseconds max_poll_interval{300'000};
+
+  /// After this time without a heartbeat, the broker takes the consumer for dead. Its messages wait until then.
+  std::chrono::milliseconds session_timeout{45'000};
+
+  /// A name of this member that stays the same after a restart (static membership, `group.instance.id`): a restart
+  /// within `session_timeout` moves no partitions. Empty: none.
+  std::string instance_id = {};
+
+  /// How long the source waits for the broker's confirmation of a dead letter.
+  std::chrono::milliseconds dead_letter_timeout{10'000};
+
+  /// Other properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`,
+  /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
+  ///
+  /// These have other defaults than in librdkafka: `auto.offset.reset` is `earliest`, because a new group would not get
+  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky`.
+  std::map<std::string, std::string> properties = {};
+};
+
+/// Reads the options from a URL, as the command does: `kafka://HOST:PORT,HOST:PORT/TOPIC,TOPIC?group=NAME`.
+///
+/// More parameters: `instance_id`, `dead_letters`, and every property of librdkafka, such as
+/// `security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders`. A password is not a parameter: the property
+/// `sasl.password` is taken from the environment variable TXINBOX_KAFKA_PASSWORD if it is set.
+///
+/// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
+///         hold the URL.
+KafkaOptions kafka_options_from_url(std::string_view url);
+
+/// A source for Kafka, on librdkafka. It connects at the first `poll`.
+///
+/// - A lane is a partition. `Incoming::key` is the record key, `Incoming::id` is "topic/partition@offset".
+/// - An acknowledgement stores the offset in memory. librdkafka commits it every second, when the partition is revoked,
+///   and in `close`. After a crash, what was stored meanwhile is delivered again.
+/// - A message whose value is null (a tombstone) has no body.
+/// - If a topic or the dead-letter topic does not exist, `poll` throws `Error` broker_refused. If the user, the
+/// password
+///   or the certificate is refused, or a right is missing, it throws `Error` access_refused.
+///
+/// @errors `Error` invalid_argument for the options. The text never holds a value of a property.
+/// @blocking it does not wait for the broker.
+std::unique_ptr<Source> open_kafka(const KafkaOptions& options);
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

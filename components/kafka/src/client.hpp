@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <librdkafka/rdkafka.h>
+#include <txinbox/kafka.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+
+// The objects of librdkafka, each destroyed as it must be.
+
+struct DestroyConf {
+  void operator()(rd_kafka_conf_t* conf) const noexcept { rd_kafka_conf_destroy(conf); }
+};
+using Conf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
+
+/// A consumer is closed first, by `KafkaSource::close`: without its close, destroying it may wait for the broker.
+struct DestroyClient {
+  void operator()(rd_kafka_t* client) const noexcept {
+    rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  }
+};
+using Client = std::unique_ptr<rd_kafka_t, DestroyClient>;
+
+struct DestroyQueue {
+  void operator()(rd_kafka_queue_t* queue) const noexcept { rd_kafka_queue_destroy(queue); }
+};
+using Queue = std::unique_ptr<rd_kafka_queue_t, DestroyQueue>;
+
+struct DestroyPartitions {
+  void operator()(rd_kafka_topic_partition_list_t* list) const noexcept { rd_kafka_topic_partition_list_destroy(list); }
+};
+using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, DestroyPartitions>;
+
+struct DestroyMessage {
+  void operator()(rd_kafka_message_t* message) const noexcept { rd_kafka_message_destroy(message); }
+};
+using MessagePtr = std::unique_ptr<rd_kafka_message_t, DestroyMessage>;
+
+/// Errors: `Error` invalid_argument, which names the property and holds no value.
+void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value);
+
+/// What consumer and producer have in common: the brokers, the user's properties, and no log on standard error.
+///
+/// Errors: as `set`.
+Conf make_conf(const KafkaOptions& options);
+
+/// Checks the options and refuses properties that the source sets itself.
+///
+/// Errors: `Error` invalid_argument.
+void check(const KafkaOptions& options);
+
+/// Errors: `Error` invalid_argument for properties that do not go together.
+Client make_client(rd_kafka_type_t type, Conf conf);
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,391 @@
+#include "kafka_source.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <txinbox/error.hpp>
+
+#include "kafka_error.hpp"
+#include "record.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// How long the client is not polled while `run` has no room. To pause the partitions throws away what the client has
+/// fetched ahead, so a short time without room is not worth it. A rebalance waits this long.
+constexpr milliseconds longest_without_poll = 500ms;
+
+constexpr milliseconds longest_close = 5s;
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// "orders/0 orders/3", or how many there are.
+std::string names_of(const rd_kafka_topic_partition_list_t& list) {
+  constexpr int longest = 8;
+  if (list.cnt > longest) return std::to_string(list.cnt) + " partitions";
+  std::string text;
+  for (int i = 0; i < list.cnt; ++i) {
+    const auto& each = list.elems[i];  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic)
+    text += (text.empty() ? "" : " ") + std::string(each.topic) + "/" + std::to_string(each.partition);
+  }
+  return text.empty() ? "no partitions" : text;
+}
+
+int timeout_of(milliseconds wait) { return static_cast<int>(std::clamp(wait, 0ms, milliseconds(60s)).count()); }
+
+}  // namespace
+
+KafkaSource::KafkaSource(const KafkaOptions& options) : options_(options), name_("kafka " + joined(options.topics)) {
+  check(options);
+  open_client();
+  if (has_dead_letters()) dead_letters_.emplace(options_);
+}
+
+KafkaSource::~KafkaSource() { close(); }
+
+void KafkaSource::open_client() {
+  KafkaOptions options = options_;
+  options.properties.try_emplace("auto.offset.reset", "earliest");
+  options.properties.try_emplace("partition.assignment.strategy", "cooperative-sticky");
+  Conf conf = make_conf(options);
+  set(conf.get(), "group.id", options_.group);
+  if (!options_.instance_id.empty()) set(conf.get(), "group.instance.id", options_.instance_id);
+  set(conf.get(), "max.poll.interval.ms", std::to_string(options_.max_poll_interval.count()));
+  set(conf.get(), "session.timeout.ms", std::to_string(options_.session_timeout.count()));
+  // Offsets are stored after our commit, and committed by the client. A commit of our own would meet a rebalance.
+  set(conf.get(), "enable.auto.offset.store", "false");
+  set(conf.get(), "enable.auto.commit", "true");
+  set(conf.get(), "auto.commit.interval.ms", "1000");
+  rd_kafka_conf_set_opaque(conf.get(), this);
+  rd_kafka_conf_set_rebalance_cb(conf.get(), on_rebalance);
+  rd_kafka_conf_set_error_cb(conf.get(), on_error);
+  client_ = make_client(RD_KAFKA_CONSUMER, std::move(conf));
+  rd_kafka_poll_set_consumer(client_.get());
+  const std::lock_guard lock(mutex_);
+  queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
+}
+
+std::vector<Incoming> KafkaSource::poll(std::size_t max, milliseconds wait) {
+  std::vector<Incoming> taken;
+  if (!is_subscribed_ && !subscribe(wait)) return taken;
+  if (max == 0) {
+    keep_membership(wait);
+  } else {
+    partitions_.set_all_paused_for_room(client_.get(), false);
+    take(max, wait, taken);
+  }
+  look_for_broker();
+  if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), "consuming " + name_);
+  reopen_after_fatal_error();
+  return taken;
+}
+
+void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>& taken) {
+  while (!kept_.empty() && taken.size() < max) {
+    if (holds(kept_.front())) taken.push_back(std::move(kept_.front()));
+    kept_.pop_front();
+  }
+  // Not a batch call of librdkafka: it loses its place when a partition is paused.
+  wait = taken.empty() ? unless_woken(wait) : 0ms;
+  while (taken.size() < max) {
+    auto incoming = poll_client(wait);
+    if (!incoming) return;
+    taken.push_back(std::move(*incoming));
+    wait = 0ms;
+  }
+}
+
+void KafkaSource::keep_membership(milliseconds wait) {
+  if (Clock::now() - last_poll_ < longest_without_poll) {
+    sleep(std::min(wait, longest_without_poll));
+    return;
+  }
+  partitions_.set_all_paused_for_room(client_.get(), true);
+  if (auto incoming = poll_client(unless_woken(wait))) kept_.push_back(std::move(*incoming));
+}
+
+std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
+  last_poll_ = Clock::now();
+  const MessagePtr message(rd_kafka_consumer_poll(client_.get(), timeout_of(wait)));
+  if (!message) return std::nullopt;
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    consumer_error(message->err);
+    return std::nullopt;
+  }
+  contact();
+  const std::uint64_t lane = lane_of(*message);
+  Partitions::Partition& partition = partitions_.at(lane);
+  if (!partition.is_assigned) return std::nullopt;
+  partition.delivered = message->offset + 1;
+  return incoming_of(*message, lane, partition.epoch);
+}
+
+std::uint64_t KafkaSource::lane_of(const rd_kafka_message_t& message) {
+  if (message.rkt != last_topic_ || message.partition != last_partition_) {
+    last_topic_ = message.rkt;
+    last_partition_ = message.partition;
+    last_lane_ = partitions_.lane_of(rd_kafka_topic_name(message.rkt), message.partition);
+  }
+  return last_lane_;
+}
+
+void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
+  switch (code) {
+    case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
+      report(SourceEventType::warning,
+             "no poll for longer than max_poll_interval: the broker gives the partitions to other consumers");
+      return;
+    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
+      throw Error(ErrorCode::broker_refused,
+                  "Kafka: consuming " + name_ +
+                      ": the group's offset is not at the broker any more, and auto.offset.reset is error; set the "
+                      "offset of the group, or another auto.offset.reset");
+    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+      // It was there at the start. A broker that starts again may not know it for a moment.
+      report(SourceEventType::warning, "a topic is not at the broker: " + describe(code));
+      return;
+    case RD_KAFKA_RESP_ERR__TRANSPORT:
+    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
+    case RD_KAFKA_RESP_ERR__RESOLVE:
+    case RD_KAFKA_RESP_ERR__TIMED_OUT:
+      client_error(code);
+      return;
+    default:
+      throw_if_refused(code, "consuming " + name_);
+      report(SourceEventType::warning, describe(code));
+  }
+}
+
+bool KafkaSource::subscribe(milliseconds wait) {
+  std::vector<std::string> topics = options_.topics;
+  if (has_dead_letters()) topics.push_back(options_.dead_letters);
+  for (const std::string& topic : topics) {
+    if (!topic.starts_with("^") && !topic_exists(topic, wait)) return false;
+  }
+  const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(options_.topics.size())));
+  for (const std::string& topic : options_.topics) {
+    rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), RD_KAFKA_PARTITION_UA);
+  }
+  const auto code = rd_kafka_subscribe(client_.get(), list.get());
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    throw Error(ErrorCode::invalid_argument, "Kafka: subscribing to " + name_ + ": " + describe(code));
+  }
+  is_subscribed_ = true;
+  return true;
+}
+
+/// Returns false if the broker cannot be asked now.
+bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
+  rd_kafka_topic_t* handle = rd_kafka_topic_new(client_.get(), topic.c_str(), nullptr);
+  if (handle == nullptr) throw_if_refused(RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, "topic " + topic);
+  const rd_kafka_metadata_t* metadata = nullptr;
+  const auto start = Clock::now();
+  const auto code = rd_kafka_metadata(client_.get(), 0, handle, &metadata, timeout_of(std::max(wait, 1ms)));
+  rd_kafka_topic_destroy(handle);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    static_cast<void>(poll_client(0ms));  // calls `on_error`
+    if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), options_.brokers);
+    throw_if_refused(code, options_.brokers);
+    if (!std::exchange(has_warned_, true)) {
+      report(SourceEventType::warning,
+             "no broker of " + options_.brokers + " answers: " + describe(code) + "; it is tried again for ever");
+    }
+    sleep(wait - std::chrono::duration_cast<milliseconds>(Clock::now() - start));
+    return false;
+  }
+  contact();
+  const auto topic_code = metadata->topic_cnt == 1 ? metadata->topics->err : RD_KAFKA_RESP_ERR_NO_ERROR;
+  rd_kafka_metadata_destroy(metadata);
+  if (topic_code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
+    sleep(std::min(wait, longest_without_poll));
+    return false;
+  }
+  throw_if_refused(topic_code, "topic " + topic);
+  return true;
+}
+
+void KafkaSource::contact() {
+  if (is_connected_) return;
+  is_connected_ = true;
+  if (std::exchange(was_connected_, true)) ++reconnects_;
+  report(SourceEventType::connected, "connected to " + options_.brokers);
+}
+
+/// Asks a broker whether it is there again. Messages would tell it, too, but there may be none.
+void KafkaSource::look_for_broker() {
+  if (is_connected_ || Clock::now() - last_look_ < 1s) return;
+  last_look_ = Clock::now();
+  const rd_kafka_metadata_t* metadata = nullptr;
+  if (rd_kafka_metadata(client_.get(), 0, nullptr, &metadata, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  rd_kafka_metadata_destroy(metadata);
+  contact();
+}
+
+void KafkaSource::on_error(rd_kafka_t*, int code, const char*, void* self) {
+  static_cast<KafkaSource*>(self)->client_error(static_cast<rd_kafka_resp_err_t>(code));
+}
+
+void KafkaSource::client_error(rd_kafka_resp_err_t code) {
+  const bool is_refusal = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL;
+  if (is_refusal && !was_connected_) {
+    refused_ = code;
+  } else if (is_refusal) {
+    report(SourceEventType::warning, "a broker refuses the connection: " + describe(code));
+  } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && is_connected_) {
+    is_connected_ = false;
+    report(SourceEventType::disconnected, "no broker can be reached; the client connects again by itself");
+  }
+}
+
+void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* list,
+                               void* self) {
+  static_cast<KafkaSource*>(self)->rebalance(code, *list);
+}
+
+/// It does not wait for anything: the other members of the group wait for it.
+void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t& list) {
+  const char* protocol = rd_kafka_rebalance_protocol(client_.get());
+  const bool is_cooperative = protocol != nullptr && std::string_view(protocol) == "COOPERATIVE";
+  rd_kafka_error_t* error = nullptr;
+  if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+    contact();
+    partitions_.assigned(list);
+    if (is_cooperative) {
+      error = rd_kafka_incremental_assign(client_.get(), &list);
+    } else {
+      rd_kafka_assign(client_.get(), &list);
+    }
+    if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + names_of(list));
+  } else {
+    partitions_.revoked(client_.get(), list);
+    if (is_cooperative) {
+      error = rd_kafka_incremental_unassign(client_.get(), &list);
+    } else {
+      rd_kafka_assign(client_.get(), nullptr);
+    }
+    if (list.cnt > 0) report(SourceEventType::lanes_revoked, "revoked: " + names_of(list));
+  }
+  if (error != nullptr) {
+    report(SourceEventType::warning, "a rebalance failed: " + describe(rd_kafka_error_code(error)));
+    rd_kafka_error_destroy(error);
+  }
+}
+
+/// After a fatal error the client does nothing any more.
+void KafkaSource::reopen_after_fatal_error() {
+  const auto code = rd_kafka_fatal_error(client_.get(), nullptr, 0);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  throw_if_refused(code, "consuming " + name_);
+  is_connected_ = false;
+  is_subscribed_ = false;
+  last_topic_ = nullptr;
+  kept_.clear();
+  const PartitionList all(rd_kafka_topic_partition_list_new(0));
+  for (const auto& partition : partitions_.all()) {
+    if (!partition.is_assigned) continue;
+    rd_kafka_topic_partition_list_add(all.get(), partition.topic.c_str(), partition.number);
+  }
+  partitions_.revoked(client_.get(), *all);
+  open_client();
+  report(SourceEventType::disconnected, "a fatal error of the client: " + describe(code) + "; it is opened again");
+}
+
+void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
+  std::map<std::uint64_t, std::int64_t> done;  // up to which offset, by lane
+  for (const Incoming* message : messages) {
+    if (holds(*message)) done[*message->lane] = record_of(*message).offset + 1;
+  }
+  if (done.empty()) return;
+  const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(done.size())));
+  for (const auto& [lane, offset] : done) {
+    const auto& partition = partitions_.at(lane);
+    rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number)->offset = offset;
+  }
+  const auto code = rd_kafka_offsets_store(client_.get(), list.get());
+  // _STATE: the partition was revoked a moment ago, so the message comes again elsewhere.
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__STATE) {
+    report(SourceEventType::warning, "an offset was not stored: " + describe(code));
+  }
+}
+
+void KafkaSource::dead_letter(std::span<DeadLetter> letters) { dead_letters_->publish(letters); }
+
+bool KafkaSource::holds(const Incoming& message) const {
+  const auto& partition = partitions_.at(*message.lane);
+  return partition.is_assigned && partition.epoch == message.ticket;
+}
+
+void KafkaSource::pause(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, true); }
+void KafkaSource::resume(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, false); }
+
+void KafkaSource::wake() noexcept {
+  const std::lock_guard lock(mutex_);
+  is_woken_ = true;
+  woken_up_.notify_one();
+  if (queue_) rd_kafka_queue_yield(queue_.get());
+}
+
+milliseconds KafkaSource::unless_woken(milliseconds wait) {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(is_woken_, false) ? 0ms : wait;
+}
+
+void KafkaSource::sleep(milliseconds wait) {
+  std::unique_lock lock(mutex_);
+  woken_up_.wait_for(lock, std::max(wait, 0ms), [&] { return is_woken_; });
+  is_woken_ = false;
+}
+
+SourceStatus KafkaSource::status() {
+  SourceStatus status{.name = name_,
+                      .connected = is_connected_ && !is_closed_,
+                      .lanes = partitions_.assigned_count(),
+                      .reconnects = reconnects_};
+  if (client_) status.lag = partitions_.lag(client_.get());
+  return status;
+}
+
+void KafkaSource::close() noexcept {
+  if (std::exchange(is_closed_, true)) return;
+  try {
+    kept_.clear();
+    // Its own queue, so that the wait has an end although the broker does not answer.
+    const Queue queue(rd_kafka_queue_new(client_.get()));
+    if (rd_kafka_error_t* error = rd_kafka_consumer_close_queue(client_.get(), queue.get())) {
+      rd_kafka_error_destroy(error);
+    } else {
+      const auto give_up = Clock::now() + longest_close;
+      while (rd_kafka_consumer_closed(client_.get()) == 0 && Clock::now() < give_up) {
+        rd_kafka_queue_poll_callback(queue.get(), 50);
+      }
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; what is not acknowledged comes again
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.reset();
+  }
+  client_.reset();
+}
+
+}  // namespace kafka
+
+std::unique_ptr<Source> open_kafka(const KafkaOptions& options) {
+  return std::make_unique<kafka::KafkaSource>(options);
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

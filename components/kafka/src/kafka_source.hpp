@@ -1,0 +1,92 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <txinbox/kafka.hpp>
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+#include "client.hpp"
+#include "dead_letter_producer.hpp"
+#include "partitions.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+
+/// All members but `wake` run on one thread, and so do the callbacks of librdkafka: it calls them inside
+/// `rd_kafka_consumer_poll`.
+class KafkaSource final : public Source {
+ public:
+  explicit KafkaSource(const KafkaOptions& options);
+  ~KafkaSource() override;
+
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
+  void acknowledge(std::span<const Incoming* const> messages) override;
+  bool has_dead_letters() const override { return !options_.dead_letters.empty(); }
+  void dead_letter(std::span<DeadLetter> letters) override;
+  bool holds(const Incoming& message) const override;
+  void pause(std::uint64_t lane) override;
+  void resume(std::uint64_t lane) override;
+  void wake() noexcept override;
+  SourceStatus status() override;
+  void close() noexcept override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void open_client();
+  void reopen_after_fatal_error();
+  bool subscribe(std::chrono::milliseconds wait);
+  bool topic_exists(const std::string& topic, std::chrono::milliseconds wait);
+  void keep_membership(std::chrono::milliseconds wait);
+  void take(std::size_t max, std::chrono::milliseconds wait, std::vector<Incoming>& taken);
+  std::optional<Incoming> poll_client(std::chrono::milliseconds wait);
+  void consumer_error(rd_kafka_resp_err_t code);
+  std::uint64_t lane_of(const rd_kafka_message_t& message);
+  void look_for_broker();
+  void contact();
+  std::chrono::milliseconds unless_woken(std::chrono::milliseconds wait);
+  void sleep(std::chrono::milliseconds wait);
+
+  static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
+  static void on_error(rd_kafka_t*, int code, const char* reason, void* self);
+  void rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t& list);
+  void client_error(rd_kafka_resp_err_t code);
+
+  const KafkaOptions options_;
+  const std::string name_;
+  Client client_;
+  Queue queue_;  ///< Of the consumer, to wake its poll.
+  std::optional<DeadLetterProducer> dead_letters_;
+  Partitions partitions_;
+  std::deque<Incoming> kept_;  ///< Came when `run` had no room.
+  bool is_subscribed_ = false;
+  bool is_closed_ = false;
+  bool is_connected_ = false;
+  bool was_connected_ = false;
+  bool has_warned_ = false;
+  std::uint64_t reconnects_ = 0;
+  Clock::time_point last_poll_ = Clock::now();
+  Clock::time_point last_look_ = Clock::now();
+  rd_kafka_resp_err_t refused_ = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< By an error callback.
+
+  const rd_kafka_topic_t* last_topic_ = nullptr;  ///< The lane of the last message, to find that of the next one.
+  std::int32_t last_partition_ = -1;
+  std::uint64_t last_lane_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable woken_up_;
+  bool is_woken_ = false;
+};
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

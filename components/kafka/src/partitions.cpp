@@ -1,0 +1,98 @@
+#include "partitions.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+namespace {
+
+using Partition = Partitions::Partition;
+
+std::span<const rd_kafka_topic_partition_t> elements(const rd_kafka_topic_partition_list_t& list) {
+  return {list.elems, static_cast<std::size_t>(list.cnt)};
+}
+
+void change(rd_kafka_t* client, const std::vector<const Partition*>& partitions, bool pause) {
+  if (partitions.empty()) return;
+  const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(partitions.size())));
+  for (const Partition* each : partitions) {
+    rd_kafka_topic_partition_list_add(list.get(), each->topic.c_str(), each->number);
+  }
+  if (pause) {
+    rd_kafka_pause_partitions(client, list.get());
+  } else {
+    rd_kafka_resume_partitions(client, list.get());
+  }
+}
+
+}  // namespace
+
+std::uint64_t Partitions::lane_of(const std::string& topic, std::int32_t number) {
+  const auto [found, is_new] = lanes_.try_emplace({topic, number}, partitions_.size());
+  if (is_new) partitions_.push_back({.topic = topic, .number = number});
+  return found->second;
+}
+
+void Partitions::assigned(const rd_kafka_topic_partition_list_t& list) {
+  for (const auto& each : elements(list)) {
+    Partition& partition = at(lane_of(each.topic, each.partition));
+    ++partition.epoch;
+    partition.is_assigned = true;
+    partition.delivered = RD_KAFKA_OFFSET_INVALID;
+  }
+}
+
+void Partitions::revoked(rd_kafka_t* client, const rd_kafka_topic_partition_list_t& list) {
+  std::vector<const Partition*> paused;
+  for (const auto& each : elements(list)) {
+    Partition& partition = at(lane_of(each.topic, each.partition));
+    if (partition.is_paused()) paused.push_back(&partition);
+  }
+  change(client, paused, false);
+  for (const auto& each : elements(list)) {
+    Partition& partition = at(lane_of(each.topic, each.partition));
+    ++partition.epoch;
+    partition.is_assigned = false;
+    partition.is_paused_by_run = false;
+    partition.is_paused_for_room = false;
+  }
+}
+
+void Partitions::set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool paused) {
+  Partition& partition = at(lane);
+  if (!partition.is_assigned || partition.is_paused_by_run == paused) return;
+  partition.is_paused_by_run = paused;
+  if (!partition.is_paused_for_room) change(client, {&partition}, paused);
+}
+
+void Partitions::set_all_paused_for_room(rd_kafka_t* client, bool paused) {
+  std::vector<const Partition*> changed;
+  for (Partition& partition : partitions_) {
+    if (!partition.is_assigned || partition.is_paused_for_room == paused) continue;
+    partition.is_paused_for_room = paused;
+    if (!partition.is_paused_by_run) changed.push_back(&partition);
+  }
+  change(client, changed, paused);
+}
+
+std::size_t Partitions::assigned_count() const {
+  return static_cast<std::size_t>(std::ranges::count_if(partitions_, &Partition::is_assigned));
+}
+
+std::optional<std::uint64_t> Partitions::lag(rd_kafka_t* client) const {
+  std::optional<std::uint64_t> sum;
+  for (const Partition& partition : partitions_) {
+    if (!partition.is_assigned || partition.delivered < 0) continue;
+    std::int64_t low = 0;
+    std::int64_t high = 0;
+    rd_kafka_get_watermark_offsets(client, partition.topic.c_str(), partition.number, &low, &high);
+    if (high >= partition.delivered) sum = sum.value_or(0) + static_cast<std::uint64_t>(high - partition.delivered);
+  }
+  return sum;
+}
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
