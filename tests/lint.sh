@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs clang-tidy on the library and the command.
+# Runs clang-tidy on the library, the command and the components.
 #
 # Usage: lint.sh BUILD_FOLDER [JOBS]
 set -euo pipefail
@@ -10,7 +10,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 cd "$root"
-if ! run-clang-tidy-14 -quiet -j "$jobs" -p "$folder" "^$root/(src|tools)/" >"$log" 2>&1; then
+if ! run-clang-tidy-14 -quiet -j "$jobs" -p "$folder" "^$root/(src|tools|components/[^/]+/src)/" >"$log" 2>&1; then
   # Without the commands that it ran, and the count of what it suppressed.
   sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -vE '^(clang-tidy-14|\[[0-9]+/[0-9]+\]) |warnings generated|^$'
   exit 1

@@ -74,8 +74,9 @@ enum class SourceEventType {
   connected,       ///< It is connected to the broker.
   disconnected,    ///< The connection was lost. The source connects again by itself.
   lanes_assigned,  ///< The broker gave it lanes.
-  lanes_revoked,   ///< The broker took lanes away.
-  warning,         ///< Something that an operator should know. `text` says what to do.
+  lanes_leaving,  ///< The broker is about to take lanes away. `run` acknowledges what is done, before `report` returns.
+  lanes_revoked,  ///< The broker took lanes away.
+  warning,        ///< Something that an operator should know. `text` says what to do.
 };
 
 /// The name of the enumerator, such as "connected".
@@ -170,7 +171,8 @@ class Source {
   void on_event(std::function<void(const SourceEvent&)> observer) { observer_ = std::move(observer); }
 
  protected:
-  /// Tells `run` what happened. Call it on the thread that calls `poll`, inside a member of this class.
+  /// Tells `run` what happened. Call it on the thread that calls `poll`, inside a member of this class. For
+  /// `lanes_leaving`, `run` calls `acknowledge` before it returns, if there is something to acknowledge.
   void report(SourceEventType type, std::string text);
 
  private:

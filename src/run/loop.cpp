@@ -62,6 +62,10 @@ RunSummary Loop::run() {
     if (event.type == SourceEventType::disconnected || event.type == SourceEventType::lanes_revoked) {
       may_have_lost_ = true;
     }
+    if (event.type == SourceEventType::lanes_leaving) {
+      acknowledge(scheduler_.take_settlement());
+      return;
+    }
     tell({.type = RunEventType::source, .source_event = &event});
   });
   const std::stop_callback on_stop(options_.stop, [this] {
@@ -154,7 +158,10 @@ void Loop::receive(std::vector<Incoming> incoming) {
 
 void Loop::settle() {
   publish_dead_letters();
-  const Scheduler::Settlement settlement = scheduler_.take_settlement();
+  acknowledge(scheduler_.take_settlement());
+}
+
+void Loop::acknowledge(const Scheduler::Settlement& settlement) {
   if (!settlement.acknowledge.empty()) {
     std::vector<const Incoming*> done;
     done.reserve(settlement.acknowledge.size());

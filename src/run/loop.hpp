@@ -35,6 +35,7 @@ class Loop {
   std::chrono::milliseconds time_to_wait() const;
   void receive(std::vector<Incoming> incoming);
   void settle();
+  void acknowledge(const Scheduler::Settlement& settlement);
   void publish_dead_letters();
   void forget_lost();
   void tell_occurrences();

@@ -10,6 +10,7 @@ namespace {
 
 constexpr detail::EnumNames<SourceEventType, SourceEventType::warning> source_event_names("connected", "disconnected",
                                                                                           "lanes_assigned",
+                                                                                          "lanes_leaving",
                                                                                           "lanes_revoked", "warning");
 
 }  // namespace

@@ -31,6 +31,11 @@ struct DestroyQueue {
 };
 using Queue = std::unique_ptr<rd_kafka_queue_t, DestroyQueue>;
 
+struct DestroyEvent {
+  void operator()(rd_kafka_event_t* event) const noexcept { rd_kafka_event_destroy(event); }
+};
+using Event = std::unique_ptr<rd_kafka_event_t, DestroyEvent>;
+
 struct DestroyPartitions {
   void operator()(rd_kafka_topic_partition_list_t* list) const noexcept { rd_kafka_topic_partition_list_destroy(list); }
 };

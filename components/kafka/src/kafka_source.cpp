@@ -30,6 +30,13 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+/// The cooperative assignor aborts the process if the client is closed before its first assignment, in librdkafka
+/// before 2.3.0 (its issue 4312).
+const char* default_assignor() {
+  constexpr int mended = 0x020300ff;
+  return rd_kafka_version() >= mended ? "cooperative-sticky" : "range,roundrobin";
+}
+
 /// "orders/0 orders/3", or how many there are.
 std::string names_of(const rd_kafka_topic_partition_list_t& list) {
   constexpr int longest = 8;
@@ -57,7 +64,10 @@ KafkaSource::~KafkaSource() { close(); }
 void KafkaSource::open_client() {
   KafkaOptions options = options_;
   options.properties.try_emplace("auto.offset.reset", "earliest");
-  options.properties.try_emplace("partition.assignment.strategy", "cooperative-sticky");
+  options.properties.try_emplace("partition.assignment.strategy", default_assignor());
+  // librdkafka's own default of 3 s lets the broker drop a member whose session_timeout is shorter.
+  const auto heartbeat = std::clamp(options_.session_timeout / 3, 1ms, milliseconds(3s));
+  options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));
   Conf conf = make_conf(options);
   set(conf.get(), "group.id", options_.group);
   if (!options_.instance_id.empty()) set(conf.get(), "group.instance.id", options_.instance_id);
@@ -270,6 +280,7 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
     }
     if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + names_of(list));
   } else {
+    report(SourceEventType::lanes_leaving, "about to be revoked: " + names_of(list));
     partitions_.revoked(client_.get(), list);
     if (is_cooperative) {
       error = rd_kafka_incremental_unassign(client_.get(), &list);
@@ -369,7 +380,9 @@ void KafkaSource::close() noexcept {
     } else {
       const auto give_up = Clock::now() + longest_close;
       while (rd_kafka_consumer_closed(client_.get()) == 0 && Clock::now() < give_up) {
-        rd_kafka_queue_poll_callback(queue.get(), 50);
+        const Event event(rd_kafka_queue_poll(queue.get(), 50));
+        if (rd_kafka_event_type(event.get()) != RD_KAFKA_EVENT_REBALANCE) continue;
+        rebalance(rd_kafka_event_error(event.get()), *rd_kafka_event_topic_partition_list(event.get()));
       }
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; what is not acknowledged comes again

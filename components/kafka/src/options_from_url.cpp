@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cstdlib>
-#include <optional>
+#include <system_error>
+#include <utility>
 
 #include <txinbox/error.hpp>
 #include <txinbox/kafka.hpp>
@@ -50,6 +51,15 @@ bool is_password(std::string_view name) {
          name == "ssl.key.pem" || name == "sasl.jaas.config";
 }
 
+std::chrono::milliseconds milliseconds_of(const std::string& name, const std::string& text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 1) {
+    refuse("the Kafka URL's " + name + " is not a number of milliseconds");
+  }
+  return std::chrono::milliseconds(number);
+}
+
 void set_parameter(KafkaOptions& options, const std::string& name, std::string value) {
   if (is_password(name)) {
     refuse("the Kafka URL holds " + name +
@@ -62,6 +72,10 @@ void set_parameter(KafkaOptions& options, const std::string& name, std::string v
     options.instance_id = std::move(value);
   } else if (name == "dead_letters") {
     options.dead_letters = std::move(value);
+  } else if (name == "session.timeout.ms") {
+    options.session_timeout = milliseconds_of(name, value);
+  } else if (name == "max.poll.interval.ms") {
+    options.max_poll_interval = milliseconds_of(name, value);
   } else if (name.find('.') != std::string::npos) {
     options.properties[name] = std::move(value);
   } else {

@@ -97,7 +97,6 @@ void BrokerRun::tell(const RunEvent& event) {
       progress_.message(fmt::format("{} messages went back to the broker", event.count));
       break;
     case RunEventType::source:
-      if (event.source_event->type == SourceEventType::connected && settled_ == 0) break;
       progress_.message(fmt::format("{}: {}", event.source, event.source_event->text));
       break;
     case RunEventType::status:

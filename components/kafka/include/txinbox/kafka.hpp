@@ -52,7 +52,8 @@ struct KafkaOptions {
   /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
   ///
   /// These have other defaults than in librdkafka: `auto.offset.reset` is `earliest`, because a new group would not get
-  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky`.
+  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky` from librdkafka 2.3.0 on.
+  /// Do not set `cooperative-sticky` with an older one: it can abort the process when the source is closed.
   std::map<std::string, std::string> properties = {};
 };
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+
+#include <txinbox/kafka.hpp>
+
+#include "brokers/broker_under_test.hpp"
+#include "publisher.hpp"
+
+namespace txinbox::test {
+
+class KafkaBroker : public BrokerUnderTest {
+ public:
+  std::string create(const std::string& name) override {
+    publisher_.create(name);
+    publisher_.create(dead_letters_of(name));
+    return "kafka://" + broker_address() + "/" + name + "?group=" + name + "-group&session.timeout.ms=2000";
+  }
+
+  void publish(const std::string& name, const std::string& body, const std::string& key) override {
+    publisher_.publish(name, {.body = body, .key = key});
+  }
+
+  void flush() override { publisher_.flush(); }
+
+  std::string dead_letters_of(const std::string& name) override { return name + ".dead"; }
+
+  Publisher& publisher() { return publisher_; }
+
+  KafkaOptions options(const std::string& name) {
+    return {.brokers = broker_address(),
+            .group = name + "-group",
+            .topics = {name},
+            .dead_letters = dead_letters_of(name),
+            .session_timeout = std::chrono::seconds(2)};
+  }
+
+ private:
+  Publisher publisher_{broker_address()};
+};
+
+}  // namespace txinbox::test

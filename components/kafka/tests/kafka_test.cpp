@@ -1,0 +1,240 @@
+// A Kafka source on a real broker, in this process.
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "kafka_broker.hpp"
+#include "support/effects.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+RunOptions until_idle() { return {.backoff = 5ms, .max_backoff = 50ms, .idle_exit = 2s}; }
+
+MessageOf body_is_key() {
+  return [](const Incoming& in) {
+    return Message{.business_key = std::string(in.body), .message_id = std::string(in.id)};
+  };
+}
+
+TEST_CASE("Kafka: a handler sees the record as it was sent") {
+  KafkaBroker broker;
+  (void)broker.create("records");
+  broker.publisher().publish("records", {.body = "body",
+                                         .key = "k",
+                                         .headers = {{"ce_id", "1"}, {"ce_id", "2"}, {"empty", std::nullopt}},
+                                         .partition = 1});
+  broker.publisher().publish("records", {.body = std::nullopt, .key = "tombstone", .partition = 1});
+  broker.publisher().publish("records", {.body = "", .key = "", .partition = 1});
+  broker.publisher().publish("records", {.body = "no key", .partition = 1});
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const auto source = open_kafka(broker.options("records"));
+  std::vector<std::string> seen;
+  const RunSummary summary = run(
+      *source, consumer,
+      [](const Incoming& in) {
+        return in.key == "" ? Message{.business_key = "empty"} : key_from_record()(in);  // the last one has no key
+      },
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        const Incoming& in = delivery.incoming();
+        seen.push_back(std::string(in.id) + " " + std::string(in.body) + (in.has_body ? "" : "(none)"));
+        CHECK(in.lane);
+        CHECK(in.sent > std::chrono::system_clock::now() - 1h);
+        if (in.body != "body") return;
+        REQUIRE(in.headers.size() == 3);
+        CHECK(in.header("ce_id") == "1");
+        CHECK(in.headers[1].value == "2");
+        CHECK(in.header("empty") == "");
+      },
+      until_idle());
+  CHECK(seen == std::vector<std::string>{"records/1@0 body", "records/1@1 (none)", "records/1@2 "});
+  CHECK(summary.dead_letters == 1);
+
+  // The dead letter is the record, and says why.
+  KafkaOptions dead = broker.options("records");
+  dead.topics = {"records.dead"};
+  dead.group = "readers";
+  dead.dead_letters = "";
+  const auto letters = open_kafka(dead);
+  RunOptions options = until_idle();
+  options.dead_letter = [](const DeadLetter&) {};
+  int found = 0;
+  TxConsumer reader(pool, "reader");
+  (void)run(
+      *letters, reader, key_from_header("txinbox-origin"),
+      [&](soci::session&, Delivery& delivery) {
+        ++found;
+        const Incoming& in = delivery.incoming();
+        CHECK(in.body == "no key");
+        CHECK_FALSE(in.key);
+        CHECK(in.header("txinbox-reason") == "invalid_key");
+        CHECK(in.header("txinbox-error-class") == "invalid_key");
+        CHECK(in.header("txinbox-consumer") == "svc");
+        CHECK(in.header("txinbox-origin") == "records/1@3");
+        CHECK(in.header("txinbox-failures") == "0");
+      },
+      options);
+  CHECK(found == 1);
+}
+
+TEST_CASE(
+    "Kafka: a message that fails stops its partition only, also while a handler is slower than the broker waits") {
+  KafkaBroker broker;
+  (void)broker.create("poison");
+  for (int i = 0; i < 400; ++i) {
+    broker.publisher().publish("poison", {.body = "m" + std::to_string(i), .partition = i % 4});
+  }
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  KafkaOptions kafka = broker.options("poison");
+  kafka.max_poll_interval = 2s;
+  const auto source = open_kafka(kafka);
+  std::stop_source stop;
+  RunOptions options = until_idle();
+  options.idle_exit.reset();
+  options.stop = stop.get_token();
+  options.batch = 10;
+  options.max_in_flight = 20;
+  std::vector<std::string> warnings;
+  options.observer = [&](const RunEvent& event) {
+    if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
+      warnings.push_back(event.source_event->text);
+    }
+    if (event.type == RunEventType::dropped && !stop.stop_requested()) warnings.emplace_back("dropped");
+    if (event.type == RunEventType::settled && db.effects() >= 350) stop.request_stop();
+  };
+  bool was_slow = false;
+  (void)run(
+      *source, consumer, body_is_key(),
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        const std::string& key = delivery.message().business_key;
+        if (key == "m40" && !std::exchange(was_slow, true)) std::this_thread::sleep_for(5s);
+        if (key == "m201") throw std::runtime_error("always");  // partition 1 has 50 messages before it
+      },
+      options);
+  CHECK(warnings.empty());
+  CHECK(db.effects() >= 350);
+  CHECK(db.effects_of("m201") == 0);
+  CHECK(db.effects_of("m205") == 0);  // it is behind m201
+  CHECK(db.effects_of("m197") == 1);
+
+  // The group's offset is before the message that failed.
+  const auto next = open_kafka(kafka);
+  RunSummary rest = run(*next, consumer, body_is_key(), add_effect, until_idle());
+  CHECK(db.effects() == 400);
+  CHECK(rest.already_consumed <= 30);  // what was consumed and could not be acknowledged: a batch
+}
+
+TEST_CASE("Kafka: after a stop, the next consumer begins behind what was consumed") {
+  KafkaBroker broker;
+  (void)broker.create("stops");
+  for (int i = 0; i < 2000; ++i) broker.publish("stops", "m" + std::to_string(i), "k" + std::to_string(i % 50));
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  int stops = 0;
+  std::uint64_t duplicates = 0;
+  while (db.effects() < 2000 && stops < 20) {
+    std::stop_source stop;
+    TxConsumer consumer(pool, "svc", {.stop = stop.get_token()});
+    const auto source = open_kafka(broker.options("stops"));
+    RunOptions options = until_idle();
+    options.batch = 20;
+    options.stop = stop.get_token();
+    int left = 300;
+    duplicates += run(
+                      *source, consumer, body_is_key(),
+                      [&](soci::session& sql, Delivery& delivery) {
+                        add_effect(sql, delivery);
+                        if (--left == 0) stop.request_stop();
+                      },
+                      options)
+                      .already_consumed;
+    ++stops;
+  }
+  CHECK(db.effects() == 2000);
+  CHECK(duplicates == 0);
+}
+
+TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be published") {
+  KafkaBroker broker;
+  (void)broker.create("unpublished");
+  broker.publisher().publish("unpublished", {.body = "bad", .partition = 0});
+  for (int i = 0; i < 10; ++i) {
+    broker.publisher().publish("unpublished", {.body = "m" + std::to_string(i), .partition = 0});
+  }
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const MessageOf message_of = [](const Incoming& in) {
+    if (in.body == "bad") throw Error(ErrorCode::invalid_key, "bad");
+    return Message{.business_key = std::string(in.body)};
+  };
+  {
+    // The broker refuses a dead letter that is larger than it allows.
+    KafkaOptions kafka = broker.options("unpublished");
+    kafka.dead_letter_timeout = 1s;
+    kafka.properties["message.max.bytes"] = "1000";
+    const auto source = open_kafka(kafka);
+    std::stop_source stop;
+    RunOptions options = until_idle();
+    options.stop = stop.get_token();
+    int refused = 0;
+    options.dead_letter = [&](const DeadLetter& letter) {
+      CHECK(letter.reason == "invalid_key");
+      if (++refused == 3 && db.effects() == 10) stop.request_stop();
+      if (refused >= 3) stop.request_stop();
+      throw std::runtime_error("no place");
+    };
+    const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
+    CHECK(summary.settled == 0);
+  }
+  const auto source = open_kafka(broker.options("unpublished"));
+  const RunSummary summary = run(*source, consumer, message_of, add_effect, until_idle());
+  CHECK(summary.dead_letters == 1);
+  CHECK(summary.received == 11);
+  CHECK(db.effects() == 10);
+}
+
+TEST_CASE("Kafka: a topic that is missing ends run with an error that names it") {
+  KafkaBroker broker;
+  (void)broker.create("there");
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const auto error_of = [&](const KafkaOptions& options) {
+    const auto source = open_kafka(options);
+    return thrown_by([&] { (void)run(*source, consumer, body_is_key(), add_effect, until_idle()); });
+  };
+  KafkaOptions missing = broker.options("there");
+  missing.topics = {"not-there"};
+  CHECK(error_of(missing) == "broker_refused");
+  missing = broker.options("there");
+  missing.dead_letters = "not-there.dead";
+  CHECK(error_of(missing) == "broker_refused");
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,93 @@
+// Commits that fail, on the cluster that librdkafka brings for tests: a real broker does not fail on demand.
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include <doctest/doctest.h>
+// clang-format off: the second one must come behind the first
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+// clang-format on
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "publisher.hpp"
+#include "support/effects.hpp"
+#include "txinbox/kafka.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int16_t offset_commit = 8;  // the number of the request in Kafka's protocol
+
+class MockCluster {
+ public:
+  MockCluster() {
+    std::array<char, 256> text{};
+    client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), text.data(), text.size()));
+    cluster_ = rd_kafka_mock_cluster_new(client_.get(), 1);
+  }
+  ~MockCluster() { rd_kafka_mock_cluster_destroy(cluster_); }
+  MockCluster(const MockCluster&) = delete;
+  MockCluster& operator=(const MockCluster&) = delete;
+
+  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
+  void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
+
+  template <class... Codes>
+  void fail_commits(Codes... codes) {
+    rd_kafka_mock_push_request_errors(cluster_, offset_commit, sizeof...(codes), codes...);
+  }
+
+ private:
+  struct Destroy {
+    void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
+  };
+  std::unique_ptr<rd_kafka_t, Destroy> client_;
+  rd_kafka_mock_cluster_t* cluster_;
+};
+
+TEST_CASE("Kafka: a commit of offsets that fails causes duplicates at most") {
+  for (const auto code :
+       {RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, RD_KAFKA_RESP_ERR_NOT_COORDINATOR}) {
+    const std::string name = rd_kafka_err2name(code);
+    CAPTURE(name);
+    MockCluster cluster;
+    cluster.create("orders");
+    Publisher publisher(cluster.brokers());
+    for (int i = 0; i < 100; ++i) publisher.publish("orders", {.body = "m" + std::to_string(i), .partition = i % 2});
+    publisher.flush();
+    EffectDatabase db;
+    Pool pool = db.pool();
+    TxConsumer consumer(pool, "svc");
+    const KafkaOptions kafka{.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .session_timeout = 6s};
+    RunOptions options{.batch = 10, .idle_exit = 6s};
+    options.dead_letter = [](const DeadLetter&) {};
+    cluster.fail_commits(code, code, code);
+    std::uint64_t consumed = 0;
+    for (int round = 0; round < 2; ++round) {
+      // The first one stops when all is consumed; the second one sees what was not committed.
+      std::stop_source stop;
+      options.stop = stop.get_token();
+      options.observer = [&](const RunEvent& event) {
+        if (round == 0 && event.type == RunEventType::settled && db.effects() == 100) stop.request_stop();
+      };
+      const auto source = open_kafka(kafka);
+      consumed +=
+          run(
+              *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
+              add_effect, options)
+              .consumed;
+    }
+    CHECK(consumed == 100);
+    CHECK(db.effects() == 100);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test

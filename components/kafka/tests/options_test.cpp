@@ -1,0 +1,85 @@
+// The options of a Kafka source: what is refused, and that no password is told.
+
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+#include <txinbox/kafka.hpp>
+
+namespace txinbox::test {
+namespace {
+
+std::string refusal_of(const auto& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a Kafka URL has brokers, topics, a group and properties") {
+  const KafkaOptions options = kafka_options_from_url(
+      "kafka://a:9092,b:9093/orders,pay%2Fments?group=g%20h&instance_id=i&dead_letters=d&security.protocol=SASL_SSL"
+      "&session.timeout.ms=9000&max.poll.interval.ms=60000");
+  CHECK(options.brokers == "a:9092,b:9093");
+  CHECK(options.topics == std::vector<std::string>{"orders", "pay/ments"});
+  CHECK(options.group == "g h");
+  CHECK(options.instance_id == "i");
+  CHECK(options.dead_letters == "d");
+  CHECK(options.session_timeout == std::chrono::seconds(9));
+  CHECK(options.max_poll_interval == std::chrono::seconds(60));
+  CHECK(options.properties == std::map<std::string, std::string>{{"security.protocol", "SASL_SSL"}});
+}
+
+TEST_CASE("a Kafka URL that is wrong is refused, and is not repeated") {
+  for (const std::string url :
+       {"", "kafka:", "kafka://", "kafka:///orders?group=g", "kafka://h?group=g", "kafka://h/?group=g",
+        "kafka://h/orders", "kafka://h/orders?group=", "kafka://h/orders?group", "kafka://h/orders?group=g&other=1",
+        "http://h/orders?group=g", "kafka://user@h/orders?group=g", "kafka://h/orders?group=g&sasl.password=hunter2",
+        "kafka://h/orders?group=g&ssl.key.password=hunter2", "kafka://h/orders?group=%g",
+        "kafka://h/orders?group=g&session.timeout.ms=soon"}) {
+    CAPTURE(url);
+    const std::string text = refusal_of([&] { (void)kafka_options_from_url(url); });
+    CHECK_FALSE(text.empty());
+    CHECK(text.find("hunter2") == std::string::npos);
+  }
+}
+
+TEST_CASE("the password comes from the environment") {
+  ::setenv("TXINBOX_KAFKA_PASSWORD", "hunter2", 1);
+  CHECK(kafka_options_from_url("kafka://h/orders?group=g").properties.at("sasl.password") == "hunter2");
+  ::unsetenv("TXINBOX_KAFKA_PASSWORD");
+  CHECK(kafka_options_from_url("kafka://h/orders?group=g").properties.empty());
+}
+
+TEST_CASE("options and properties that are wrong are refused without their values") {
+  const KafkaOptions good{.brokers = "127.0.0.1:1", .group = "g", .topics = {"orders"}};
+  CHECK(refusal_of([&] { (void)open_kafka(good); }).empty());
+  const auto refused = [&](auto change) {
+    KafkaOptions options = good;
+    change(options);
+    return refusal_of([&] { (void)open_kafka(options); });
+  };
+  CHECK(refused([](auto& o) { o.brokers = ""; }).find("brokers") != std::string::npos);
+  CHECK(refused([](auto& o) { o.group = ""; }).find("group") != std::string::npos);
+  CHECK(refused([](auto& o) { o.topics = {}; }).find("topics") != std::string::npos);
+  CHECK(refused([](auto& o) { o.topics = {""}; }).find("topics") != std::string::npos);
+  CHECK(refused([](auto& o) { o.session_timeout = o.max_poll_interval * 2; }).find("session_timeout") !=
+        std::string::npos);
+  for (const char* property : {"enable.auto.commit", "enable.auto.offset.store", "group.id", "acks",
+                               "bootstrap.servers", "no.such.property", "session.timeout.ms"}) {
+    CAPTURE(property);
+    const std::string text = refused([&](auto& o) { o.properties[property] = "hunter2"; });
+    CHECK(text.find(property) != std::string::npos);
+    CHECK(text.find("hunter2") == std::string::npos);
+  }
+  const std::string text = refused([](auto& o) { o.properties["security.protocol"] = "hunter2"; });
+  CHECK(text.find("security.protocol") != std::string::npos);
+  CHECK(text.find("hunter2") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,59 @@
+// Consumes orders from Kafka until none has come for some seconds.
+//
+// Usage: kafka_consumer BROKERS    the topics orders and orders.dead must exist.
+// A message is {"no": "order1", "sku": "tea"}
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+
+#include <soci/soci.h>
+#include <txinbox/kafka.hpp>
+#include <txinbox/txinbox.hpp>
+
+namespace {
+
+void insert_order(soci::session& sql, txinbox::Delivery& delivery) {
+  const txinbox::JsonDocument order(delivery.incoming().body);
+  const std::string no = order.text("/no").value_or("");
+  const std::string sku = order.text("/sku").value_or("");
+  if (sku.empty()) throw txinbox::Error(txinbox::ErrorCode::rejected, "an order has no sku");
+  sql << "insert into t_order(no, sku) values (:no, :sku)", soci::use(no), soci::use(sku);
+}
+
+void consume(const char* brokers) {
+  txinbox::Pool pool = txinbox::open_pool("sqlite:orders.db");
+  {
+    auto connection = pool.acquire();
+    txinbox::migrate(connection);
+    connection.session() << "create table if not exists t_order (no varchar(64), sku varchar(64))";
+  }
+  txinbox::TxConsumer consumer(pool, "order-service", {.max_attempts = 3});
+  const txinbox::RunOptions options{.idle_exit = std::chrono::seconds(4)};
+  const auto source = txinbox::open_kafka({
+      .brokers = brokers,
+      .group = "order-service",
+      .topics = {"orders"},
+      .dead_letters = "orders.dead",
+  });
+  const auto summary = txinbox::run(*source, consumer, txinbox::key_from_json("/no"), insert_order, options);
+  std::printf("%llu orders, %llu duplicates, %llu dead letters\n", static_cast<unsigned long long>(summary.consumed),
+              static_cast<unsigned long long>(summary.already_consumed),
+              static_cast<unsigned long long>(summary.dead_letters));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: kafka_consumer BROKERS\n", stderr);
+    return 2;
+  }
+  try {
+    consume(argv[1]);
+    return 0;
+  } catch (...) {
+    std::fprintf(stderr, "kafka_consumer: %s\n", txinbox::describe_error(std::current_exception()).c_str());
+    return 1;
+  }
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Starts a private broker, runs a test program on it, and ends the broker.
+#
+# Usage: brokers.sh BROKER PROGRAM [ARGUMENT]...
+#   BROKER   a script of tests/brokers/ without .sh: kafka, rabbitmq or rocketmq
+#   PROGRAM  gets TXINBOX_BROKER_PORT, and TXINBOX_BROKER_SCRIPT and TXINBOX_BROKER_FOLDER to kill and start the broker
+#
+# The database is SQLite, unless TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL name another (on_database.sh).
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/private_server.sh
+. "$here/private_server.sh"
+
+broker=$1
+shift
+script=$here/brokers/$broker.sh
+[ -x "$script" ] || { echo "brokers.sh: there is no broker '$broker'" >&2; exit 2; }
+
+if ! "$script" install; then
+  echo "skipped: $broker cannot be fetched" >&2
+  exit 77
+fi
+
+folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-$broker.XXXXXX")
+finish() {
+  local status=$?
+  trap - EXIT
+  "$script" kill "$folder/broker" || true
+  if [ $status -ne 0 ]; then tail -n 30 "$folder/broker/log" 2>/dev/null || true; fi
+  rm -rf "$folder"
+  exit $status
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+port=$(free_ports 10)
+"$script" start "$folder/broker" "$port"
+export TXINBOX_BROKER_SCRIPT=$script TXINBOX_BROKER_FOLDER=$folder/broker TXINBOX_BROKER_PORT=$port
+if [ -n "${TXINBOX_TEST_CASE:-}" ]; then set -- "$@" "--test-case=$TXINBOX_TEST_CASE"; fi
+"$@"

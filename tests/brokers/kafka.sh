@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# A private Kafka broker of one node on the loopback, for tests.
+#
+# Usage: kafka.sh install           fetches the broker's jars, once, into the cache
+#        kafka.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. A second start in the same
+#                                   DIR keeps its topics and offsets
+#        kafka.sh stop DIR          ends it with SIGTERM
+#        kafka.sh kill DIR          ends it with SIGKILL
+#
+# PORT + 1 is the controller's. A topic is made by its first use, with 4 partitions. Needs mvn, a Java runtime from 11 on
+# and kcat.
+set -euo pipefail
+
+version=3.9.1
+jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/kafka-$version
+
+usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
+
+install() {
+  [ ! -e "$jars/complete" ] || return 0
+  mkdir -p "$jars"
+  cat >"$jars/pom.xml" <<XML
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>txinbox</groupId> <artifactId>broker</artifactId> <version>1</version>
+  <dependencies>
+    <dependency> <groupId>org.apache.kafka</groupId> <artifactId>kafka_2.13</artifactId> <version>$version</version> </dependency>
+  </dependencies>
+</project>
+XML
+  mvn --batch-mode --quiet --file "$jars/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
+    -DoutputDirectory="$jars" >&2
+  touch "$jars/complete"
+}
+
+run_java() { exec java -Xms64m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*" "$@"; }
+
+write_config() {
+  cat >"$folder/server.properties" <<PROPERTIES
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$((port + 1))
+listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1))
+advertised.listeners=PLAINTEXT://127.0.0.1:$port
+controller.listener.names=CONTROLLER
+log.dirs=$folder/data
+num.partitions=4
+auto.create.topics.enable=true
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=4
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+PROPERTIES
+  [ -z "${TXINBOX_KAFKA_EXTRA:-}" ] || cat "$TXINBOX_KAFKA_EXTRA" >>"$folder/server.properties"
+}
+
+start() {
+  install
+  mkdir -p "$1"
+  folder=$(realpath "$1") port=$2
+  write_config
+  if [ ! -e "$folder/data/meta.properties" ]; then
+    (run_java kafka.tools.StorageTool format -t dHhpbmJveC10ZXN0LTAwMA -c "$folder/server.properties") >"$folder/format.log" 2>&1 ||
+      { cat "$folder/format.log" >&2; exit 1; }
+  fi
+  (
+    cd "$folder"
+    export LOG_DIR=$folder
+    run_java kafka.Kafka "$folder/server.properties"
+  ) >>"$folder/log" 2>&1 </dev/null &
+  local pid=$!
+  disown
+  echo $pid >"$folder/pid"
+  for _ in $(seq 600); do
+    if ! kill -0 $pid 2>/dev/null; then
+      echo "kafka.sh: the broker has ended:" >&2
+      tail -n 20 "$folder/log" >&2
+      exit 1
+    fi
+    # It accepts connections before it can serve.
+    if timeout 5 kcat -b "127.0.0.1:$port" -L -m 1 >/dev/null 2>&1; then
+      echo "127.0.0.1:$port"
+      return
+    fi
+    sleep 0.1
+  done
+  echo "kafka.sh: the broker does not answer: $folder/log" >&2
+  exit 1
+}
+
+end() {
+  local pid
+  pid=$(cat "$1/pid" 2>/dev/null) || return 0
+  kill "-$2" "$pid" 2>/dev/null || true
+  while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
+  rm -f "$1/pid"
+}
+
+case ${1:-} in
+  install) install ;;
+  start) start "$2" "$3" ;;
+  stop) end "$2" TERM ;;
+  kill) end "$2" KILL ;;
+  *) usage >&2; exit 2 ;;
+esac
