@@ -35,6 +35,20 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
+# An authority, the broker's certificate, and another authority, for brokers that have TLS.
+make_certificates() {
+  local tls=$folder/broker/tls
+  mkdir -p "$tls"
+  local name
+  for name in ca other; do
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$name" -keyout "$tls/$name.key" -out "$tls/$name.pem"
+  done
+  openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$tls/server.key" -out "$tls/server.csr"
+  openssl x509 -req -in "$tls/server.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 2 \
+    -extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$tls/server.pem"
+}
+make_certificates >/dev/null 2>&1
+
 port=$(free_ports 10)
 "$script" start "$folder/broker" "$port"
 export TXINBOX_BROKER_SCRIPT=$script TXINBOX_BROKER_FOLDER=$folder/broker TXINBOX_BROKER_PORT=$port

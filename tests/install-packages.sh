@@ -9,13 +9,13 @@
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
-components="pkg-config librdkafka-dev"
+components="pkg-config librdkafka-dev librabbitmq-dev"
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 spin
   libpqxx-dev libsqlitecpp-dev qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite
-  $components default-jre-headless maven kcat"
+  $components default-jre-headless maven kcat rabbitmq-server"
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core"
@@ -56,8 +56,20 @@ case $missing in
     ;;
 esac
 
+# RabbitMQ's package starts a broker, unless the machine's policy says that no service starts.
+policy=/usr/sbin/policy-rc.d
+case $missing in
+  *rabbitmq-server*)
+    if [ ! -e $policy ]; then
+      printf '#!/bin/sh\nexit 101\n' >$policy
+      chmod +x $policy
+      remove_policy=$policy
+    fi
+    ;;
+esac
+
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" ${remove_policy:-}' EXIT
 quietly() { "$@" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }; }
 echo "Asking Debian for the sizes ..."
 quietly apt-get -q update

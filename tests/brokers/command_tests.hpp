@@ -118,7 +118,10 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
   }
   // What comes after the restart is consumed by the same process.
   t.publish(orders, orders + 50);
-  while (t.orders() < orders + 50 && !consumer->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+  while (t.orders() < orders + 50 && !consumer->has_ended() && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
   CHECK_FALSE(consumer->has_ended());
   consumer->signal(SIGTERM);
   const Ended ended = consumer->wait();

@@ -15,9 +15,6 @@
 #ifdef TXINBOX_CLI_RABBITMQ
 #include <txinbox/rabbitmq.hpp>
 #endif
-#ifdef TXINBOX_CLI_ROCKETMQ
-#include <txinbox/rocketmq.hpp>
-#endif
 
 namespace txinbox::cli {
 namespace {
@@ -42,28 +39,16 @@ constexpr Open kafka = nullptr;
 
 #ifdef TXINBOX_CLI_RABBITMQ
 std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead_letters) {
-  RabbitOptions options = rabbitmq_options_from_url(url);
+  RabbitMqOptions options = rabbitmq_options_from_url(url);
   options.dead_letters = dead_letters;
-  return open_rabbitmq(std::move(options));
+  return open_rabbitmq(options);
 }
 #else
 constexpr Open rabbitmq = nullptr;
 #endif
 
-#ifdef TXINBOX_CLI_ROCKETMQ
-std::unique_ptr<Source> rocketmq(const std::string& url, const std::string& dead_letters) {
-  if (!dead_letters.empty()) {
-    throw UsageError("RocketMQ has a dead-letter queue for each group: leave out --dead-letters");
-  }
-  return open_rocketmq(rocketmq_options_from_url(url));
-}
-#else
-constexpr Open rocketmq = nullptr;
-#endif
-
 constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
-                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq},
-                           Kind{"rocketmq", "TXINBOX_WITH_ROCKETMQ", rocketmq}};
+                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}};
 
 const Kind* find_kind(std::string_view url) {
   const auto* found = std::ranges::find(kinds, url.substr(0, url.find(':')), &Kind::scheme);
@@ -73,7 +58,7 @@ const Kind* find_kind(std::string_view url) {
 const Kind& kind_of(std::string_view url) {
   const Kind* kind = find_kind(url);
   if (kind == nullptr) {
-    throw UsageError("the URL of the broker must begin with kafka://, amqp://, amqps:// or rocketmq://");
+    throw UsageError("the URL of the broker must begin with kafka://, amqp:// or amqps://");
   }
   if (kind->open == nullptr) {
     throw UsageError(

@@ -1,0 +1,82 @@
+#pragma once
+
+/// @file
+/// Consumes from RabbitMQ: a source for `run`.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// Which queue a RabbitMQ source consumes, and how.
+struct RabbitMqOptions {
+  std::string host = "localhost";  ///< The name or address of the broker.
+  std::uint16_t port = 0;          ///< 0: 5672, or 5671 with TLS.
+  std::string vhost = "/";         ///< The virtual host.
+  std::string user = "guest";      ///< The user. The broker lets `guest` in only from its own machine.
+  std::string password = {};       ///< The user's password. It is in no error text and in no event.
+  std::string queue = {};          ///< The queue. It must exist.
+
+  /// The queue for dead letters; empty: there is none. It must exist. See `DeadLetter` for what becomes one.
+  ///
+  /// A dead letter is the message with its properties and its headers, and with these headers: `txinbox-reason`,
+  /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin` and
+  /// `txinbox-failures`. It never expires.
+  std::string dead_letters = {};
+
+  /// The most messages that the broker delivers without an acknowledgement. It should be at least
+  /// `RunOptions::max_in_flight`, and greater by the number of messages that may wait for a retry.
+  std::uint16_t prefetch = 1000;
+
+  /// If nothing comes from the other side for twice this time, the connection is lost. It is answered while handlers
+  /// run, because `run` polls at least once a second. At least 4 s.
+  std::chrono::seconds heartbeat{30};
+
+  bool exclusive = false;  ///< Whether no other consumer may consume the queue.
+
+  /// How long the source waits for the broker's confirmation of a dead letter.
+  std::chrono::milliseconds dead_letter_timeout{10'000};
+
+  bool tls = false;                   ///< Whether the connection is encrypted, and the broker verified.
+  std::string ca_file = {};           ///< The authorities to trust, as a PEM file. Empty: those of the system.
+  std::string certificate_file = {};  ///< The client's own certificate, as a PEM file. Empty: none.
+  std::string key_file = {};          ///< The key of that certificate, as a PEM file without a password.
+};
+
+/// Reads the options from a URL, as the command does: `amqp://USER@HOST:PORT/VHOST/QUEUE`, or `amqps://` with TLS.
+/// Write
+/// `%2F` for the virtual host `/`.
+///
+/// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `exclusive` (true or false), `ca_file`,
+/// `certificate_file`, `key_file`. The password is taken from the environment variable TXINBOX_RABBITMQ_PASSWORD.
+///
+/// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
+///         hold the URL.
+RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
+
+/// A source for RabbitMQ, on rabbitmq-c. It connects at the first `poll`.
+///
+/// - There are no lanes: RabbitMQ keeps no order for a message that comes back. `Incoming::key` is none.
+/// - `Incoming::id` is the property message-id, or "queue@tag". The headers are those of the message, as text, and its
+///   properties: `content-type`, `content-encoding`, `correlation-id`, `message-id`, `type`, `app-id`.
+/// - A message that fails stays unacknowledged here. The broker counts no delivery for a retry, so the delivery limit
+/// of
+///   a quorum queue is not used up. It counts one for each lost connection.
+/// - If the queue or the dead-letter queue does not exist at the start, `poll` throws `Error` broker_refused. If the
+///   user, the password or the broker's certificate is refused, it throws `Error` access_refused.
+///
+/// @errors `Error` invalid_argument for the options.
+/// @blocking it does not wait for the broker. `poll` can wait up to 10 s for a broker that accepts a connection and
+/// then
+///           does not answer.
+std::unique_ptr<Source> open_rabbitmq(const RabbitMqOptions& options);
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

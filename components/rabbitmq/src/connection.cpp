@@ -1,0 +1,180 @@
+#include "connection.hpp"
+
+#include <amqp_framing.h>
+#include <amqp_ssl_socket.h>
+#include <amqp_tcp_socket.h>
+#include <openssl/ssl.h>
+#include <txinbox/error.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds longest_step = 10s;
+
+std::string text_of(const amqp_bytes_t& bytes) {
+  return bytes.bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes.bytes), bytes.len);
+}
+
+/// What the broker said when it closed a channel or the connection.
+Lost closed_by_broker(const amqp_method_t& method) {
+  if (method.id == AMQP_CONNECTION_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_connection_close_t*>(method.decoded);
+    return {.why = "the broker closed the connection: " + text_of(close->reply_text), .reply_code = close->reply_code};
+  }
+  if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_channel_close_t*>(method.decoded);
+    return {.why = "the broker closed the channel: " + text_of(close->reply_text), .reply_code = close->reply_code};
+  }
+  return {.why = "the broker answered with an unexpected method"};
+}
+
+amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOptions& options) {
+  amqp_socket_t* socket = options.tls ? amqp_ssl_socket_new(connection) : amqp_tcp_socket_new(connection);
+  if (socket == nullptr) throw Lost{.why = "no socket could be made"};
+  if (options.tls) {
+    amqp_ssl_socket_set_verify_peer(socket, 1);
+    amqp_ssl_socket_set_verify_hostname(socket, 1);
+    if (options.ca_file.empty()) {
+      SSL_CTX_set_default_verify_paths(static_cast<SSL_CTX*>(amqp_ssl_socket_get_context(socket)));
+    } else if (amqp_ssl_socket_set_cacert(socket, options.ca_file.c_str()) != AMQP_STATUS_OK) {
+      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the file of authorities cannot be read: " + options.ca_file);
+    }
+    if (!options.certificate_file.empty() &&
+        amqp_ssl_socket_set_key(socket, options.certificate_file.c_str(), options.key_file.c_str()) != AMQP_STATUS_OK) {
+      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the client's certificate or key cannot be read: " +
+                                                   options.certificate_file + ", " + options.key_file);
+    }
+  }
+  constexpr int amqp = 5672;
+  constexpr int amqps = 5671;
+  const int port = options.port != 0 ? options.port : options.tls ? amqps : amqp;
+  const timeval timeout = timeval_of(longest_step);
+  const int status = amqp_socket_open_noblock(socket, options.host.c_str(), port, &timeout);
+  if (status != AMQP_STATUS_OK) {
+    throw Lost{.why = "connecting to " + options.host + ":" + std::to_string(port) + ": " + amqp_error_string2(status),
+               .is_untrusted =
+                   status == AMQP_STATUS_SSL_PEER_VERIFY_FAILED || status == AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED};
+  }
+  return socket;
+}
+
+/// What the client can do. Without this one, the broker does not tell that it ended the consumer.
+struct ClientProperties {
+  ClientProperties() {
+    capability.key = amqp_cstring_bytes("consumer_cancel_notify");
+    capability.value.kind = AMQP_FIELD_KIND_BOOLEAN;
+    capability.value.value.boolean = 1;
+    capabilities.key = amqp_cstring_bytes("capabilities");
+    capabilities.value.kind = AMQP_FIELD_KIND_TABLE;
+    capabilities.value.value.table = {.num_entries = 1, .entries = &capability};
+  }
+  ClientProperties(const ClientProperties&) = delete;
+  ClientProperties& operator=(const ClientProperties&) = delete;
+
+  amqp_table_entry_t capability{};
+  amqp_table_entry_t capabilities{};
+  amqp_table_t properties{.num_entries = 1, .entries = &capabilities};
+};
+
+void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue) {
+  amqp_queue_declare(connection, channel, bytes_of(queue), 1, 0, 0, 0, amqp_empty_table);
+  require(amqp_get_rpc_reply(connection), queue.c_str());
+}
+
+}  // namespace
+
+amqp_bytes_t bytes_of(const std::string& text) {
+  return {.len = text.size(), .bytes = const_cast<char*>(text.data())};  // NOLINT: rabbitmq-c does not change it
+}
+
+timeval timeval_of(std::chrono::milliseconds time) {
+  return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
+}
+
+void require(int status, const char* what) {
+  if (status != AMQP_STATUS_OK) throw Lost{.why = std::string(what) + ": " + amqp_error_string2(status)};
+}
+
+void require(const amqp_rpc_reply_t& reply, const char* what) {
+  switch (reply.reply_type) {
+    case AMQP_RESPONSE_NORMAL:
+      return;
+    case AMQP_RESPONSE_LIBRARY_EXCEPTION:
+      require(reply.library_error, what);
+      return;
+    case AMQP_RESPONSE_SERVER_EXCEPTION:
+      throw closed_by_broker(reply.reply);
+    case AMQP_RESPONSE_NONE:
+    default:
+      throw Lost{.why = std::string(what) + ": no answer"};
+  }
+}
+
+ConnectionHandle connect(const RabbitMqOptions& options) {
+  ConnectionHandle handle(amqp_new_connection());
+  if (!handle) throw Lost{.why = "no memory for a connection"};
+  amqp_connection_state_t connection = handle.get();
+  const timeval timeout = timeval_of(longest_step);
+  amqp_set_handshake_timeout(connection, &timeout);
+  amqp_set_rpc_timeout(connection, &timeout);
+  open_socket(connection, options);
+  const ClientProperties told;
+  constexpr int no_limit = 0;
+  constexpr int frame_size = 131'072;
+  require(amqp_login_with_properties(connection, options.vhost.c_str(), no_limit, frame_size,
+                                     static_cast<int>(options.heartbeat.count()), &told.properties,
+                                     AMQP_SASL_METHOD_PLAIN, options.user.c_str(), options.password.c_str()),
+          "logging in");
+  amqp_channel_open(connection, consuming_channel);
+  require(amqp_get_rpc_reply(connection), "opening a channel");
+  require_queue(connection, consuming_channel, options.queue);
+  if (!options.dead_letters.empty()) {
+    amqp_channel_open(connection, publishing_channel);
+    require(amqp_get_rpc_reply(connection), "opening a channel");
+    require_queue(connection, publishing_channel, options.dead_letters);
+    amqp_confirm_select(connection, publishing_channel);
+    require(amqp_get_rpc_reply(connection), "asking for confirmations");
+  }
+  amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
+  require(amqp_get_rpc_reply(connection), "setting the prefetch");
+  amqp_basic_consume(connection, consuming_channel, bytes_of(options.queue), amqp_empty_bytes, 0, 0,
+                     options.exclusive ? 1 : 0, amqp_empty_table);
+  require(amqp_get_rpc_reply(connection), "consuming");
+  return handle;
+}
+
+void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
+  const auto refuse = [&](ErrorCode code, const std::string& remedy) {
+    throw Error(code, "RabbitMQ: " + lost.why + "; " + remedy);
+  };
+  if (lost.is_untrusted) {
+    refuse(ErrorCode::access_refused, "correct ca_file, the broker's certificate or its host name");
+  }
+  switch (lost.reply_code) {
+    case AMQP_ACCESS_REFUSED:
+      refuse(ErrorCode::access_refused, "correct the user, the password or the user's rights");
+      break;
+    case AMQP_NOT_ALLOWED:
+      refuse(ErrorCode::access_refused, "correct the virtual host '" + options.vhost + "', or let the user in");
+      break;
+    case AMQP_NOT_FOUND:
+      refuse(ErrorCode::broker_refused, "create the queue, or correct its name");
+      break;
+    case AMQP_RESOURCE_LOCKED:
+      refuse(ErrorCode::broker_refused, "another connection has the queue for itself");
+      break;
+    case AMQP_PRECONDITION_FAILED:
+      refuse(ErrorCode::broker_refused, "the queue cannot be consumed like this");
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace rabbitmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,148 @@
+#include "rabbitmq_delivery.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "connection.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+namespace {
+
+constexpr std::size_t longest_id = 255;
+constexpr std::string_view delivery_count = "x-delivery-count";
+
+std::string_view view_of(const amqp_bytes_t& bytes) {
+  return bytes.bytes == nullptr ? std::string_view()
+                                : std::string_view(static_cast<const char*>(bytes.bytes), bytes.len);
+}
+
+std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties) {
+  if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return {};
+  return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
+}
+
+/// An integer or a boolean; none for another kind.
+std::optional<std::int64_t> number_of(const amqp_field_value_t& field) {
+  const auto& value = field.value;
+  switch (field.kind) {
+    case AMQP_FIELD_KIND_BOOLEAN:
+      return value.boolean;
+    case AMQP_FIELD_KIND_I8:
+      return value.i8;
+    case AMQP_FIELD_KIND_U8:
+      return value.u8;
+    case AMQP_FIELD_KIND_I16:
+      return value.i16;
+    case AMQP_FIELD_KIND_U16:
+      return value.u16;
+    case AMQP_FIELD_KIND_I32:
+      return value.i32;
+    case AMQP_FIELD_KIND_U32:
+      return value.u32;
+    case AMQP_FIELD_KIND_I64:
+      return value.i64;
+    case AMQP_FIELD_KIND_U64:
+    case AMQP_FIELD_KIND_TIMESTAMP:
+      return static_cast<std::int64_t>(value.u64);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The value as text; empty for a table, an array and other values that have no text.
+std::string text_of(const amqp_field_value_t& field) {
+  if (field.kind == AMQP_FIELD_KIND_F32) return std::to_string(field.value.f32);
+  if (field.kind == AMQP_FIELD_KIND_F64) return std::to_string(field.value.f64);
+  if (field.kind == AMQP_FIELD_KIND_BOOLEAN) return field.value.boolean != 0 ? "true" : "false";
+  const auto number = number_of(field);
+  return number ? std::to_string(*number) : std::string();
+}
+
+void add_headers(Received& received) {
+  const amqp_basic_properties_t& properties = received.message.properties;
+  for (const amqp_table_entry_t& entry : entries_of(properties)) {
+    std::string_view value;
+    if (entry.value.kind == AMQP_FIELD_KIND_UTF8 || entry.value.kind == AMQP_FIELD_KIND_BYTES) {
+      value = view_of(entry.value.value.bytes);
+    } else {
+      value = received.texts.emplace_back(text_of(entry.value));
+    }
+    received.headers.push_back({.name = view_of(entry.key), .value = value});
+  }
+  const auto add_property = [&](amqp_flags_t flag, std::string_view name, const amqp_bytes_t& value) {
+    if ((properties._flags & flag) != 0) received.headers.push_back({.name = name, .value = view_of(value)});
+  };
+  add_property(AMQP_BASIC_CONTENT_TYPE_FLAG, "content-type", properties.content_type);
+  add_property(AMQP_BASIC_CONTENT_ENCODING_FLAG, "content-encoding", properties.content_encoding);
+  add_property(AMQP_BASIC_CORRELATION_ID_FLAG, "correlation-id", properties.correlation_id);
+  add_property(AMQP_BASIC_MESSAGE_ID_FLAG, "message-id", properties.message_id);
+  add_property(AMQP_BASIC_TYPE_FLAG, "type", properties.type);
+  add_property(AMQP_BASIC_APP_ID_FLAG, "app-id", properties.app_id);
+}
+
+int deliveries_of(const amqp_basic_deliver_t& delivery, const amqp_basic_properties_t& properties) {
+  for (const amqp_table_entry_t& entry : entries_of(properties)) {
+    if (view_of(entry.key) != delivery_count) continue;
+    if (const auto count = number_of(entry.value)) return static_cast<int>(*count) + 1;
+  }
+  return delivery.redelivered != 0 ? 2 : 1;  // a classic queue only says that there was one before
+}
+
+}  // namespace
+
+Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t& message, const std::string& queue,
+                     std::uint64_t epoch) {
+  auto received = std::make_shared<Received>(message);
+  const amqp_basic_properties_t& properties = received->message.properties;
+  add_headers(*received);
+  received->epoch = epoch;
+  received->id = (properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) != 0
+                     ? std::string(view_of(properties.message_id))
+                     : queue + "@" + std::to_string(delivery.delivery_tag);
+  if (received->id.size() > longest_id) received->id.resize(longest_id);
+  Incoming incoming{.body = view_of(received->message.body),
+                    .id = received->id,
+                    .headers = received->headers,
+                    .deliveries = deliveries_of(delivery, properties),
+                    .ticket = delivery.delivery_tag};
+  if ((properties._flags & AMQP_BASIC_TIMESTAMP_FLAG) != 0) {
+    incoming.sent = std::chrono::system_clock::time_point(std::chrono::seconds(properties.timestamp));
+  }
+  incoming.owner = std::move(received);
+  return incoming;
+}
+
+DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter)
+    : properties(received_of(*letter.incoming).message.properties) {
+  const auto old = entries_of(properties);
+  entries_.assign(old.begin(), old.end());
+  const auto add = [&](const char* name, std::string_view value) {
+    amqp_table_entry_t entry{};
+    entry.key = amqp_cstring_bytes(name);
+    entry.value.kind = AMQP_FIELD_KIND_UTF8;
+    entry.value.value.bytes = bytes_of(texts_.emplace_back(value));
+    entries_.push_back(entry);
+  };
+  add("txinbox-reason", letter.reason);
+  add("txinbox-error-class", letter.error_class);
+  add("txinbox-consumer", letter.consumer);
+  add("txinbox-key", letter.business_key);
+  add("txinbox-origin", letter.incoming->id);
+  add("txinbox-failures", std::to_string(letter.failures));
+  properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
+  constexpr std::uint8_t persistent = 2;
+  properties.delivery_mode = persistent;
+  properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
+  // A dead letter must not expire. The broker refuses a message in the name of another user.
+  properties._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
+}
+
+}  // namespace rabbitmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

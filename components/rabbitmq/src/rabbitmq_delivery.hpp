@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+
+/// A delivery with its bytes. It owns the message of rabbitmq-c.
+struct Received {
+  explicit Received(const amqp_message_t& from) : message(from) {}
+  ~Received() { amqp_destroy_message(&message); }
+  Received(const Received&) = delete;
+  Received& operator=(const Received&) = delete;
+
+  amqp_message_t message;
+  std::string id = {};
+  std::deque<std::string> texts = {};  ///< Values of headers that are no text.
+  std::vector<IncomingHeader> headers = {};
+  std::uint64_t epoch = 0;  ///< The connection that it came by.
+};
+
+/// Makes a delivery; its ticket is the broker's tag.
+Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t& message, const std::string& queue,
+                     std::uint64_t epoch);
+
+inline const Received& received_of(const Incoming& incoming) {
+  return *static_cast<const Received*>(incoming.owner.get());
+}
+
+/// The properties of a dead letter, and the memory of its headers.
+struct DeadLetterProperties {
+  explicit DeadLetterProperties(const DeadLetter& letter);
+  DeadLetterProperties(const DeadLetterProperties&) = delete;
+  DeadLetterProperties& operator=(const DeadLetterProperties&) = delete;
+
+  amqp_basic_properties_t properties;
+
+ private:
+  std::deque<std::string> texts_;
+  std::vector<amqp_table_entry_t> entries_;
+};
+
+}  // namespace rabbitmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

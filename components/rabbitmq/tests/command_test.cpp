@@ -1,0 +1,58 @@
+// The command on RabbitMQ, killed and restarted.
+
+#include <doctest/doctest.h>
+
+#include "brokers/command_tests.hpp"
+#include "rabbitmq_broker.hpp"
+
+namespace txinbox::test {
+namespace {
+
+TEST_CASE("RabbitMQ: consumers that are killed lose nothing and double nothing") {
+  RabbitMqBroker broker;
+  survives_kills(broker, "kills");
+}
+
+TEST_CASE("RabbitMQ: a broker that dies and comes back loses nothing and doubles nothing") {
+  RabbitMqBroker broker;
+  survives_broker_restart(broker, "restarts");
+}
+
+TEST_CASE("RabbitMQ: messages that cannot be consumed become dead letters, and the others go on") {
+  RabbitMqBroker broker;
+  dead_letters_do_not_stop_the_others(broker, "bad");
+  CHECK(broker.ready("bad.dead") == 4);
+  CHECK(broker.ready("bad") == 0);
+}
+
+TEST_CASE("RabbitMQ: the example consumes each order once") {
+  const char* program = std::getenv("TXINBOX_EXAMPLE");
+  REQUIRE(program != nullptr);
+  RabbitMqBroker broker;
+  const std::string url = broker.create("orders");
+  for (const char* body : {R"({"no":"1","sku":"tea"})", R"({"no":"2","sku":"tea"})", R"({"no":"1","sku":"tea"})",
+                           R"({"no":"3"})", "no JSON"}) {
+    broker.publish("orders", body, nullptr);
+  }
+  broker.flush();
+  CHECK(output_of_example(program, url) == "2 orders, 1 duplicates, 2 dead letters\n");
+}
+
+TEST_CASE("the command says which queue is missing, and repeats no password") {
+  RabbitMqBroker broker;
+  Orders t;
+  const auto error_of = [&](const std::string& url) {
+    const Ended ended =
+        run(Orders::arguments({"--from", url, "--dead-letters", "missing.dead", "--idle-exit", "1s"}), t.db.url());
+    CHECK(ended.status == 3);
+    return ended.err;
+  };
+  CHECK(error_of("amqp://guest@" + broker_address() + "/%2F/missing").find("'missing'") != std::string::npos);
+  ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
+  const std::string refused = error_of("amqp://guest@" + broker_address() + "/%2F/missing");
+  CHECK(refused.find("password") != std::string::npos);
+  CHECK(refused.find("hunter2") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,82 @@
+// The options of a RabbitMQ source: what is refused, and that no password is told.
+
+#include <cstdlib>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+#include <txinbox/rabbitmq.hpp>
+
+namespace txinbox::test {
+namespace {
+
+std::string refusal_of(const auto& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+    return error.what();
+  }
+  return "";
+}
+
+TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
+  ::unsetenv("TXINBOX_RABBITMQ_PASSWORD");
+  RabbitMqOptions options = rabbitmq_options_from_url("amqp://svc@h.example:5673/%2F/or%2Fders?prefetch=7&heartbeat=9");
+  CHECK(options.host == "h.example");
+  CHECK(options.port == 5673);
+  CHECK(options.user == "svc");
+  CHECK(options.password.empty());
+  CHECK(options.vhost == "/");
+  CHECK(options.queue == "or/ders");
+  CHECK(options.prefetch == 7);
+  CHECK(options.heartbeat == std::chrono::seconds(9));
+  CHECK_FALSE(options.tls);
+  options = rabbitmq_options_from_url("amqps://[::1]:5671/v/q?ca_file=/x/ca.pem&exclusive=true&dead_letters=d");
+  CHECK(options.tls);
+  CHECK(options.host == "::1");
+  CHECK(options.port == 5671);
+  CHECK(options.user == "guest");
+  CHECK(options.ca_file == "/x/ca.pem");
+  CHECK(options.exclusive);
+  CHECK(options.dead_letters == "d");
+  ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
+  CHECK(rabbitmq_options_from_url("amqp://h/v/q").password == "hunter2");
+}
+
+TEST_CASE("a RabbitMQ URL that is wrong is refused, and is not repeated") {
+  for (const std::string url :
+       {"", "amqp:", "amqp://", "amqp://h", "amqp://h/q", "amqp://h//q", "amqp://h/v/", "amqp:///v/q", "http://h/v/q",
+        "amqp://u:hunter2@h/v/q", "amqp://h:port/v/q", "amqp://h:99999/v/q", "amqp://h/v/q?other=1",
+        "amqp://h/v/q?prefetch=many", "amqp://h/v/q?prefetch=99999", "amqp://h/v/q?exclusive=maybe", "amqp://h/v/q?x",
+        "amqp://h/v/q%2"}) {
+    CAPTURE(url);
+    const std::string text = refusal_of([&] { (void)rabbitmq_options_from_url(url); });
+    CHECK_FALSE(text.empty());
+    CHECK(text.find("hunter2") == std::string::npos);
+  }
+}
+
+TEST_CASE("options that are wrong are refused") {
+  const auto refused = [](auto change) {
+    RabbitMqOptions options;
+    options.queue = "orders";
+    change(options);
+    return !refusal_of([&] { (void)open_rabbitmq(options); }).empty();
+  };
+  CHECK_FALSE(refused([](auto&) {}));
+  CHECK(refused([](auto& o) { o.host = ""; }));
+  CHECK(refused([](auto& o) { o.queue = ""; }));
+  CHECK(refused([](auto& o) { o.queue = std::string(256, 'q'); }));
+  CHECK(refused([](auto& o) { o.dead_letters = "orders"; }));
+  CHECK(refused([](auto& o) { o.prefetch = 0; }));
+  CHECK(refused([](auto& o) { o.heartbeat = std::chrono::seconds(0); }));
+  CHECK(refused([](auto& o) { o.ca_file = "ca.pem"; }));
+  CHECK(refused([](auto& o) {
+    o.tls = true;
+    o.key_file = "key.pem";
+  }));
+}
+
+}  // namespace
+}  // namespace txinbox::test

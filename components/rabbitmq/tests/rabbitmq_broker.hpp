@@ -1,0 +1,130 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <amqp_tcp_socket.h>
+
+#include <txinbox/rabbitmq.hpp>
+
+#include "brokers/broker_under_test.hpp"
+
+namespace txinbox::test {
+
+/// A producer, and what else the tests ask of the broker.
+class RabbitMqBroker : public BrokerUnderTest {
+ public:
+  RabbitMqBroker() { ::setenv("TXINBOX_RABBITMQ_PASSWORD", "guest", 1); }
+
+  std::string create(const std::string& name) override { return create(name, amqp_empty_table); }
+
+  std::string create(const std::string& name, const amqp_table_t& arguments) {
+    declare(name, arguments);
+    declare(dead_letters_of(name), amqp_empty_table);
+    return "amqp://guest@" + broker_address() + "/%2F/" + name;
+  }
+
+  std::string create_quorum(const std::string& name, int delivery_limit) {
+    amqp_table_entry_t entries[2];
+    entries[0].key = amqp_cstring_bytes("x-queue-type");
+    entries[0].value.kind = AMQP_FIELD_KIND_UTF8;
+    entries[0].value.value.bytes = amqp_cstring_bytes("quorum");
+    entries[1].key = amqp_cstring_bytes("x-delivery-limit");
+    entries[1].value.kind = AMQP_FIELD_KIND_I32;
+    entries[1].value.value.i32 = delivery_limit;
+    return create(name, {.num_entries = 2, .entries = entries});
+  }
+
+  void publish(const std::string& name, const std::string& body, const std::string& /*key*/) override {
+    publish(name, body, nullptr);
+  }
+
+  void publish(const std::string& name, const std::string& body, const amqp_basic_properties_t* properties) {
+    amqp_basic_properties_t persistent{};
+    if (properties != nullptr) persistent = *properties;
+    persistent._flags |= AMQP_BASIC_DELIVERY_MODE_FLAG;
+    persistent.delivery_mode = 2;
+    check(amqp_basic_publish(connection(), 1, amqp_empty_bytes, amqp_cstring_bytes(name.c_str()), 1, 0, &persistent,
+                             {body.size(), const_cast<char*>(body.data())}));
+    unconfirmed_.insert(++published_);
+  }
+
+  /// Waits for the confirmations: what is not confirmed may be gone when the broker is killed.
+  void flush() override {
+    while (!unconfirmed_.empty()) {
+      amqp_frame_t frame{};
+      check(amqp_simple_wait_frame(connection(), &frame));
+      if (frame.frame_type != AMQP_FRAME_METHOD || frame.payload.method.id != AMQP_BASIC_ACK_METHOD) continue;
+      const auto& ack = *static_cast<const amqp_basic_ack_t*>(frame.payload.method.decoded);
+      if (ack.multiple != 0) unconfirmed_.erase(unconfirmed_.begin(), unconfirmed_.upper_bound(ack.delivery_tag));
+      unconfirmed_.erase(ack.delivery_tag);
+      amqp_maybe_release_buffers(connection());
+    }
+    connection_.reset();  // the broker may be killed next
+  }
+
+  std::string dead_letters_of(const std::string& name) override { return name + ".dead"; }
+
+  void remove(const std::string& name) {
+    amqp_queue_delete(connection(), 1, amqp_cstring_bytes(name.c_str()), 0, 0);
+    connection_.reset();
+  }
+
+  /// The messages of a queue that nobody has.
+  unsigned ready(const std::string& name) {
+    const auto* queue =
+        amqp_queue_declare(connection(), 1, amqp_cstring_bytes(name.c_str()), 1, 0, 0, 0, amqp_empty_table);
+    const unsigned count = queue == nullptr ? ~0U : queue->message_count;
+    connection_.reset();
+    return count;
+  }
+
+  static RabbitMqOptions options(const std::string& name) {
+    RabbitMqOptions options = rabbitmq_options_from_url("amqp://guest@" + broker_address() + "/%2F/" + name);
+    options.dead_letters = name + ".dead";
+    return options;
+  }
+
+ private:
+  struct Destroy {
+    void operator()(amqp_connection_state_t connection) const { amqp_destroy_connection(connection); }
+  };
+
+  static void check(int status) {
+    if (status != AMQP_STATUS_OK) throw std::runtime_error(amqp_error_string2(status));
+  }
+
+  void declare(const std::string& name, const amqp_table_t& arguments) {
+    amqp_queue_declare(connection(), 1, amqp_cstring_bytes(name.c_str()), 0, 1, 0, 0, arguments);
+    if (amqp_get_rpc_reply(connection()).reply_type != AMQP_RESPONSE_NORMAL)
+      throw std::runtime_error("declare " + name);
+  }
+
+  amqp_connection_state_t connection() {
+    if (connection_) return connection_.get();
+    connection_.reset(amqp_new_connection());
+    amqp_socket_t* socket = amqp_tcp_socket_new(connection_.get());
+    const std::string address = broker_address();
+    check(amqp_socket_open(socket, "127.0.0.1", std::stoi(address.substr(address.find(':') + 1))));
+    const auto reply = amqp_login(connection_.get(), "/", 0, 131'072, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest");
+    if (reply.reply_type != AMQP_RESPONSE_NORMAL) throw std::runtime_error("login");
+    amqp_channel_open(connection_.get(), 1);
+    amqp_confirm_select(connection_.get(), 1);
+    published_ = 0;
+    return connection_.get();
+  }
+
+  std::unique_ptr<amqp_connection_state_t_, Destroy> connection_;
+  std::uint64_t published_ = 0;  // on this connection
+  std::set<std::uint64_t> unconfirmed_;
+};
+
+}  // namespace txinbox::test
