@@ -10,8 +10,9 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-build=${TXINBOX_EXAMPLE_BUILD:-$root/build/example}
 examples=$root/examples
+# shellcheck source=examples/build_command.sh
+. "$examples/build_command.sh"
 
 if [ $# -gt 0 ]; then
   sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
@@ -34,16 +35,7 @@ one() { sqlite3 -batch -cmd ".timeout 10000" "$1" "$2"; }
 without_rate() { sed 's/  ([0-9,]* messages.s)//'; }
 
 heading "Install what is missing, and build the command"
-"$root/tests/install-packages.sh" build
-mkdir -p "$build"
-[ -w "$build" ] || fail "$build belongs to another user: remove it, or set TXINBOX_EXAMPLE_BUILD to a folder of yours"
-if [ ! -e "$build/build.ninja" ]; then
-  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTXINBOX_BUILD_TESTS=OFF \
-    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-fi
-echo "Building in $build (a few minutes the first time)"
-NINJA_STATUS="[%f/%t] " cmake --build "$build" --target txinbox-cli
-PATH=$build/tools/cli:$PATH
+build_command build
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-example.XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs the Debian 12 packages that are missing; does nothing, and needs no root, when none is.
 #
-# Usage: install-packages.sh build|test|cluster|bench
+# Usage: install-packages.sh build|test|cluster|bench|brokers
 #   build    what the library, the command and examples/run.sh need
 #   test     that, and what tests/run.sh needs besides
 #   cluster  that, and what its --galera and --failover need besides
 #   bench    the same for bench/run.sh
+#   brokers  the same for examples/brokers/demo.sh
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
@@ -14,16 +15,18 @@ build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev lib
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 spin
-  libpqxx-dev libsqlitecpp-dev qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite
-  $components default-jre-headless maven kcat rabbitmq-server"
+  libpqxx-dev libsqlitecpp-dev qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core"
 
+brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl"
+
 case ${1:-} in
+  brokers) wanted="$build $components $brokers" ;;
   build) wanted=$build ;;
-  test) wanted="$build $test" ;;
-  cluster) wanted="$build $test $cluster" ;;
+  test) wanted="$build $test $components $brokers" ;;
+  cluster) wanted="$build $test $components $brokers $cluster" ;;
   bench) wanted="$build $bench" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
 esac

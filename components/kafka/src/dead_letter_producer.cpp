@@ -95,14 +95,17 @@ ReportPtr produce(rd_kafka_t* producer, const std::string& topic, const DeadLett
 }  // namespace
 
 DeadLetterProducer::DeadLetterProducer(const KafkaOptions& options)
-    : topic_(options.dead_letters), timeout_(options.dead_letter_timeout), producer_(make_producer(options)) {}
+    : options_(options), producer_(make_producer(options)) {}
 
 void DeadLetterProducer::publish(std::span<DeadLetter> letters) {
+  if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    producer_ = make_producer(options_);  // the one before publishes nothing any more
+  }
   std::vector<ReportPtr> reports;
   reports.reserve(letters.size());
-  for (const DeadLetter& letter : letters) reports.push_back(produce(producer_.get(), topic_, letter));
+  for (const DeadLetter& letter : letters) reports.push_back(produce(producer_.get(), options_.dead_letters, letter));
 
-  const auto give_up = std::chrono::steady_clock::now() + timeout_ + 1s;
+  const auto give_up = std::chrono::steady_clock::now() + options_.dead_letter_timeout + 1s;
   const auto is_waiting = [&] {
     for (const ReportPtr& report : reports) {
       if (report && !report->is_there) return true;
@@ -113,7 +116,7 @@ void DeadLetterProducer::publish(std::span<DeadLetter> letters) {
 
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (!reports[i] || !reports[i]->is_there) continue;
-    throw_if_refused(reports[i]->code, "dead-letter topic " + topic_);
+    throw_if_refused(reports[i]->code, "dead-letter topic " + options_.dead_letters);
     letters[i].confirmed = reports[i]->code == RD_KAFKA_RESP_ERR_NO_ERROR;
   }
 }

@@ -27,8 +27,7 @@ class DeadLetterProducer {
   void publish(std::span<DeadLetter> letters);
 
  private:
-  const std::string topic_;
-  const std::chrono::milliseconds timeout_;
+  const KafkaOptions options_;
   Client producer_;
 };
 

@@ -80,9 +80,10 @@ void KafkaSource::open_client() {
   rd_kafka_conf_set_opaque(conf.get(), this);
   rd_kafka_conf_set_rebalance_cb(conf.get(), on_rebalance);
   rd_kafka_conf_set_error_cb(conf.get(), on_error);
+  const std::lock_guard lock(mutex_);
+  queue_.reset();  // of the client before
   client_ = make_client(RD_KAFKA_CONSUMER, std::move(conf));
   rd_kafka_poll_set_consumer(client_.get());
-  const std::lock_guard lock(mutex_);
   queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
 }
 
