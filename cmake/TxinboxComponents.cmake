@@ -1,5 +1,6 @@
 # Components: libraries of their own beside txinbox, each in a folder of components/. A component stands on the public
-# headers of txinbox and on one client library. CONTRIBUTING.md says how to add one.
+# headers of txinbox::core and on one client library. So a program without SOCI can use it, too; a program that uses SOCI
+# also links txinbox::txinbox. CONTRIBUTING.md says how to add one.
 
 set(TXINBOX_EXTRA_COMPONENTS "" CACHE STRING "Folders of components outside this tree, which are built and installed, too")
 mark_as_advanced(TXINBOX_EXTRA_COMPONENTS)
@@ -46,7 +47,7 @@ function(txinbox_add_component name)
   set(target txinbox_${name})
   add_library(${target} ${arg_SOURCES})
   add_library(txinbox::${name} ALIAS ${target})
-  target_link_libraries(${target} PUBLIC txinbox PRIVATE ${client})
+  target_link_libraries(${target} PUBLIC txinbox_core PRIVATE ${client})
   target_include_directories(
     ${target}
     PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
@@ -71,7 +72,7 @@ function(txinbox_install_component name modules)
   get_target_property(type ${target} TYPE)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/txinbox-${name}.cmake")
   set(find_client "")
-  set(requires txinbox)
+  set(requires txinbox-core)
   if(type STREQUAL "STATIC_LIBRARY" AND modules)
     string(APPEND find_client "find_dependency(PkgConfig)\n"
                   "pkg_check_modules(TXINBOX_${upper}_CLIENT REQUIRED QUIET IMPORTED_TARGET GLOBAL ${modules})\n")

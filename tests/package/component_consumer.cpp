@@ -1,4 +1,4 @@
-// What a user of a component is: its own target brings txinbox and the component's client library.
+// What a user of a component is: its target brings txinbox::core and the component's client library.
 
 #include <string_view>
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs txinbox, or builds and runs a small program that uses it. For ctest.
 #
-# Usage: run.sh install|find_package|find_component|find_core|build_core|add_subdirectory|fetch_content|pkg_config
+# Usage: run.sh install|find_package|find_component|find_core|find_brokers|build_core|no_clients|add_subdirectory|
+#               fetch_content|pkg_config
 #        static|shared
 #
 # From the environment: TXINBOX_SOURCE, the checkout; TXINBOX_PACKAGE_FOLDER, where to build; CXX.
@@ -56,6 +57,29 @@ case $method in
     configure_and_build "$package/core" "$folder/find_core" -DCMAKE_PREFIX_PATH="$prefix" \
       -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
     ;;
+  find_brokers)
+    configure_and_build "$package/find_brokers" "$folder/find_brokers" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
+    ;;
+  no_clients)
+    # Where no broker's client library is there, AUTO builds none of the components, and ON fails and names the package.
+    mkdir -p "$folder/no_clients"
+    configure() {
+      cmake -S "$package/subdirectory" -B "$folder/no_clients" "${options[@]}" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
+        -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON "$@" >"$folder/no_clients.log" 2>&1
+    }
+    configure || { cat "$folder/no_clients.log" >&2; exit 1; }
+    if grep 'txinbox component:' "$folder/no_clients.log"; then exit 1; fi
+    for component in KAFKA:librdkafka-dev RABBITMQ:librabbitmq-dev; do
+      if configure -DTXINBOX_WITH_"${component%:*}"=ON; then
+        echo "TXINBOX_WITH_${component%:*}=ON has built without the library" >&2
+        exit 1
+      fi
+      grep "apt-get install.*${component#*:}" "$folder/no_clients.log"
+      rm -r "$folder/no_clients"
+    done
+    exit
+    ;;
   build_core)
     # txinbox::core alone is built where SOCI is not there.
     configure_and_build "$package/subdirectory" "$folder/build_core" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
@@ -77,8 +101,10 @@ case $method in
     "$CXX" -std=c++20 "$package/consumer.cpp" -o "$folder/pkg_config/consumer" "${flags[@]}"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox-core sqlite3)"
     "$CXX" -std=c++20 "$package/core_consumer.cpp" -o "$folder/pkg_config/core_consumer" "${flags[@]}"
-    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-sample)"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-sample txinbox)"
     "$CXX" -std=c++20 "$package/component_consumer.cpp" -o "$folder/pkg_config/component_consumer" "${flags[@]}"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-kafka txinbox-rabbitmq)"
+    "$CXX" -std=c++20 "$package/broker_consumer.cpp" -o "$folder/pkg_config/broker_consumer" "${flags[@]}"
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     ;;
@@ -89,6 +115,7 @@ program=$folder/$method/consumer
 if [ $method = pkg_config ]; then
   "$folder/pkg_config/component_consumer"
   "$folder/pkg_config/core_consumer"
+  "$folder/pkg_config/broker_consumer"
 fi
 
 # That the library was linked as it should be.
@@ -98,7 +125,7 @@ if [ $linked != "$linkage" ]; then
   exit 1
 fi
 
-if [[ $method = *_core ]] && ldd "$program" | grep soci; then
+if [[ $method = *_core || $method = find_brokers ]] && ldd "$program" | grep soci; then
   echo "the program, which uses txinbox::core, needs SOCI" >&2
   exit 1
 fi

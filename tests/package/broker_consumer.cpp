@@ -1,0 +1,22 @@
+// What a service without SOCI needs for a broker: txinbox::core and the broker's component.
+
+#include <txinbox/kafka.hpp>
+#include <txinbox/rabbitmq.hpp>
+#include <txinbox/txinbox.hpp>
+
+#ifdef SOCI_H_INCLUDED
+#error "a header of txinbox has included SOCI"
+#endif
+
+int main() {
+  const txinbox::KafkaOptions kafka =
+      txinbox::kafka_options_from_url("kafka://127.0.0.1:9092/orders?group=order-service");
+  const txinbox::RabbitMqOptions rabbitmq = txinbox::rabbitmq_options_from_url("amqp://127.0.0.1/orders");
+  if (kafka.group != "order-service" || rabbitmq.queue != "orders") return 1;
+  try {
+    txinbox::open_kafka({});
+  } catch (const txinbox::Error& error) {
+    return error.code() == txinbox::ErrorCode::invalid_argument ? 0 : 1;
+  }
+  return 1;
+}
