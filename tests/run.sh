@@ -7,6 +7,7 @@
 #                    on one node, then those of the cluster, whose nodes are killed and cut off
 #   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
 #                    PgBouncer
+#   --brokers        instead of these: the components for brokers, each on a broker started for it, with 200 kills
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
 #   --quick          only what takes less than three minutes and needs no server (the tests with the label "quick"); or,
 #                    on what --database names, the conformance tests and those of the command
@@ -31,7 +32,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-preset=dev lint=1 long= quick= galera= failover= jobs=$(nproc) filter=
+preset=dev lint=1 long= quick= galera= failover= brokers= jobs=$(nproc) filter=
 databases=()
 
 # With --long, one a line; each starts what it needs.
@@ -40,6 +41,7 @@ long_steps=(
   "tests/valgrind.sh"
   "tests/soak.sh --minutes 1"
   "tests/run.sh --galera --failover"
+  "tests/run.sh --brokers"
   "tests/run.sh --asan"
   "tests/run.sh --tsan"
 )
@@ -59,6 +61,7 @@ while [ $# -gt 0 ]; do
       ;;
     --galera) galera=1 lint= ;;
     --failover) failover=1 lint= ;;
+    --brokers) brokers=1 lint= ;;
     --test) [ -n "${2:-}" ] || wrong "--test needs a name"; filter=$2 lint=; shift ;;
     --asan | --tsan | --clang)
       [ $preset = dev ] || wrong "one of --asan, --tsan and --clang"
@@ -73,13 +76,13 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ -z "$galera$failover" ] || [ ${#databases[@]} = 0 ] || wrong "--galera or --failover, and --database, are two runs"
-
-[ -z "$galera$failover" ] || [ -z "$quick" ] || wrong "--galera or --failover, and --quick, are two runs"
+special=$galera$failover$brokers
+[ -z "$special" ] || [ ${#databases[@]} = 0 ] || wrong "--galera, --failover or --brokers, and --database, are two runs"
+[ -z "$special" ] || [ -z "$quick" ] || wrong "--galera, --failover or --brokers, and --quick, are two runs"
 
 # Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
 everything= all=
-if [ -z "$filter$galera$failover$quick" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
+if [ -z "$filter$special$quick" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
 if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
 if [ -n "$long" ]; then
   [ -n "$all" ] || wrong "--long goes with a run of everything"
@@ -97,7 +100,7 @@ mkdir -p "$build"
 [ -w "$build" ] || { echo "tests/run.sh: $build belongs to another user: remove it" >&2; exit 1; }
 if [ -n "$lint" ]; then
   step "Check the format"
-  find include src tools tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
+  find include src tools components tests examples bench -name '*.[ch]pp' -print0 | xargs -0 clang-format-14 --dry-run -Werror
   step "Make the pages of the API"
   "$root/tests/api_docs.sh" "$build"
 fi
@@ -114,9 +117,10 @@ labels=()
 excluded=(failover package)
 kinds=
 servers=()
-if [ -n "$galera$failover" ]; then
-  labels+=(${galera:+galera} ${failover:+failover})
+if [ -n "$special" ]; then
+  labels+=(${galera:+galera} ${failover:+failover} ${brokers:+brokers})
   excluded=()
+  if [ -n "$brokers" ]; then export TXINBOX_BROKER_KILLS=${TXINBOX_BROKER_KILLS:-200}; fi
 elif [ -n "$quick" ] && [ ${#databases[@]} = 0 ]; then
   labels+=(quick)
 elif [ ${#databases[@]} = 0 ]; then
