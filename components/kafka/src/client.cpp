@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Reserved {
   std::string_view property;
@@ -25,11 +28,14 @@ constexpr std::array reserved{
     Reserved{"max.poll.interval.ms", "KafkaOptions::max_poll_interval"},
     Reserved{"session.timeout.ms", "KafkaOptions::session_timeout"},
     Reserved{"message.timeout.ms", "KafkaOptions::dead_letter_timeout"},
+    Reserved{"delivery.timeout.ms", "KafkaOptions::dead_letter_timeout"},
     Reserved{"enable.auto.commit", nullptr},
     Reserved{"enable.auto.offset.store", nullptr},
     Reserved{"auto.commit.enable", nullptr},
+    Reserved{"auto.commit.interval.ms", nullptr},
     Reserved{"enable.partition.eof", nullptr},
     Reserved{"enable.idempotence", nullptr},
+    Reserved{"transactional.id", nullptr},
     Reserved{"acks", nullptr},
     Reserved{"request.required.acks", nullptr},
     Reserved{"allow.auto.create.topics", nullptr},
@@ -37,10 +43,15 @@ constexpr std::array reserved{
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
+/// The values of `security.protocol` are not case-sensitive.
+bool is_encrypted(std::string protocol) {
+  std::ranges::transform(protocol, protocol.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+  return protocol == "ssl" || protocol == "sasl_ssl";
+}
+
 }  // namespace
 
 void check(const KafkaOptions& options) {
-  using namespace std::chrono_literals;
   if (options.brokers.empty()) refuse("KafkaOptions::brokers is empty: name at least one broker, host:9092");
   if (options.group.empty()) refuse("KafkaOptions::group is empty: name the consumer group");
   if (options.topics.empty()) refuse("KafkaOptions::topics is empty: name at least one topic");
@@ -78,6 +89,31 @@ Conf make_conf(const KafkaOptions& options) {
   // Its messages come as errors to the source.
   rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
   for (const auto& [property, value] : options.properties) set(conf.get(), property, value);
+  // librdkafka checks the host name by default from 2.0 on.
+  const auto protocol = options.properties.find("security.protocol");
+  if (protocol != options.properties.end() && is_encrypted(protocol->second) &&
+      !options.properties.contains("ssl.endpoint.identification.algorithm")) {
+    set(conf.get(), "ssl.endpoint.identification.algorithm", "https");
+  }
+  return conf;
+}
+
+Conf make_consumer_conf(const KafkaOptions& own_options) {
+  KafkaOptions options = own_options;
+  options.properties.try_emplace("auto.offset.reset", "earliest");
+  options.properties.try_emplace("partition.assignment.strategy", "cooperative-sticky");
+  // librdkafka's own default of 3 s lets the broker drop a member whose session_timeout is shorter.
+  const auto heartbeat = std::clamp<std::chrono::milliseconds>(options.session_timeout / 3, 1ms, 3s);
+  options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));
+  Conf conf = make_conf(options);
+  set(conf.get(), "group.id", options.group);
+  if (!options.instance_id.empty()) set(conf.get(), "group.instance.id", options.instance_id);
+  set(conf.get(), "max.poll.interval.ms", std::to_string(options.max_poll_interval.count()));
+  set(conf.get(), "session.timeout.ms", std::to_string(options.session_timeout.count()));
+  // Offsets are stored after our commit, and committed by the client. A commit of our own would meet a rebalance.
+  set(conf.get(), "enable.auto.offset.store", "false");
+  set(conf.get(), "enable.auto.commit", "true");
+  set(conf.get(), "auto.commit.interval.ms", "1000");
   return conf;
 }
 
@@ -91,6 +127,31 @@ Client make_client(rd_kafka_type_t type, Conf conf) {
   }
   static_cast<void>(conf.release());  // the client owns it now
   return client;
+}
+
+rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, int milliseconds,
+                                  rd_kafka_resp_err_t& topic_code) {
+  rd_kafka_topic_t* handle = rd_kafka_topic_new(client, topic.c_str(), nullptr);
+  if (handle == nullptr) {
+    topic_code = RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+  }
+  const rd_kafka_metadata_t* metadata = nullptr;
+  const auto code = rd_kafka_metadata(client, 0, handle, &metadata, milliseconds);
+  rd_kafka_topic_destroy(handle);
+  if (code != RD_KAFKA_RESP_ERR_NO_ERROR) return code;
+  if (metadata->topic_cnt == 1) topic_code = metadata->topics->err;
+  rd_kafka_metadata_destroy(metadata);
+  return code;
+}
+
+bool aborts_before_assignment(rd_kafka_t* client) {
+  constexpr int mended = 0x020300ff;
+  if (rd_kafka_version() >= mended) return false;
+  std::array<char, 256> value{};
+  std::size_t size = value.size();
+  const auto code = rd_kafka_conf_get(rd_kafka_conf(client), "partition.assignment.strategy", value.data(), &size);
+  return code != RD_KAFKA_CONF_OK || std::string_view(value.data()).find("sticky") != std::string_view::npos;
 }
 
 }  // namespace kafka

@@ -54,6 +54,9 @@ void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& valu
 /// Errors: as `set`.
 Conf make_conf(const KafkaOptions& options);
 
+/// The same with what a consumer needs.
+Conf make_consumer_conf(const KafkaOptions& options);
+
 /// Checks the options and refuses properties that the source sets itself.
 ///
 /// Errors: `Error` invalid_argument.
@@ -61,6 +64,14 @@ void check(const KafkaOptions& options);
 
 /// Errors: `Error` invalid_argument for properties that do not go together.
 Client make_client(rd_kafka_type_t type, Conf conf);
+
+/// Whether it aborts the process if this consumer is destroyed after it has joined the group, and before its first
+/// assignment: the sticky assignor of librdkafka before 2.3.0 does (its issue 4312).
+bool aborts_before_assignment(rd_kafka_t* client);
+
+/// Asks the broker whether there is such a topic; `topic_code` is its answer. Makes no topic.
+rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, int milliseconds,
+                                  rd_kafka_resp_err_t& topic_code);
 
 }  // namespace kafka
 TXINBOX_NAMESPACE_END

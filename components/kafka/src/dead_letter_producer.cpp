@@ -2,7 +2,6 @@
 
 #include <array>
 #include <chrono>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,29 +14,6 @@ namespace kafka {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// The report on one dead letter. It may come after `publish` has given up waiting.
-struct Report {
-  bool is_there = false;
-  rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_NO_ERROR;
-};
-using ReportPtr = std::shared_ptr<Report>;
-
-void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void*) {
-  const std::unique_ptr<ReportPtr> report(static_cast<ReportPtr*>(message->_private));
-  (*report)->is_there = true;
-  (*report)->code = message->err;
-}
-
-Client make_producer(const KafkaOptions& options) {
-  Conf conf = make_conf(options);
-  set(conf.get(), "enable.idempotence", "true");
-  set(conf.get(), "acks", "all");
-  set(conf.get(), "linger.ms", "0");
-  set(conf.get(), "message.timeout.ms", std::to_string(options.dead_letter_timeout.count()));
-  rd_kafka_conf_set_dr_msg_cb(conf.get(), on_report);
-  return make_client(RD_KAFKA_PRODUCER, std::move(conf));
-}
 
 rd_kafka_headers_t* headers_of(const DeadLetter& letter) {
   const Incoming& incoming = *letter.incoming;
@@ -64,15 +40,38 @@ decltype(rd_kafka_vu_t::u.mem) memory_of(std::string_view bytes, bool is_there) 
   return {.ptr = const_cast<char*>(data), .size = bytes.size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
 
-/// Returns no report if the message could not be queued.
-ReportPtr produce(rd_kafka_t* producer, const std::string& topic, const DeadLetter& letter) {
-  auto report = std::make_shared<Report>();
-  auto private_report = std::make_unique<ReportPtr>(report);
+}  // namespace
+
+DeadLetterProducer::DeadLetterProducer(const KafkaOptions& options) : options_(options) { open(); }
+
+void DeadLetterProducer::open() {
+  KafkaOptions options = options_;
+  // The broker's own limit counts. With the client's of 1 MB, a message that is as large as the broker takes would have
+  // no room for the headers.
+  options.properties.try_emplace("message.max.bytes", "1000000000");
+  Conf conf = make_conf(options);
+  set(conf.get(), "enable.idempotence", "true");
+  set(conf.get(), "acks", "all");
+  set(conf.get(), "linger.ms", "0");
+  set(conf.get(), "message.timeout.ms", std::to_string(options.dead_letter_timeout.count()));
+  rd_kafka_conf_set_opaque(conf.get(), this);
+  rd_kafka_conf_set_dr_msg_cb(conf.get(), on_report);
+  producer_ = make_client(RD_KAFKA_PRODUCER, std::move(conf));
+}
+
+/// librdkafka calls it inside `rd_kafka_poll`.
+void DeadLetterProducer::on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
+  auto& producer = *static_cast<DeadLetterProducer*>(self);
+  const Id id = reinterpret_cast<Id>(message->_private);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  if (producer.waiting_.erase(id) != 0) producer.reports_[id] = message->err;
+}
+
+rd_kafka_resp_err_t DeadLetterProducer::produce(const DeadLetter& letter, Id id) {
   rd_kafka_headers_t* headers = headers_of(letter);
   const Incoming& incoming = *letter.incoming;
   std::array<rd_kafka_vu_t, 6> values{};
   values[0].vtype = RD_KAFKA_VTYPE_TOPIC;
-  values[0].u.cstr = topic.c_str();
+  values[0].u.cstr = options_.dead_letters.c_str();
   values[1].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   values[1].u.i = RD_KAFKA_MSG_F_COPY;
   values[2].vtype = RD_KAFKA_VTYPE_VALUE;
@@ -82,43 +81,45 @@ ReportPtr produce(rd_kafka_t* producer, const std::string& topic, const DeadLett
   values[4].vtype = RD_KAFKA_VTYPE_HEADERS;
   values[4].u.headers = headers;
   values[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
-  values[5].u.ptr = private_report.get();
-  if (rd_kafka_error_t* error = rd_kafka_produceva(producer, values.data(), values.size())) {
-    rd_kafka_error_destroy(error);
-    rd_kafka_headers_destroy(headers);
-    return nullptr;
-  }
-  static_cast<void>(private_report.release());  // `on_report` destroys it
-  return report;
+  values[5].u.ptr = reinterpret_cast<void*>(id);  // NOLINT: librdkafka only gives it back
+  rd_kafka_error_t* error = rd_kafka_produceva(producer_.get(), values.data(), values.size());
+  if (error == nullptr) return RD_KAFKA_RESP_ERR_NO_ERROR;
+  const auto code = rd_kafka_error_code(error);
+  rd_kafka_error_destroy(error);
+  rd_kafka_headers_destroy(headers);
+  return code;
 }
 
-}  // namespace
-
-DeadLetterProducer::DeadLetterProducer(const KafkaOptions& options)
-    : options_(options), producer_(make_producer(options)) {}
-
-void DeadLetterProducer::publish(std::span<DeadLetter> letters) {
-  if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    producer_ = make_producer(options_);  // the one before publishes nothing any more
-  }
-  std::vector<ReportPtr> reports;
-  reports.reserve(letters.size());
-  for (const DeadLetter& letter : letters) reports.push_back(produce(producer_.get(), options_.dead_letters, letter));
-
-  const auto give_up = std::chrono::steady_clock::now() + options_.dead_letter_timeout + 1s;
-  const auto is_waiting = [&] {
-    for (const ReportPtr& report : reports) {
-      if (report && !report->is_there) return true;
+rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter> letters) {
+  waiting_.clear();
+  reports_.clear();
+  const Id first = last_id_ + 1;
+  for (const DeadLetter& letter : letters) {
+    const Id id = ++last_id_;
+    const auto code = produce(letter, id);
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      waiting_.insert(id);
+    } else {
+      reports_[id] = code;
     }
-    return false;
-  };
-  while (is_waiting() && std::chrono::steady_clock::now() < give_up) rd_kafka_poll(producer_.get(), 50);
-
-  for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (!reports[i] || !reports[i]->is_there) continue;
-    throw_if_refused(reports[i]->code, "dead-letter topic " + options_.dead_letters);
-    letters[i].confirmed = reports[i]->code == RD_KAFKA_RESP_ERR_NO_ERROR;
   }
+  const auto give_up = std::chrono::steady_clock::now() + options_.dead_letter_timeout + 1s;
+  while (!waiting_.empty() && std::chrono::steady_clock::now() < give_up) rd_kafka_poll(producer_.get(), 50);
+
+  auto problem = RD_KAFKA_RESP_ERR_NO_ERROR;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    const auto report = reports_.find(first + i);
+    const auto code = report == reports_.end() ? RD_KAFKA_RESP_ERR__TIMED_OUT : report->second;
+    letters[i].confirmed = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (problem == RD_KAFKA_RESP_ERR_NO_ERROR) problem = code;
+  }
+  // After a fatal error the producer takes nothing any more.
+  if (const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    if (problem != RD_KAFKA_RESP_ERR_NO_ERROR) problem = fatal;
+    open();
+  }
+  throw_if_refused(problem, "dead-letter topic " + options_.dead_letters);
+  return problem;
 }
 
 }  // namespace kafka

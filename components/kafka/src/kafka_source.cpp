@@ -18,8 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// How long the client is not polled while `run` has no room. To pause the partitions throws away what the client has
-/// fetched ahead, so a short time without room is not worth it. A rebalance waits this long.
+/// How long the client is not polled while `run` has no room. A rebalance waits this long.
 constexpr milliseconds longest_without_poll = 500ms;
 
 constexpr milliseconds longest_close = 5s;
@@ -30,26 +29,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// The cooperative assignor aborts the process if the client is closed before its first assignment, in librdkafka
-/// before 2.3.0 (its issue 4312).
-const char* default_assignor() {
-  constexpr int mended = 0x020300ff;
-  return rd_kafka_version() >= mended ? "cooperative-sticky" : "range,roundrobin";
-}
-
-/// "orders/0 orders/3", or how many there are.
-std::string names_of(const rd_kafka_topic_partition_list_t& list) {
-  constexpr int longest = 8;
-  if (list.cnt > longest) return std::to_string(list.cnt) + " partitions";
-  std::string text;
-  for (int i = 0; i < list.cnt; ++i) {
-    const auto& each = list.elems[i];  // NOLINT(cppcoreguidelines-pro-bounds-pointer-arithmetic)
-    text += (text.empty() ? "" : " ") + std::string(each.topic) + "/" + std::to_string(each.partition);
-  }
-  return text.empty() ? "no partitions" : text;
-}
-
-int timeout_of(milliseconds wait) { return static_cast<int>(std::clamp(wait, 0ms, milliseconds(60s)).count()); }
+int timeout_of(milliseconds wait) { return static_cast<int>(std::clamp(wait, 0ms, milliseconds(1h)).count()); }
 
 }  // namespace
 
@@ -62,21 +42,7 @@ KafkaSource::KafkaSource(const KafkaOptions& options) : options_(options), name_
 KafkaSource::~KafkaSource() { close(); }
 
 void KafkaSource::open_client() {
-  KafkaOptions options = options_;
-  options.properties.try_emplace("auto.offset.reset", "earliest");
-  options.properties.try_emplace("partition.assignment.strategy", default_assignor());
-  // librdkafka's own default of 3 s lets the broker drop a member whose session_timeout is shorter.
-  const auto heartbeat = std::clamp(options_.session_timeout / 3, 1ms, milliseconds(3s));
-  options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));
-  Conf conf = make_conf(options);
-  set(conf.get(), "group.id", options_.group);
-  if (!options_.instance_id.empty()) set(conf.get(), "group.instance.id", options_.instance_id);
-  set(conf.get(), "max.poll.interval.ms", std::to_string(options_.max_poll_interval.count()));
-  set(conf.get(), "session.timeout.ms", std::to_string(options_.session_timeout.count()));
-  // Offsets are stored after our commit, and committed by the client. A commit of our own would meet a rebalance.
-  set(conf.get(), "enable.auto.offset.store", "false");
-  set(conf.get(), "enable.auto.commit", "true");
-  set(conf.get(), "auto.commit.interval.ms", "1000");
+  Conf conf = make_consumer_conf(options_);
   rd_kafka_conf_set_opaque(conf.get(), this);
   rd_kafka_conf_set_rebalance_cb(conf.get(), on_rebalance);
   rd_kafka_conf_set_error_cb(conf.get(), on_error);
@@ -97,16 +63,15 @@ std::vector<Incoming> KafkaSource::poll(std::size_t max, milliseconds wait) {
     take(max, wait, taken);
   }
   look_for_broker();
+  // A partition may have been revoked behind a message of it.
+  std::erase_if(taken, [this](const Incoming& incoming) { return !holds(incoming); });
   if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), "consuming " + name_);
   reopen_after_fatal_error();
   return taken;
 }
 
 void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>& taken) {
-  while (!kept_.empty() && taken.size() < max) {
-    if (holds(kept_.front())) taken.push_back(std::move(kept_.front()));
-    kept_.pop_front();
-  }
+  kept_.take(max, taken, [this](const Incoming& incoming) { return partitions_.at(*incoming.lane).is_paused_by_run; });
   // Not a batch call of librdkafka: it loses its place when a partition is paused.
   wait = taken.empty() ? unless_woken(wait) : 0ms;
   while (taken.size() < max) {
@@ -117,13 +82,16 @@ void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>
   }
 }
 
+/// Polls the client although `run` has no room. A rebalance is served before the messages that the client has fetched.
 void KafkaSource::keep_membership(milliseconds wait) {
-  if (Clock::now() - last_poll_ < longest_without_poll) {
-    sleep(std::min(wait, longest_without_poll));
+  const auto next = last_poll_ + longest_without_poll - Clock::now();
+  if (next > 0ms) {
+    sleep(std::min(wait, std::chrono::ceil<milliseconds>(next)));
     return;
   }
-  partitions_.set_all_paused_for_room(client_.get(), true);
-  if (auto incoming = poll_client(unless_woken(wait))) kept_.push_back(std::move(*incoming));
+  const bool is_full = kept_.is_full();
+  if (is_full) partitions_.set_all_paused_for_room(client_.get(), true);
+  if (auto incoming = poll_client(is_full ? unless_woken(wait) : 0ms)) kept_.add(std::move(*incoming));
 }
 
 std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
@@ -135,20 +103,11 @@ std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
     return std::nullopt;
   }
   contact();
-  const std::uint64_t lane = lane_of(*message);
+  const std::uint64_t lane = partitions_.lane_of(rd_kafka_topic_name(message->rkt), message->partition);
   Partitions::Partition& partition = partitions_.at(lane);
   if (!partition.is_assigned) return std::nullopt;
   partition.delivered = message->offset + 1;
   return incoming_of(*message, lane, partition.epoch);
-}
-
-std::uint64_t KafkaSource::lane_of(const rd_kafka_message_t& message) {
-  if (message.rkt != last_topic_ || message.partition != last_partition_) {
-    last_topic_ = message.rkt;
-    last_partition_ = message.partition;
-    last_lane_ = partitions_.lane_of(rd_kafka_topic_name(message.rkt), message.partition);
-  }
-  return last_lane_;
 }
 
 void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
@@ -200,12 +159,9 @@ bool KafkaSource::subscribe(milliseconds wait) {
 
 /// Returns false if the broker cannot be asked now.
 bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
-  rd_kafka_topic_t* handle = rd_kafka_topic_new(client_.get(), topic.c_str(), nullptr);
-  if (handle == nullptr) throw_if_refused(RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, "topic " + topic);
-  const rd_kafka_metadata_t* metadata = nullptr;
+  auto topic_code = RD_KAFKA_RESP_ERR_NO_ERROR;
   const auto start = Clock::now();
-  const auto code = rd_kafka_metadata(client_.get(), 0, handle, &metadata, timeout_of(std::max(wait, 1ms)));
-  rd_kafka_topic_destroy(handle);
+  const auto code = ask_for_topic(client_.get(), topic, timeout_of(std::max(wait, 1ms)), topic_code);
   if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
     static_cast<void>(poll_client(0ms));  // calls `on_error`
     if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), options_.brokers);
@@ -218,8 +174,6 @@ bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
     return false;
   }
   contact();
-  const auto topic_code = metadata->topic_cnt == 1 ? metadata->topics->err : RD_KAFKA_RESP_ERR_NO_ERROR;
-  rd_kafka_metadata_destroy(metadata);
   if (topic_code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) {
     sleep(std::min(wait, longest_without_poll));
     return false;
@@ -273,22 +227,23 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
   rd_kafka_error_t* error = nullptr;
   if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     contact();
+    was_assigned_ = true;
     partitions_.assigned(list);
     if (is_cooperative) {
       error = rd_kafka_incremental_assign(client_.get(), &list);
     } else {
       rd_kafka_assign(client_.get(), &list);
     }
-    if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + names_of(list));
+    if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + partitions_.names_of(list));
   } else {
-    report(SourceEventType::lanes_leaving, "about to be revoked: " + names_of(list));
+    report(SourceEventType::lanes_leaving, "about to be revoked: " + partitions_.names_of(list));
     partitions_.revoked(client_.get(), list);
     if (is_cooperative) {
       error = rd_kafka_incremental_unassign(client_.get(), &list);
     } else {
       rd_kafka_assign(client_.get(), nullptr);
     }
-    if (list.cnt > 0) report(SourceEventType::lanes_revoked, "revoked: " + names_of(list));
+    if (list.cnt > 0) report(SourceEventType::lanes_revoked, "revoked: " + partitions_.names_of(list));
   }
   if (error != nullptr) {
     report(SourceEventType::warning, "a rebalance failed: " + describe(rd_kafka_error_code(error)));
@@ -302,8 +257,6 @@ void KafkaSource::reopen_after_fatal_error() {
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   throw_if_refused(code, "consuming " + name_);
   is_connected_ = false;
-  is_subscribed_ = false;
-  last_topic_ = nullptr;
   kept_.clear();
   const PartitionList all(rd_kafka_topic_partition_list_new(0));
   for (const auto& partition : partitions_.all()) {
@@ -311,6 +264,8 @@ void KafkaSource::reopen_after_fatal_error() {
     rd_kafka_topic_partition_list_add(all.get(), partition.topic.c_str(), partition.number);
   }
   partitions_.revoked(client_.get(), *all);
+  forget_client();
+  is_subscribed_ = false;
   open_client();
   report(SourceEventType::disconnected, "a fatal error of the client: " + describe(code) + "; it is opened again");
 }
@@ -333,7 +288,14 @@ void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
   }
 }
 
-void KafkaSource::dead_letter(std::span<DeadLetter> letters) { dead_letters_->publish(letters); }
+void KafkaSource::dead_letter(std::span<DeadLetter> letters) {
+  const auto code = dead_letters_->publish(letters);
+  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  report(SourceEventType::warning, "a dead letter is not in topic " + options_.dead_letters + ": " + describe(code) +
+                                       (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE
+                                            ? "; raise max.message.bytes of the topic: a dead letter has more headers"
+                                            : ""));
+}
 
 bool KafkaSource::holds(const Incoming& message) const {
   const auto& partition = partitions_.at(*message.lane);
@@ -388,11 +350,21 @@ void KafkaSource::close() noexcept {
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; what is not acknowledged comes again
   }
+  forget_client();
+}
+
+/// The queue goes first: destroying the client waits for those who have a part of it. A client that cannot be destroyed
+/// stays until the process ends; it has left the group.
+void KafkaSource::forget_client() {
   {
     const std::lock_guard lock(mutex_);
     queue_.reset();
   }
+  if (is_subscribed_ && !was_assigned_ && aborts_before_assignment(client_.get())) {
+    static_cast<void>(client_.release());
+  }
   client_.reset();
+  was_assigned_ = false;
 }
 
 }  // namespace kafka

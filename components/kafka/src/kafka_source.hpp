@@ -3,7 +3,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "client.hpp"
 #include "dead_letter_producer.hpp"
+#include "kept_messages.hpp"
 #include "partitions.hpp"
 
 namespace txinbox {
@@ -43,6 +43,7 @@ class KafkaSource final : public Source {
   using Clock = std::chrono::steady_clock;
 
   void open_client();
+  void forget_client();
   void reopen_after_fatal_error();
   bool subscribe(std::chrono::milliseconds wait);
   bool topic_exists(const std::string& topic, std::chrono::milliseconds wait);
@@ -50,7 +51,6 @@ class KafkaSource final : public Source {
   void take(std::size_t max, std::chrono::milliseconds wait, std::vector<Incoming>& taken);
   std::optional<Incoming> poll_client(std::chrono::milliseconds wait);
   void consumer_error(rd_kafka_resp_err_t code);
-  std::uint64_t lane_of(const rd_kafka_message_t& message);
   void look_for_broker();
   void contact();
   std::chrono::milliseconds unless_woken(std::chrono::milliseconds wait);
@@ -67,8 +67,9 @@ class KafkaSource final : public Source {
   Queue queue_;  ///< Of the consumer, to wake its poll.
   std::optional<DeadLetterProducer> dead_letters_;
   Partitions partitions_;
-  std::deque<Incoming> kept_;  ///< Came when `run` had no room.
+  KeptMessages kept_;
   bool is_subscribed_ = false;
+  bool was_assigned_ = false;  ///< The client has had an assignment, if only an empty one.
   bool is_closed_ = false;
   bool is_connected_ = false;
   bool was_connected_ = false;
@@ -77,10 +78,6 @@ class KafkaSource final : public Source {
   Clock::time_point last_poll_ = Clock::now();
   Clock::time_point last_look_ = Clock::now();
   rd_kafka_resp_err_t refused_ = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< By an error callback.
-
-  const rd_kafka_topic_t* last_topic_ = nullptr;  ///< The lane of the last message, to find that of the next one.
-  std::int32_t last_partition_ = -1;
-  std::uint64_t last_lane_ = 0;
 
   std::mutex mutex_;
   std::condition_variable woken_up_;

@@ -29,10 +29,14 @@ void change(rd_kafka_t* client, const std::vector<const Partition*>& partitions,
 
 }  // namespace
 
-std::uint64_t Partitions::lane_of(const std::string& topic, std::int32_t number) {
-  const auto [found, is_new] = lanes_.try_emplace({topic, number}, partitions_.size());
-  if (is_new) partitions_.push_back({.topic = topic, .number = number});
-  return found->second;
+std::uint64_t Partitions::lane_of(std::string_view topic, std::int32_t number) {
+  if (last_ < partitions_.size() && partitions_[last_].number == number && partitions_[last_].topic == topic) {
+    return last_;
+  }
+  const auto [found, is_new] = lanes_.try_emplace({std::string(topic), number}, partitions_.size());
+  if (is_new) partitions_.push_back({.topic = std::string(topic), .number = number});
+  last_ = found->second;
+  return last_;
 }
 
 void Partitions::assigned(const rd_kafka_topic_partition_list_t& list) {
@@ -75,6 +79,16 @@ void Partitions::set_all_paused_for_room(rd_kafka_t* client, bool paused) {
     if (!partition.is_paused_by_run) changed.push_back(&partition);
   }
   change(client, changed, paused);
+}
+
+std::string Partitions::names_of(const rd_kafka_topic_partition_list_t& list) {
+  constexpr int longest = 8;
+  if (list.cnt > longest) return std::to_string(list.cnt) + " partitions";
+  std::string text;
+  for (const auto& each : elements(list)) {
+    text += (text.empty() ? "" : " ") + std::string(each.topic) + "/" + std::to_string(each.partition);
+  }
+  return text.empty() ? "no partitions" : text;
 }
 
 std::size_t Partitions::assigned_count() const {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,7 +37,7 @@ class Partitions {
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
   };
 
-  std::uint64_t lane_of(const std::string& topic, std::int32_t number);
+  std::uint64_t lane_of(std::string_view topic, std::int32_t number);
   Partition& at(std::uint64_t lane) { return partitions_.at(lane); }
   const Partition& at(std::uint64_t lane) const { return partitions_.at(lane); }
   const std::vector<Partition>& all() const { return partitions_; }
@@ -52,11 +53,15 @@ class Partitions {
 
   std::size_t assigned_count() const;
 
+  /// "orders/0 orders/3", or how many there are.
+  static std::string names_of(const rd_kafka_topic_partition_list_t& list);
+
   /// The messages behind the last deliveries, as far as the client has heard; it does not ask the broker.
   std::optional<std::uint64_t> lag(rd_kafka_t* client) const;
 
  private:
   std::map<std::pair<std::string, std::int32_t>, std::uint64_t> lanes_;
+  std::uint64_t last_ = 0;  ///< That `lane_of` has found: most messages are in the partition of the one before.
   std::vector<Partition> partitions_;
 };
 

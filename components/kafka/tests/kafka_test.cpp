@@ -218,6 +218,49 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
   CHECK(db.effects() == 10);
 }
 
+TEST_CASE("Kafka: a body and a dead letter of more than 1 MB, if the topics take them") {
+  KafkaBroker broker;
+  broker.publisher().create("large", 3'000'000);
+  broker.publisher().create("large.dead", 3'000'000);
+  broker.publisher().create("large.small", 10'000);
+  const std::string body(2UL * 1024 * 1024, 'x');
+  broker.publisher().publish("large", {.body = body, .key = "bad"});
+  broker.publisher().publish("large", {.body = body, .key = std::string(255, 'k')});
+  broker.publisher().publish("large", {.body = "small", .key = std::string(256, 'k')});  // too long for the inbox
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const Handler handler = [&](soci::session& sql, Delivery& delivery) {
+    CHECK(delivery.incoming().body == body);
+    if (delivery.message().business_key == "bad") throw Error(ErrorCode::rejected, "no");
+    add_effect(sql, delivery);
+  };
+  {
+    // The dead-letter topic takes less than the topic: nothing passes the message, and the operator is told why.
+    KafkaOptions kafka = broker.options("large");
+    kafka.dead_letters = "large.small";
+    const auto source = open_kafka(kafka);
+    std::stop_source stop;
+    RunOptions options = until_idle();
+    options.stop = stop.get_token();
+    std::string warning;
+    options.observer = [&](const RunEvent& event) {
+      if (event.type == RunEventType::dead_letter_failed && db.effects() == 1) stop.request_stop();
+      if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
+        warning = event.source_event->text;
+      }
+    };
+    CHECK(run(*source, consumer, key_from_record(), handler, options).settled == 0);
+    CHECK_MESSAGE(warning.find("max.message.bytes") != std::string::npos, warning);
+  }
+  const auto source = open_kafka(broker.options("large"));
+  const RunSummary summary = run(*source, consumer, key_from_record(), handler, until_idle());
+  CHECK(summary.dead_letters == 2);
+  CHECK(summary.already_consumed == 1);
+  CHECK(summary.settled == 3);
+}
+
 TEST_CASE("Kafka: a topic that is missing ends run with an error that names it") {
   KafkaBroker broker;
   (void)broker.create("there");

@@ -23,7 +23,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int16_t offset_commit = 8;  // the number of the request in Kafka's protocol
+// The numbers of the requests in Kafka's protocol.
+constexpr std::int16_t produce = 0;
+constexpr std::int16_t offset_commit = 8;
+constexpr std::int16_t sync_group = 14;
 
 class MockCluster {
  public:
@@ -40,8 +43,8 @@ class MockCluster {
   void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
 
   template <class... Codes>
-  void fail_commits(Codes... codes) {
-    rd_kafka_mock_push_request_errors(cluster_, offset_commit, sizeof...(codes), codes...);
+  void fail(std::int16_t request, Codes... codes) {
+    rd_kafka_mock_push_request_errors(cluster_, request, sizeof...(codes), codes...);
   }
 
  private:
@@ -68,7 +71,7 @@ TEST_CASE("Kafka: a commit of offsets that fails causes duplicates at most") {
     const KafkaOptions kafka{.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .session_timeout = 6s};
     RunOptions options{.batch = 10, .idle_exit = 6s};
     options.dead_letter = [](const DeadLetter&) {};
-    cluster.fail_commits(code, code, code);
+    cluster.fail(offset_commit, code, code, code);
     std::uint64_t consumed = 0;
     for (int round = 0; round < 2; ++round) {
       // The first one stops when all is consumed; the second one sees what was not committed.
@@ -87,6 +90,71 @@ TEST_CASE("Kafka: a commit of offsets that fails causes duplicates at most") {
     CHECK(consumed == 100);
     CHECK(db.effects() == 100);
   }
+}
+
+TEST_CASE("Kafka: a dead letter that fails is published again, also if the producer can do nothing more") {
+  // The first is tried again by the client, the second is for the operator, the third ends an idempotent producer.
+  for (const auto code : {RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+                          RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER}) {
+    const std::string name = rd_kafka_err2name(code);
+    CAPTURE(name);
+    MockCluster cluster;
+    cluster.create("orders");
+    cluster.create("orders.dead");
+    Publisher publisher(cluster.brokers());
+    publisher.publish("orders", {.body = "bad", .partition = 0});
+    publisher.publish("orders", {.body = "good", .partition = 0});
+    publisher.flush();
+    EffectDatabase db;
+    Pool pool = db.pool();
+    TxConsumer consumer(pool, "svc");
+    const auto source = open_kafka({.brokers = cluster.brokers(),
+                                    .group = "g",
+                                    .topics = {"orders"},
+                                    .dead_letters = "orders.dead",
+                                    .session_timeout = 6s});
+    cluster.fail(produce, code);
+    std::stop_source stop;
+    RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .stop = stop.get_token()};
+    int failures = 0;
+    std::string warning;
+    options.observer = [&](const RunEvent& event) {
+      if (event.type == RunEventType::settled && db.effects() == 1) stop.request_stop();
+      if (event.type == RunEventType::dead_letter_failed) ++failures;
+      if (event.type == RunEventType::source && event.source_event->type == SourceEventType::warning) {
+        warning = event.source_event->text;
+      }
+    };
+    const RunSummary summary = run(
+        *source, consumer,
+        [](const Incoming& in) {
+          if (in.body == "bad") throw Error(ErrorCode::invalid_key, "bad");
+          return Message{.business_key = std::string(in.body)};
+        },
+        add_effect, options);
+    CHECK(summary.dead_letters == 1);
+    CHECK(summary.settled == 2);
+    CHECK((failures > 0) == (code != RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS));
+    if (failures > 0) CHECK_MESSAGE(warning.find("orders.dead") != std::string::npos, warning);
+  }
+}
+
+// librdkafka before 2.3.0 aborts the process if such a client is destroyed.
+TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave") {
+  MockCluster cluster;
+  cluster.create("orders");
+  for (int i = 0; i < 50; ++i) {
+    cluster.fail(sync_group, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
+  }
+  const auto source = open_kafka({.brokers = cluster.brokers(),
+                                  .group = "g",
+                                  .topics = {"orders"},
+                                  .session_timeout = 6s,
+                                  .properties = {{"partition.assignment.strategy", "cooperative-sticky"}}});
+  const auto has_joined = std::chrono::steady_clock::now() + 6s;
+  while (std::chrono::steady_clock::now() < has_joined) CHECK(source->poll(1, 100ms).empty());
+  CHECK(source->status().lanes == 0);
+  source->close();
 }
 
 }  // namespace

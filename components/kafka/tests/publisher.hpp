@@ -32,6 +32,7 @@ class Publisher {
     set(conf, "bootstrap.servers", brokers);
     set(conf, "linger.ms", "1");
     set(conf, "acks", "all");
+    set(conf, "message.max.bytes", "10000000");
     char text[256];
     producer_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof text));
     if (!producer_) throw std::runtime_error(text);
@@ -53,6 +54,40 @@ class Publisher {
       rd_kafka_poll(producer_.get(), 100);
     }
     throw std::runtime_error("the topic is not made");
+  }
+
+  /// Makes a topic with one partition, whose messages have at most so many bytes.
+  void create(const std::string& topic, int most_bytes) {
+    char text[256];
+    rd_kafka_NewTopic_t* wanted = rd_kafka_NewTopic_new(topic.c_str(), 1, 1, text, sizeof text);
+    rd_kafka_NewTopic_set_config(wanted, "max.message.bytes", std::to_string(most_bytes).c_str());
+    rd_kafka_queue_t* queue = rd_kafka_queue_new(producer_.get());
+    rd_kafka_CreateTopics(producer_.get(), &wanted, 1, nullptr, queue);
+    rd_kafka_event_t* done = rd_kafka_queue_poll(queue, 60'000);
+    const bool was_asked = done != nullptr && rd_kafka_event_error(done) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_event_destroy(done);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_NewTopic_destroy(wanted);
+    if (!was_asked) throw std::runtime_error("the topic is not made");
+    create(topic);  // waits until it is there
+  }
+
+  /// Gives a user a right.
+  void allow(const std::string& user, rd_kafka_ResourceType_t type, const std::string& name,
+             rd_kafka_AclOperation_t operation) {
+    char text[256];
+    rd_kafka_AclBinding_t* right =
+        rd_kafka_AclBinding_new(type, name.c_str(), RD_KAFKA_RESOURCE_PATTERN_LITERAL, ("User:" + user).c_str(), "*",
+                                operation, RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW, text, sizeof text);
+    if (right == nullptr) throw std::runtime_error(text);
+    rd_kafka_queue_t* queue = rd_kafka_queue_new(producer_.get());
+    rd_kafka_CreateAcls(producer_.get(), &right, 1, nullptr, queue);
+    rd_kafka_event_t* done = rd_kafka_queue_poll(queue, 60'000);
+    const bool was_asked = done != nullptr && rd_kafka_event_error(done) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_event_destroy(done);
+    rd_kafka_queue_destroy(queue);
+    rd_kafka_AclBinding_destroy(right);
+    if (!was_asked) throw std::runtime_error("the right is not given");
   }
 
   void publish(const std::string& topic, const Record& record) {

@@ -30,7 +30,7 @@ struct Kind {
 #ifdef TXINBOX_CLI_KAFKA
 std::unique_ptr<Source> kafka(const std::string& url, const std::string& dead_letters) {
   KafkaOptions options = kafka_options_from_url(url);
-  options.dead_letters = dead_letters;
+  if (!dead_letters.empty()) options.dead_letters = dead_letters;
   return open_kafka(options);
 }
 #else

@@ -52,8 +52,9 @@ struct KafkaOptions {
   /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
   ///
   /// These have other defaults than in librdkafka: `auto.offset.reset` is `earliest`, because a new group would not get
-  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky` from librdkafka 2.3.0 on.
-  /// Do not set `cooperative-sticky` with an older one: it can abort the process when the source is closed.
+  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky`, because a consumer that
+  /// joins or leaves then stops only the partitions that move; `ssl.endpoint.identification.algorithm` is `https` with
+  /// librdkafka 1.9, too: the host name of the broker's certificate is checked.
   std::map<std::string, std::string> properties = {};
 };
 
@@ -74,8 +75,8 @@ KafkaOptions kafka_options_from_url(std::string_view url);
 ///   and in `close`. After a crash, what was stored meanwhile is delivered again.
 /// - A message whose value is null (a tombstone) has no body.
 /// - If a topic or the dead-letter topic does not exist, `poll` throws `Error` broker_refused. If the user, the
-/// password
-///   or the certificate is refused, or a right is missing, it throws `Error` access_refused.
+///   password or the certificate is refused, or a right is missing, it throws `Error` access_refused.
+/// - While `run` has no room, the source keeps a few messages that come with its polls: at most 128, or 4 MB and one.
 ///
 /// @errors `Error` invalid_argument for the options. The text never holds a value of a property.
 /// @blocking it does not wait for the broker.

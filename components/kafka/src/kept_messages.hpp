@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+
+/// The messages that came when `run` had no room. The client must be polled then, too, and each poll may bring one.
+///
+/// To pause the partitions would avoid them, but a pause throws away what the client has fetched ahead: up to 64 MB,
+/// for each batch whose handlers take longer than a second. So the first few are kept here.
+class KeptMessages {
+ public:
+  bool is_full() const { return messages_.size() >= most_messages || bytes_ >= most_bytes; }
+
+  void add(Incoming incoming) {
+    bytes_ += incoming.body.size();
+    messages_.push_back(std::move(incoming));
+  }
+
+  void clear() {
+    messages_.clear();
+    bytes_ = 0;
+  }
+
+  /// Moves messages to the end of `taken`, until it has `max`. Passes over those that `must_wait`.
+  void take(std::size_t max, std::vector<Incoming>& taken, const std::function<bool(const Incoming&)>& must_wait) {
+    for (auto each = messages_.begin(); each != messages_.end() && taken.size() < max;) {
+      if (must_wait(*each)) {
+        ++each;
+        continue;
+      }
+      bytes_ -= each->body.size();
+      taken.push_back(std::move(*each));
+      each = messages_.erase(each);
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_messages = 128;
+  static constexpr std::size_t most_bytes = 4UL * 1024 * 1024;
+
+  std::deque<Incoming> messages_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,258 @@
+// A Kafka source, called as `run` calls it: what rebalances and pauses do to the messages.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+
+#include "kafka_broker.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A member of the group. It notes what it gets, by partition.
+class Polled {
+ public:
+  explicit Polled(const KafkaOptions& options) : source_(open_kafka(options)) {
+    source_->on_event([this](const SourceEvent& event) {
+      ++events_[event.type];
+      if (event.type == SourceEventType::lanes_revoked) offsets_.clear();  // they may begin elsewhere next time
+    });
+  }
+
+  /// Returns what came. Fails if a message of a partition is missing between two others.
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait = 20ms) {
+    std::vector<Incoming> got = source_->poll(max, wait);
+    CHECK(got.size() <= max);
+    for (const Incoming& in : got) {
+      CHECK(source_->holds(in));
+      const auto at = in.id.find('@');
+      const long long offset = std::stoll(std::string(in.id.substr(at + 1)));
+      const auto before = offsets_.find(*in.lane);
+      if (before != offsets_.end()) CHECK_MESSAGE(offset == before->second + 1, std::string(in.id));
+      offsets_[*in.lane] = offset;
+    }
+    return got;
+  }
+
+  void acknowledge(const std::vector<Incoming>& done) {
+    std::vector<const Incoming*> pointers;
+    for (const Incoming& in : done) pointers.push_back(&in);
+    source_->acknowledge(pointers);
+  }
+
+  Source& source() { return *source_; }
+  int count(SourceEventType type) const { return events_.contains(type) ? events_.at(type) : 0; }
+  std::size_t lanes() { return source_->status().lanes; }
+
+ private:
+  std::map<SourceEventType, int> events_;
+  std::map<std::uint64_t, long long> offsets_;
+  std::unique_ptr<Source> source_;  // its end reports events, too
+};
+
+/// Whether it came true within two minutes.
+bool within_minutes(const std::function<bool()>& condition) {
+  const auto give_up = std::chrono::steady_clock::now() + 2min;
+  while (std::chrono::steady_clock::now() < give_up) {
+    if (condition()) return true;
+  }
+  return false;
+}
+
+void publish_numbers(KafkaBroker& broker, const std::string& topic, int count) {
+  (void)broker.create(topic);
+  for (int i = 0; i < count; ++i) {
+    broker.publisher().publish(topic, {.body = "m" + std::to_string(i), .partition = i % 4});
+  }
+  broker.flush();
+}
+
+/// A source without room still answers the broker, and skips nothing when it has room again.
+void stands_still_and_goes_on(const std::string& topic, const std::string& body, std::size_t messages) {
+  KafkaBroker broker;
+  (void)broker.create(topic);
+  for (std::size_t i = 0; i < messages; ++i) {
+    broker.publisher().publish(topic, {.body = body, .partition = static_cast<int>(i % 4)});
+  }
+  broker.flush();
+  KafkaOptions options = broker.options(topic);
+  options.max_poll_interval = 2s;
+  Polled first(options);
+  REQUIRE(within_minutes([&] { return !first.poll(10).empty(); }));
+  const auto stood_still = std::chrono::steady_clock::now() + 6s;  // three times max_poll_interval
+  while (std::chrono::steady_clock::now() < stood_still) CHECK(first.poll(0, 100ms).empty());
+  CHECK(first.count(SourceEventType::lanes_revoked) == 0);
+
+  // Another member gets its partitions, although the first one has fetched much and takes nothing.
+  Polled second(options);
+  REQUIRE(within_minutes([&] {
+    (void)first.poll(0, 20ms);
+    (void)second.poll(10);
+    return second.lanes() == 2 && first.lanes() == 2;
+  }));
+  second.source().close();
+  std::size_t after = 0;
+  REQUIRE(within_minutes([&] {
+    const auto got = first.poll(50);
+    if (first.lanes() == 4) after += got.size();
+    return after == messages;  // nothing was acknowledged
+  }));
+}
+
+TEST_CASE("Kafka: a source without room stays in the group, and skips nothing") {
+  stands_still_and_goes_on("still", "small", 2000);
+}
+
+TEST_CASE("Kafka: a source without room pauses its partitions if the messages are large, and skips nothing") {
+  stands_still_and_goes_on("still-large", std::string(900'000, 'x'), 60);
+}
+
+TEST_CASE("Kafka: a lane that is paused gives nothing, until it is resumed or given back") {
+  KafkaBroker broker;
+  publish_numbers(broker, "paused", 400);
+  Polled first(broker.options("paused"));
+  std::optional<std::uint64_t> lane;
+  REQUIRE(within_minutes([&] {
+    for (const Incoming& in : first.poll(1)) lane = in.lane;
+    return lane.has_value();
+  }));
+  first.source().pause(*lane);
+  std::map<std::uint64_t, int> by_lane;
+  REQUIRE(within_minutes([&] {
+    for (const Incoming& in : first.poll(10)) ++by_lane[*in.lane];
+    return by_lane.size() == 3 && std::ranges::all_of(by_lane, [](const auto& each) { return each.second >= 99; });
+  }));
+  CHECK_FALSE(by_lane.contains(*lane));
+
+  SUBCASE("resumed") {
+    first.source().resume(*lane);
+    int came = 0;
+    REQUIRE(within_minutes([&] {
+      for (const Incoming& in : first.poll(10)) came += in.lane == lane ? 1 : 0;
+      return came == 99;
+    }));
+  }
+  SUBCASE("revoked and given back") {
+    // All partitions go to a member that comes and leaves. Those of a cooperative assignor may stay: so do this until
+    // the lane has moved.
+    int came = 0;
+    bool was_away = false;
+    {
+      Polled second(broker.options("paused"));
+      REQUIRE(within_minutes([&] {
+        (void)first.poll(0);
+        (void)second.poll(1);
+        was_away = was_away || first.count(SourceEventType::lanes_revoked) > 0;
+        return was_away && second.lanes() > 0;
+      }));
+    }
+    REQUIRE(within_minutes([&] {
+      for (const Incoming& in : first.poll(10)) came += in.lane == lane ? 1 : 0;
+      return came == 100;  // from the beginning: nothing was acknowledged
+    }));
+  }
+}
+
+TEST_CASE("Kafka: a message of a partition that was revoked is not held, and its acknowledgement is dropped") {
+  KafkaBroker broker;
+  publish_numbers(broker, "stale", 40);
+  Polled first(broker.options("stale"));
+  std::vector<Incoming> old;
+  REQUIRE(within_minutes([&] {
+    for (Incoming& in : first.poll(40)) old.push_back(std::move(in));
+    return old.size() == 40;
+  }));
+  std::size_t came_again = 0;
+  {
+    Polled second(broker.options("stale"));
+    REQUIRE(within_minutes([&] {
+      (void)first.poll(0);
+      came_again += second.poll(40).size();
+      return came_again == 20;
+    }));
+    std::size_t held = 0;
+    for (const Incoming& in : old) held += first.source().holds(in) ? 1U : 0U;
+    CHECK(held <= 20);
+    first.acknowledge(old);  // of the partitions that it has no more, too
+    first.source().close();
+  }
+  // Nobody has acknowledged the messages that were consumed by nobody.
+  Polled third(broker.options("stale"));
+  std::size_t rest = 0;
+  REQUIRE(within_minutes([&] {
+    rest += third.poll(40).size();
+    return rest >= 20;
+  }));
+}
+
+TEST_CASE("Kafka: of two consumers with one instance_id, the first ends with an error that says so") {
+  KafkaBroker broker;
+  publish_numbers(broker, "fenced", 4);
+  KafkaOptions options = broker.options("fenced");
+  options.instance_id = "one";
+  Polled first(options);
+  REQUIRE(within_minutes([&] { return !first.poll(10).empty(); }));
+  Polled second(options);
+  std::string thrown = "nothing";
+  REQUIRE(within_minutes([&] {
+    thrown = thrown_by([&] {
+      (void)second.poll(1);
+      (void)first.poll(1);
+    });
+    return thrown != "nothing";
+  }));
+  CHECK(thrown == "broker_refused");
+}
+
+TEST_CASE("Kafka: a member with an instance_id that restarts gets its partitions back without a rebalance of others") {
+  KafkaBroker broker;
+  publish_numbers(broker, "static", 400);
+  KafkaOptions options = broker.options("static");
+  options.session_timeout = 30s;
+  options.max_poll_interval = 60s;
+  Polled stays(options);
+  options.instance_id = "restarts";
+  auto restarts = std::make_unique<Polled>(options);
+  const auto have_two_each = [&] {
+    (void)stays.poll(1);
+    (void)restarts->poll(1);
+    return stays.lanes() == 2 && restarts->lanes() == 2;
+  };
+  REQUIRE(within_minutes(have_two_each));
+  const int revoked = stays.count(SourceEventType::lanes_revoked);
+  restarts = std::make_unique<Polled>(options);
+  REQUIRE(within_minutes(have_two_each));
+  CHECK(stays.count(SourceEventType::lanes_revoked) == revoked);
+}
+
+TEST_CASE("Kafka: a wake before poll is not lost") {
+  KafkaBroker broker;
+  (void)broker.create("woken");
+  KafkaOptions options = broker.options("woken");
+  Polled member(options);
+  REQUIRE(within_minutes([&] {
+    (void)member.poll(1);
+    return member.lanes() == 4;
+  }));
+  // Each of these would wait for an hour.
+  for (const std::size_t max : {0UL, 1UL, 0UL, 1UL}) {
+    member.source().wake();
+    (void)member.source().poll(max, 1h);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test
