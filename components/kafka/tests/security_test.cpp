@@ -1,0 +1,160 @@
+// TLS, passwords and rights, on the broker's other ports: what is refused ends with an error, which holds no password.
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "brokers/command_tests.hpp"
+#include "kafka_broker.hpp"
+#include "support/effects.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string secret_file(const std::string& name) {
+  const char* folder = std::getenv("TXINBOX_BROKER_FOLDER");
+  if (folder == nullptr) throw std::runtime_error("TXINBOX_BROKER_FOLDER is not set; brokers.sh sets it");
+  return std::string(folder) + "/" + name;
+}
+
+std::string certificate(const std::string& name) { return secret_file("certificates/" + name + ".pem"); }
+
+std::string password() {
+  std::ifstream file(secret_file("password"));
+  std::string text;
+  file >> text;
+  REQUIRE(text.size() == 32);
+  return text;
+}
+
+/// "127.0.0.1:PORT" of a port behind the first one.
+std::string address_behind(int ports) {
+  const std::string first = broker_address();
+  const auto colon = first.find(':');
+  return first.substr(0, colon + 1) + std::to_string(std::stoi(first.substr(colon + 1)) + ports);
+}
+
+constexpr int secure = 2;
+constexpr int elsewhere = 3;
+
+KafkaOptions secure_options(KafkaBroker& broker, const std::string& topic, const std::string& user) {
+  KafkaOptions options = broker.options(topic);
+  options.brokers = address_behind(secure);
+  options.properties = {{"security.protocol", "SASL_SSL"},
+                        {"ssl.ca.location", certificate("ca")},
+                        {"sasl.mechanism", "PLAIN"},
+                        {"sasl.username", user},
+                        {"sasl.password", password()}};
+  return options;
+}
+
+/// How `run` ends: the error, or "right" after one consumed message.
+std::string end_of_run(const KafkaOptions& kafka, const EffectDatabase& db, const MessageOf& message_of) {
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const auto source = open_kafka(kafka);
+  std::stop_source stop;
+  RunOptions options{.stop = stop.get_token()};
+  options.observer = [&](const RunEvent& event) {
+    CHECK(std::string(event.reason).find(password()) == std::string::npos);
+    if (event.source_event != nullptr) CHECK(event.source_event->text.find(password()) == std::string::npos);
+    if (event.type == RunEventType::settled) stop.request_stop();
+  };
+  try {
+    const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
+    return summary.settled > 0 ? "right" : "nothing";
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    CHECK_MESSAGE(text.find(password()) == std::string::npos, "the password is in the text");
+    return std::string(to_string(error.code())) + ": " + text;
+  }
+}
+
+Message body_as_key(const Incoming& in) { return {.business_key = std::string(in.body)}; }
+
+bool begins_with(const std::string& text, const std::string& begin) { return text.starts_with(begin); }
+
+TEST_CASE("Kafka with TLS and a password: consumes, and ends with access_refused if one of them is not right") {
+  KafkaBroker broker;
+  (void)broker.create("tls");
+  broker.publish("tls", "m1", "k");
+  broker.flush();
+  EffectDatabase db;
+  const auto ending = [&](auto change) {
+    KafkaOptions options = secure_options(broker, "tls", "orders");
+    change(options);
+    return end_of_run(options, db, body_as_key);
+  };
+  std::string end = ending([](auto& o) { o.properties["ssl.ca.location"] = certificate("other-ca"); });
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);
+  end = ending([](auto& o) { o.brokers = address_behind(elsewhere); });
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);
+  end = ending([](auto& o) { o.properties["sasl.password"] = "hunter2"; });
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);
+  CHECK(end.find("hunter2") == std::string::npos);
+  CHECK(db.effects() == 0);
+  CHECK(ending([](auto&) {}) == "right");
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("Kafka: a right that is missing ends run with access_refused, and nothing is acknowledged") {
+  KafkaBroker broker;
+  (void)broker.create("rights");
+  broker.publish("rights", "bad", "k");
+  broker.flush();
+  EffectDatabase db;
+  const KafkaOptions guest = secure_options(broker, "rights", "guest");
+  const MessageOf none_is_good = [](const Incoming&) -> Message { throw Error(ErrorCode::invalid_key, "bad"); };
+  std::string end = end_of_run(guest, db, none_is_good);
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);
+  CHECK_MESSAGE(end.find("topic rights") != std::string::npos, end);
+
+  Publisher& owner = broker.publisher();
+  owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights", RD_KAFKA_ACL_OPERATION_READ);
+  owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights.dead", RD_KAFKA_ACL_OPERATION_DESCRIBE);
+  end = end_of_run(guest, db, none_is_good);
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // the group
+  CHECK_MESSAGE(end.find("GROUP_AUTHORIZATION_FAILED") != std::string::npos, end);
+
+  owner.allow("guest", RD_KAFKA_RESOURCE_GROUP, guest.group, RD_KAFKA_ACL_OPERATION_READ);
+  end = end_of_run(guest, db, none_is_good);
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // to write dead letters
+  CHECK_MESSAGE(end.find("dead-letter topic rights.dead") != std::string::npos, end);
+
+  owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights.dead", RD_KAFKA_ACL_OPERATION_WRITE);
+  CHECK(end_of_run(guest, db, none_is_good) == "right");
+}
+
+TEST_CASE("Kafka: the command takes the password from the environment, and tells it to nobody") {
+  KafkaBroker broker;
+  (void)broker.create("secret");
+  broker.publish("secret", Orders::line(1), "k");
+  broker.flush();
+  Orders t;
+  const std::string url = "kafka://" + address_behind(secure) +
+                          "/secret?group=g&security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders" +
+                          "&ssl.ca.location=" + certificate("ca") + "&dead_letters=secret.dead";
+  const auto consume = [&](const std::string& secret) {
+    ::setenv("TXINBOX_KAFKA_PASSWORD", secret.c_str(), 1);
+    const Ended ended = run(Orders::arguments({"--from", url, "--idle-exit", "4s"}), t.db.url());
+    ::unsetenv("TXINBOX_KAFKA_PASSWORD");
+    CHECK((ended.out + ended.err).find(secret) == std::string::npos);
+    return ended;
+  };
+  const Ended refused = consume("hunter2");
+  CHECK(refused.status == 3);
+  CHECK_MESSAGE(refused.err.find("sasl.password") != std::string::npos, refused.err);
+  CHECK(consume(password()).status == 0);
+  CHECK(t.orders() == 1);
+}
+
+}  // namespace
+}  // namespace txinbox::test
