@@ -64,6 +64,7 @@ endfunction()
 function(txinbox_install_component name modules)
   string(TOUPPER ${name} upper)
   set(target txinbox_${name})
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "\$ORIGIN") # beside libtxinbox_core
   install(TARGETS ${target} EXPORT txinbox-${name}-targets)
   install(EXPORT txinbox-${name}-targets NAMESPACE txinbox:: DESTINATION "${TXINBOX_CMAKE_DIR}/components")
   install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")

@@ -17,6 +17,7 @@ function(txinbox_install_library target)
     set(name ${target})
   endif()
   string(REGEX REPLACE "^txinbox$" "soci" name ${name})
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "\$ORIGIN") # the libraries of txinbox find each other
   install(TARGETS ${target} EXPORT txinbox-${name}-targets)
   install(EXPORT txinbox-${name}-targets NAMESPACE txinbox:: DESTINATION "${TXINBOX_CMAKE_DIR}")
 endfunction()

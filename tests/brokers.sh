@@ -35,7 +35,8 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# An authority, the broker's certificate, and another authority, for brokers that have TLS.
+# An authority, the broker's certificate, one for another host, another authority, and a password, for brokers that have
+# TLS and users.
 make_certificates() {
   local tls=$folder/broker/tls
   mkdir -p "$tls"
@@ -43,9 +44,14 @@ make_certificates() {
   for name in ca other; do
     openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=$name" -keyout "$tls/$name.key" -out "$tls/$name.pem"
   done
-  openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout "$tls/server.key" -out "$tls/server.csr"
-  openssl x509 -req -in "$tls/server.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 2 \
-    -extfile <(echo subjectAltName=DNS:localhost,IP:127.0.0.1) -out "$tls/server.pem"
+  for name in server elsewhere; do
+    local hosts=DNS:localhost,IP:127.0.0.1
+    if [ $name = elsewhere ]; then hosts=DNS:elsewhere.example; fi
+    openssl req -newkey rsa:2048 -nodes -subj "/CN=$name" -keyout "$tls/$name.key" -out "$tls/$name.csr"
+    openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 2 \
+      -extfile <(echo "subjectAltName=$hosts") -out "$tls/$name.pem"
+  done
+  od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$tls/password"
 }
 make_certificates >/dev/null 2>&1
 

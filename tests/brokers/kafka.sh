@@ -7,10 +7,12 @@
 #        kafka.sh stop DIR          ends it with SIGTERM
 #        kafka.sh kill DIR          ends it with SIGKILL
 #
-# PORT + 1 is the controller's. PORT + 2 wants TLS and SASL/PLAIN: its certificate, for 127.0.0.1, is signed by
-# DIR/certificates/ca.pem, and DIR/password is the password of the users orders, who may do everything, and guest, who
-# may do nothing. PORT + 3 is the same with a certificate for another host. DIR/certificates/other-ca.pem has signed
-# nothing. A topic is made by its first use, with 4 partitions. Needs mvn, a Java runtime from 11 on, openssl and kcat.
+# PORT + 1 is the controller's. A topic is made by its first use, with 4 partitions. Needs mvn, a Java runtime from 11 on
+# and kcat.
+#
+# If there is DIR/tls, which brokers.sh makes, then PORT + 2 wants TLS and SASL/PLAIN, of the user orders, who may do
+# everything, or guest, who may do nothing. Their password is in DIR/tls/password. PORT + 3 is the same, but its
+# certificate is for another host.
 set -euo pipefail
 
 version=3.9.1
@@ -35,47 +37,15 @@ XML
   touch "$jars/complete"
 }
 
-# authority NAME: makes NAME.pem and NAME.key.
-authority() {
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$1" \
-    -keyout "$1.key" -out "$1.pem"
-}
-
-# certificate NAME ALTERNATIVE_NAMES: makes NAME.store, a key and its certificate, signed by ca.pem, for Java.
-certificate() {
-  openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/CN=$1" -keyout "$1.key" -out "$1.csr"
-  printf 'subjectAltName=%s\n' "$2" >"$1.extensions"
-  openssl x509 -req -days 2 -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -extfile "$1.extensions" -out "$1.pem"
-  cat "$1.key" "$1.pem" >"$1.store"
-}
-
-make_secrets() {
-  (
-    umask 077
-    od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >password
-    mkdir certificates
-    cd certificates
-    authority ca
-    authority other-ca
-    certificate host IP:127.0.0.1
-    certificate other-host DNS:elsewhere.example
-  ) >"secrets.log" 2>&1 || { cat "secrets.log" >&2; exit 1; }
-}
-
 run_java() { exec java -Xms64m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*" "$@"; }
 
 write_config() {
-  local password listener
-  password=$(cat "$folder/password")
-  (umask 077 && : >"$folder/server.properties")
-  cat >"$folder/server.properties" <<PROPERTIES
+  cat <<PROPERTIES
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:$((port + 1))
-listeners=PLAINTEXT://127.0.0.1:$port,CONTROLLER://127.0.0.1:$((port + 1)),SECURE://127.0.0.1:$((port + 2)),ELSEWHERE://127.0.0.1:$((port + 3))
-advertised.listeners=PLAINTEXT://127.0.0.1:$port,SECURE://127.0.0.1:$((port + 2)),ELSEWHERE://127.0.0.1:$((port + 3))
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,ELSEWHERE:SASL_SSL
 controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,ELSEWHERE:SASL_SSL
 log.dirs=$folder/data
 num.partitions=4
 auto.create.topics.enable=true
@@ -86,16 +56,31 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
+PROPERTIES
+  local open=PLAINTEXT://127.0.0.1:$port
+  [ ! -e "$folder/tls/password" ] || write_security
+  echo "advertised.listeners=$open"
+  echo "listeners=$open,CONTROLLER://127.0.0.1:$((port + 1))"
+}
+
+write_security() {
+  local password name
+  password=$(cat "$folder/tls/password")
+  open+=,SECURE://127.0.0.1:$((port + 2)),ELSEWHERE://127.0.0.1:$((port + 3))
+  cat <<PROPERTIES
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS;User:orders
 sasl.enabled.mechanisms=PLAIN
 ssl.keystore.type=PEM
-listener.name.secure.ssl.keystore.location=$folder/certificates/host.store
-listener.name.elsewhere.ssl.keystore.location=$folder/certificates/other-host.store
+listener.name.secure.ssl.keystore.location=$folder/tls/server.store
+listener.name.elsewhere.ssl.keystore.location=$folder/tls/elsewhere.store
 PROPERTIES
-  for listener in secure elsewhere; do
-    echo "listener.name.$listener.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule" \
-      "required user_orders=\"$password\" user_guest=\"$password\";" >>"$folder/server.properties"
+  for name in server elsewhere; do
+    cat "$folder/tls/$name.key" "$folder/tls/$name.pem" >"$folder/tls/$name.store"
+  done
+  for name in secure elsewhere; do
+    echo "listener.name.$name.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule" \
+      "required user_orders=\"$password\" user_guest=\"$password\";"
   done
 }
 
@@ -103,8 +88,7 @@ start() {
   install
   mkdir -p "$1"
   folder=$(realpath "$1") port=$2
-  [ -e "$folder/certificates/other-host.store" ] || (cd "$folder" && make_secrets)
-  write_config
+  (umask 077 && write_config >"$folder/server.properties")
   if [ ! -e "$folder/data/meta.properties" ]; then
     (run_java kafka.tools.StorageTool format -t dHhpbmJveC10ZXN0LTAwMA -c "$folder/server.properties") >"$folder/format.log" 2>&1 ||
       { cat "$folder/format.log" >&2; exit 1; }

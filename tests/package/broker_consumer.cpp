@@ -11,7 +11,7 @@
 int main() {
   const txinbox::KafkaOptions kafka =
       txinbox::kafka_options_from_url("kafka://127.0.0.1:9092/orders?group=order-service");
-  const txinbox::RabbitMqOptions rabbitmq = txinbox::rabbitmq_options_from_url("amqp://127.0.0.1/orders");
+  const txinbox::RabbitMqOptions rabbitmq = txinbox::rabbitmq_options_from_url("amqp://127.0.0.1/shop/orders");
   if (kafka.group != "order-service" || rabbitmq.queue != "orders") return 1;
   try {
     txinbox::open_kafka({});

@@ -63,11 +63,12 @@ case $method in
     ;;
   no_clients)
     # Where no broker's client library is there, AUTO builds none of the components, and ON fails and names the package.
-    mkdir -p "$folder/no_clients"
     configure() {
-      cmake -S "$package/subdirectory" -B "$folder/no_clients" "${options[@]}" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
-        -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON "$@" >"$folder/no_clients.log" 2>&1
+      # pkg-config finds nothing.
+      PKG_CONFIG_LIBDIR=/nonexistent cmake -S "$package/subdirectory" -B "$folder/no_clients" "${options[@]}" \
+        -DTXINBOX_SOURCE="$TXINBOX_SOURCE" "$@" >"$folder/no_clients.log" 2>&1
     }
+    rm -rf "$folder/no_clients"
     configure || { cat "$folder/no_clients.log" >&2; exit 1; }
     if grep 'txinbox component:' "$folder/no_clients.log"; then exit 1; fi
     for component in KAFKA:librdkafka-dev RABBITMQ:librabbitmq-dev; do
@@ -75,7 +76,7 @@ case $method in
         echo "TXINBOX_WITH_${component%:*}=ON has built without the library" >&2
         exit 1
       fi
-      grep "apt-get install.*${component#*:}" "$folder/no_clients.log"
+      grep -w "${component#*:}" "$folder/no_clients.log"
       rm -r "$folder/no_clients"
     done
     exit
@@ -119,7 +120,7 @@ if [ $method = pkg_config ]; then
 fi
 
 # That the library was linked as it should be.
-if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox\(_core\)\?\.so\.0\.'; then linked=shared; else linked=static; fi
+if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox[a-z_]*\.so\.0\.'; then linked=shared; else linked=static; fi
 if [ $linked != "$linkage" ]; then
   echo "the program is linked to the $linked library, not the $linkage one" >&2
   exit 1

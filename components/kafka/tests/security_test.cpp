@@ -25,10 +25,10 @@ std::string secret_file(const std::string& name) {
   return std::string(folder) + "/" + name;
 }
 
-std::string certificate(const std::string& name) { return secret_file("certificates/" + name + ".pem"); }
+std::string certificate(const std::string& name) { return secret_file("tls/" + name + ".pem"); }
 
 std::string password() {
-  std::ifstream file(secret_file("password"));
+  std::ifstream file(secret_file("tls/password"));
   std::string text;
   file >> text;
   REQUIRE(text.size() == 32);
@@ -93,7 +93,7 @@ TEST_CASE("Kafka with TLS and a password: consumes, and ends with access_refused
     change(options);
     return end_of_run(options, db, body_as_key);
   };
-  std::string end = ending([](auto& o) { o.properties["ssl.ca.location"] = certificate("other-ca"); });
+  std::string end = ending([](auto& o) { o.properties["ssl.ca.location"] = certificate("other"); });
   CHECK_MESSAGE(begins_with(end, "access_refused"), end);
   end = ending([](auto& o) { o.brokers = address_behind(elsewhere); });
   CHECK_MESSAGE(begins_with(end, "access_refused"), end);
