@@ -51,7 +51,7 @@ make_certificates() {
     openssl x509 -req -in "$tls/$name.csr" -CA "$tls/ca.pem" -CAkey "$tls/ca.key" -CAcreateserial -days 2 \
       -extfile <(echo "subjectAltName=$hosts") -out "$tls/$name.pem"
   done
-  od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$tls/password"
+  (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$tls/password")
 }
 make_certificates >/dev/null 2>&1
 

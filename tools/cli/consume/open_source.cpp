@@ -40,7 +40,7 @@ constexpr Open kafka = nullptr;
 #ifdef TXINBOX_CLI_RABBITMQ
 std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead_letters) {
   RabbitMqOptions options = rabbitmq_options_from_url(url);
-  options.dead_letters = dead_letters;
+  if (!dead_letters.empty()) options.dead_letters = dead_letters;
   return open_rabbitmq(options);
 }
 #else
