@@ -19,7 +19,8 @@ enum class Outcome {
   consumed,          ///< The handler ran and its transaction committed.
   already_consumed,  ///< An earlier delivery of this key was committed. The handler did not run.
   conflict,          ///< The key came with other content. The handler did not run.
-  in_progress,       ///< Another worker has a lease on the key. The handler did not run.
+  in_progress,       ///< Another delivery of the key is running. The handler did not run. From a `TxConsumer` with
+                     ///< `claim_wait`, or where a `LeaseConsumer` has a lease on the key.
   parked,            ///< The message failed too often or was rejected, now or earlier, or its claim is torn.
   failed,            ///< Only in a batch: this delivery failed, and `error` says why. `consume` throws instead.
   not_run,           ///< The batch stopped before this message.
@@ -38,7 +39,9 @@ struct [[nodiscard]] Result {
   /// For postponed: what the handler threw.
   std::exception_ptr error = {};
   std::optional<std::string> stored = {};    ///< What the handler stored, in this delivery or an earlier one.
-  std::chrono::milliseconds retry_after{0};  ///< For in_progress and postponed: how long to wait for the redelivery.
+
+  /// For postponed, and for in_progress if a lease is held: how long to wait for the redelivery. 0: not known.
+  std::chrono::milliseconds retry_after{0};
 
   /// For already_consumed: the time since the original was consumed. None if the cache of recent keys answered, or if
   /// the original is in the same batch.

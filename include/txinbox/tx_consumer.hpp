@@ -3,9 +3,11 @@
 /// @file
 /// Consumes messages: the claim and the handler's SQL in one transaction.
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -32,6 +34,19 @@ class Pool;
 struct TxConsumerOptions {
   /// When and how often a transaction runs again after a transient error.
   RetryPolicy retry = {};
+
+  /// How long `consume` waits if another delivery of the key is running; then it returns `in_progress`, without an
+  /// error. Zero: it does not wait. It holds no connection while it waits.
+  ///
+  /// None, the default: `consume` waits in the database, at most the pool's `lock_timeout`, and then tries again as
+  /// `retry` says. A batch always waits so.
+  ///
+  /// It bounds the wait for the key only, not the handler's own locks. A delivery in the same process is known at once,
+  /// if it belongs to the same consumer object. Another one is found by a claim that does not wait: it takes up to 5 ms
+  /// on PostgreSQL, and up to a second on MySQL if both begin at the same moment. SQLite cannot find another one: a
+  /// transaction there holds the whole database, so the claim waits for it. A server whose version is not supported
+  /// waits as without this option.
+  std::optional<std::chrono::milliseconds> claim_wait = {};
 
   /// Once it is set, waits and retries end. A running transaction finishes. A `consume` that begins later throws
   /// `stopped`.

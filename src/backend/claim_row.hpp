@@ -24,6 +24,10 @@ struct ClaimRequest {
   std::string_view message_id;
   std::string_view content_hash;  ///< 32 bytes; empty when the message has no content.
   const Token* token;
+
+  /// Whether the claim waits for another transaction that has inserted the key and not yet ended. Otherwise it is
+  /// `locked`. SQLite always waits: there the other transaction has the whole database.
+  bool waits = true;
 };
 
 /// The row that a claim found, if the key was there.
@@ -49,6 +53,7 @@ enum class ClaimStatus {
   inserted,
   exists,    ///< `ClaimReply::row` is set.
   vanished,  ///< The insert met a duplicate, but then the row was gone. Claim again.
+  locked,    ///< A claim that does not wait met another transaction. Roll back.
 };
 
 struct ClaimReply {

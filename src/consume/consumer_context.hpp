@@ -10,6 +10,7 @@
 #include "backend/session.hpp"
 #include "consume/consumer_policy.hpp"
 #include "consume/duplicate_counter.hpp"
+#include "consume/keys_in_flight.hpp"
 #include "consume/recent_key_cache.hpp"
 #include "pool/session_provider.hpp"
 
@@ -22,6 +23,7 @@ struct ConsumerContext : ConsumerPolicy {
   SessionProvider source;
   RecentKeyCache recent;
   DuplicateCounter duplicates;
+  KeysInFlight in_flight;  ///< Used with `claim_wait`.
 
   /// Errors: as `TxConsumer`'s constructors.
   ConsumerContext(SessionProvider source, std::string consumer, TxConsumerOptions options);

@@ -1,11 +1,14 @@
 #include "consume/single_delivery.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
+#include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
 #include "consume/run_handler.hpp"
 #include "message/key.hpp"
@@ -30,7 +33,7 @@ Result SingleDelivery::consume_in_scope() {
     ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
     const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
-    Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_with_retries();
+    Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_within_claim_wait();
     if (taken_over_) notify({.type = EventType::lease_taken_over});
     notify({.type = event_for(result.outcome), .age = result.age});
     context_.duplicates.count({&result, 1});
@@ -41,6 +44,25 @@ Result SingleDelivery::consume_in_scope() {
     if (!parked_) throw;
     notify({.type = EventType::parked});
     return {.outcome = Outcome::parked, .error = original_error(error)};
+  }
+}
+
+/// While it waits for another delivery of the key, it holds no connection.
+Result SingleDelivery::consume_within_claim_wait() {
+  const auto wait = context_.options.claim_wait;
+  if (!wait) return consume_with_retries();
+  constexpr std::chrono::milliseconds first_pause{5};
+  constexpr std::chrono::milliseconds longest_pause{100};
+  const auto give_up = KeysInFlight::Clock::now() + *wait;
+  for (auto pause = first_pause;; pause = std::min(pause * 2, longest_pause)) {
+    {
+      const auto turn = context_.in_flight.enter(message_.business_key, give_up, context_.options.stop);
+      if (!turn) return {.outcome = Outcome::in_progress};
+      Result result = consume_with_retries();
+      if (result.outcome != Outcome::in_progress) return result;
+      if (KeysInFlight::Clock::now() + pause >= give_up) return result;
+    }
+    if (!sleep_for(pause, context_.options.stop)) return {.outcome = Outcome::in_progress};
   }
 }
 
@@ -89,7 +111,8 @@ Result SingleDelivery::run() {
   note_torn();
   GuardedTransaction transaction(session.backend());
   try {
-    if (backend::ClaimedRow* existing = transaction.claim(context_.consumer, message_, hash_.bytes())) {
+    if (backend::ClaimedRow* existing =
+            transaction.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait)) {
       transaction.roll_back();
       if (existing->state == RowState::consumed) {
         session.backend().wait_until_durable(context_.consumer, message_.business_key);

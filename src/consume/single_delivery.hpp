@@ -31,6 +31,7 @@ class SingleDelivery {
 
  private:
   Result consume_in_scope();
+  Result consume_within_claim_wait();
   Result consume_with_retries();
   std::optional<Result> start_attempt();
   void remove_marker(SessionHandle&) noexcept;

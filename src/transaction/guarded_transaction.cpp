@@ -54,8 +54,8 @@ bool is_transaction_lost(const std::exception_ptr& error) noexcept {
 }
 
 backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consumer, const Message& message,
-                                                        std::string_view content_hash) const noexcept {
-  return {consumer, message.business_key, message.message_id, content_hash, &token_};
+                                                        std::string_view content_hash, bool waits) const noexcept {
+  return {consumer, message.business_key, message.message_id, content_hash, &token_, waits};
 }
 
 void GuardedTransaction::record_claim(const backend::ClaimRequest& request, HandlerProgress progress) {
@@ -68,8 +68,8 @@ void GuardedTransaction::begin() {
 }
 
 backend::ClaimedRow* GuardedTransaction::claim(std::string_view consumer, const Message& message,
-                                               std::string_view content_hash) {
-  return claim(claim_request(consumer, message, content_hash));
+                                               std::string_view content_hash, bool waits) {
+  return claim(claim_request(consumer, message, content_hash, waits));
 }
 
 backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& request) {
@@ -86,6 +86,10 @@ backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& requ
     if (reply.status == ClaimStatus::inserted) {
       record_claim(request, HandlerProgress::started);
       return nullptr;
+    }
+    if (reply.status == ClaimStatus::locked) {
+      existing_ = {.state = RowState::consuming, .unknown_state = {}, .token = {}, .content_hash = {}, .result = {}};
+      return &existing_;
     }
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);

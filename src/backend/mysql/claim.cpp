@@ -50,6 +50,11 @@ std::string values_of(const ClaimRequest& row) {
                      hex_literal(row.token->bytes()));
 }
 
+constexpr unsigned mysql_lock_nowait = 3572;  ///< MySQL's ER_LOCK_NOWAIT, which MariaDB's header does not have.
+
+/// MariaDB: in front of a statement that must not wait for a lock.
+constexpr std::string_view no_lock_wait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
+
 }  // namespace
 
 // Without IGNORE, which would hide other errors, too.
@@ -57,13 +62,41 @@ std::string MysqlSession::claim_sql(const ClaimRequest& row) const {
   return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
 }
 
+/// Inserts a claim without waiting for another transaction that holds the key.
+///
+/// MySQL's shortest time-out is a second. So a locking read asks first whether somebody holds the key; the time-out
+/// matters only if two transactions insert it at the same time.
+unsigned MysqlSession::try_claim(const ClaimRequest& row) {
+  MYSQL* db = connection();
+  if (flavour_.set_statement) return try_exec(db, fmt::format("{}{}", no_lock_wait, claim_sql(row)));
+  if (flavour_.share_without_wait.empty()) return try_exec(db, claim_sql(row));
+  const std::string held = fmt::format("SELECT 1 FROM {} WHERE {} LIMIT 1 {}", table_,
+                                       key_condition(row.consumer, row.business_key), flavour_.share_without_wait);
+  if (const unsigned error = try_exec(db, held); error != 0) return error;
+  exec(db, "SET @txinbox_lock_wait = @@innodb_lock_wait_timeout, innodb_lock_wait_timeout = 1");
+  const unsigned claimed = try_exec(db, claim_sql(row));
+  const std::string text = mysql_error(db);
+  const unsigned restored =
+      try_exec(db, "SET innodb_lock_wait_timeout = @txinbox_lock_wait, @txinbox_lock_wait = NULL");
+  if (claimed != 0 && claimed != ER_DUP_ENTRY && claimed != ER_LOCK_WAIT_TIMEOUT) {
+    throw_mysql_error(db, claimed, text);
+  }
+  if (restored != 0) throw_mysql_error(db);
+  return claimed;
+}
+
 ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   if (!in_one_statement()) return Session::open_and_claim(row);
   const std::array values = {row.consumer,      row.business_key,        row.consumer,
                              row.business_key,  or_null(row.message_id), or_null(row.content_hash),
                              row.token->bytes()};
-  if (opening_.try_run(values) != 0) opening_.throw_error();
-  auto reply = opening_.take_reply();
+  MysqlStatement& opening = row.waits ? opening_ : opening_without_wait_;
+  if (!opening.prepared()) opening.prepare(connection(), opening_sql(no_lock_wait));
+  if (const unsigned error = opening.try_run(values); error != 0) {
+    if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
+    opening.throw_error();
+  }
+  auto reply = opening.take_reply();
   if (!reply.has_rows) return {ClaimStatus::inserted};
   if (!reply.row) return {ClaimStatus::vanished, {}, true};
   return {ClaimStatus::exists, existing_row(*reply.row), true};
@@ -91,7 +124,8 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
   MYSQL* db = connection();
   // An earlier handler of the batch has changed it, and the claim would get that time.
   if (tracker_.has_changed("timestamp")) exec(db, "SET timestamp = DEFAULT");
-  const unsigned error = try_exec(db, claim_sql(row));
+  const unsigned error = row.waits ? try_exec(db, claim_sql(row)) : try_claim(row);
+  if (!row.waits && (error == ER_LOCK_WAIT_TIMEOUT || error == mysql_lock_nowait)) return {ClaimStatus::locked};
   if (error == 0) return {ClaimStatus::inserted};
   if (error != ER_DUP_ENTRY) throw_mysql_error(db);
 

@@ -105,6 +105,7 @@ Flavour mysql() {
   flavour.binary_log = true;
   flavour.lock_existing = "LOCK IN SHARE MODE";
   flavour.when_locked = "SKIP LOCKED";
+  flavour.share_without_wait = "FOR SHARE NOWAIT";
   flavour.isolation = "transaction_isolation";
   flavour.read_only = "transaction_read_only";
   flavour.statement_milliseconds = max_execution_time;

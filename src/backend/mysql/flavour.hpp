@@ -58,6 +58,9 @@ struct Flavour {
   /// A locking read that does not wait for locked rows: "SKIP LOCKED", "NOWAIT". Empty: it waits.
   std::string_view when_locked = "";
 
+  /// A locking read that is refused if somebody has inserted or changed the row and not yet committed. Empty: none.
+  std::string_view share_without_wait = "";
+
   bool may_be_in_cluster = false;  ///< Its variable wsrep_provider says whether `cluster` is true.
 
   /// A node of a Galera cluster: a read can wait for what the other nodes have committed. With autocommit on, the node

@@ -90,6 +90,8 @@ class MysqlSession final : public Session {
   static constexpr std::string_view claim_columns =
       "(consumer, business_key, message_id, content_hash, state, attempt_token, consumed_at)";
   std::string claim_sql(const ClaimRequest&) const;
+  std::string opening_sql(std::string_view before_insert) const;
+  unsigned try_claim(const ClaimRequest&);
   std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
   std::string closing_statements(std::span<const ClosingClaim>, std::span<const std::string> writes) const;
   unsigned run_closing(const ClosingClaim&) noexcept;
@@ -120,6 +122,7 @@ class MysqlSession final : public Session {
   std::string restore_role_;  ///< Empty if the user has no roles.
   std::string database_;      ///< Pool: the session's default database.
   MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements.
+  MysqlStatement opening_without_wait_;          ///< Prepared when it is first needed.
 };
 
 }  // namespace backend

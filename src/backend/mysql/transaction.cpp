@@ -49,16 +49,21 @@ void MysqlSession::begin() {
 
 void MysqlSession::prepare_statements() {
   MYSQL* db = connection();
-  const std::string existing = existing_sql("consumer = ? AND business_key = ?");
-  existing_.prepare(db, existing);
-  // For a duplicate it returns the existing row, and leaves no transaction open.
-  opening_.prepare(db, compound(fmt::format("DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
-                                            "SET autocommit = 0; SAVEPOINT {}; "
-                                            "INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6))",
-                                            ER_DUP_ENTRY, existing, guard_, table_, claim_columns)));
+  existing_.prepare(db, existing_sql("consumer = ? AND business_key = ?"));
+  opening_.prepare(db, opening_sql(""));
+  opening_without_wait_.close();
   closing_.prepare(db, closing_sql(changing(1, fmt::format("UPDATE {} SET state = 'consumed', result = ? WHERE "
                                                            "consumer = ? AND business_key = ? AND attempt_token = ?",
                                                            table_))));
+}
+
+/// For a duplicate it returns the existing row, and leaves no transaction open.
+std::string MysqlSession::opening_sql(std::string_view before_insert) const {
+  return compound(fmt::format(
+      "DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
+      "SET autocommit = 0; SAVEPOINT {}; "
+      "{}INSERT INTO {} {} VALUES (?, ?, ?, ?, 'torn', ?, UTC_TIMESTAMP(6))",
+      ER_DUP_ENTRY, existing_sql("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
 }
 
 /// One statement for all claims of a consumer that have no result, and one for each claim that has a result. They force

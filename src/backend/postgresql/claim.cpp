@@ -51,6 +51,9 @@ std::string guarded_token(std::string_view token) {
   return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
 }
 
+/// lock_not_available: a lock was not free in time.
+bool is_locked(const PostgresqlResult& result) { return sqlstate(result.get()) == "55P03"; }
+
 }  // namespace
 
 /// Gives the statements new names, after the table's name has changed or the server has lost the statements: we do not
@@ -76,12 +79,20 @@ void PostgresqlSession::name_statements() {
                            "AND business_key = convert_from($2, 'UTF8')",
                            existing_columns, table_)};
   settings_.name = guard_ + "_settings_" + suffix;
+  // A lock_timeout of 0 would wait without an end. 5 ms, because an insert may wait for less than a claim, too.
+  no_wait_ = {guard_ + "_no_wait_" + suffix,
+              "SELECT pg_catalog.set_config('lock_timeout', CASE WHEN pg_catalog.set_config('txinbox.lock_timeout', "
+              "pg_catalog.current_setting('lock_timeout'), true) IS NOT NULL THEN '5' END, true)"};
+  wait_again_ = {guard_ + "_wait_again_" + suffix,
+                 "SELECT pg_catalog.set_config('lock_timeout', pg_catalog.current_setting('txinbox.lock_timeout'), "
+                 "true)"};
 }
 
 void PostgresqlSession::prepare_statements() {
   PGconn* pg = connection();
-  const std::array<const Statement*, 8> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
-                                                      &release_, &allow_commit_, &commit_, &settings_};
+  const std::array<const Statement*, 10> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
+                                                       &release_, &allow_commit_, &commit_, &settings_,
+                                                       &no_wait_, &wait_again_};
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
   });
@@ -97,8 +108,9 @@ std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(Po
   return results;
 }
 
-/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result.
-PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim) {
+/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result. If the claim does not
+/// wait, this can be the error lock_not_available.
+PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits) {
   PGconn* pg = connection();
   forget_sqlstate(pg);
   for (bool again = false;; again = true) {
@@ -107,7 +119,9 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
     auto results = run([&](PostgresqlPipeline& pipeline) {
       add(pipeline, begin_);
       add(pipeline, savepoint_);
+      if (!waits) add(pipeline, no_wait_);
       add_claim(pipeline);
+      if (!waits) add(pipeline, wait_again_);
     });
     if (prepared && lost_statements(results)) {
       keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
@@ -115,15 +129,18 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       continue;
     }
     require_begun(results);
-    require_all(pg, results, 3);
-    return std::move(results.back());
+    const std::size_t claim = waits ? 2 : 3;
+    if (!waits && results.size() > claim && is_locked(results[claim])) return std::move(results[claim]);
+    require_all(pg, results, waits ? 3 : 5);
+    return std::move(results[claim]);
   }
 }
 
 ClaimReply PostgresqlSession::open_and_claim(const ClaimRequest& row) {
   const std::string token = uuid_of(*row.token);
   const auto claimed =
-      open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); });
+      open_with([&](PostgresqlPipeline& pipeline) { add(pipeline, claim_, claim_values(row, token)); }, row.waits);
+  if (!row.waits && is_locked(claimed)) return {ClaimStatus::locked};
   if (changed_one(claimed)) return {ClaimStatus::inserted};
   auto existing = existing_in(ask_existing(row, true), 2);
   if (!existing) return {ClaimStatus::vanished, {}, true};

@@ -81,7 +81,7 @@ class PostgresqlSession final : public Session {
   std::string store_sql(const ClosingClaim&) const;
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   bool runs_on_savepoint(const std::string& sql);
-  PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim);
+  PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
   bool settings_are_remembered(const PGresult* asked) noexcept;
@@ -99,7 +99,7 @@ class PostgresqlSession final : public Session {
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
-  Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_;
+  Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_, no_wait_, wait_again_;
 };
 
 /// A token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
