@@ -57,9 +57,24 @@ class Delivery {
   /// Stores `result` with the key's row. It commits with the transaction. Every later duplicate gets it in
   /// `Result::stored`. If a handler calls this several times, the last call counts.
   ///
-  /// @limits at most 65,535 bytes, any bytes.
-  /// @errors `Error` invalid_key if `result` is longer.
+  /// @limits at most `max_result` bytes of the consumer's options, any bytes.
+  /// @errors `Error` result_too_large if `result` is longer.
   void store(std::string result);
+
+  /// Ends the handler with a refusal that is an answer: its SQL is rolled back, but the key is consumed, and `result`
+  /// is stored with it. `consume` returns `consumed` with `Result::refused`; every later duplicate gets `result` in
+  /// `Result::stored`. Nothing is counted as a failure. An example is a payment that the account does not cover.
+  ///
+  /// If another delivery claims the key between the rollback and the new claim, that delivery counts, and this one is
+  /// its duplicate.
+  ///
+  /// It throws an exception that is no `std::exception`. Do not catch it; if you do, the delivery is refused all the
+  /// same when the handler returns. It costs a good delivery nothing. Not for `LeaseConsumer`, where nothing can be
+  /// rolled back: store the result and return.
+  ///
+  /// @limits as `store`.
+  /// @errors as `store`; `Error` invalid_argument in a handler of a `LeaseConsumer`.
+  [[noreturn]] void refuse(std::string result);
 
   /// What the handler passed to `store`; none if it did not call `store`.
   const std::optional<std::string>& stored() const noexcept { return stored_; }
@@ -90,6 +105,9 @@ class Delivery {
   std::size_t index_;
   std::stop_token stop_;
   std::optional<std::string> stored_;
+  std::size_t max_result_ = 65'535;
+  bool may_refuse_ = true;
+  bool refused_ = false;
   const Incoming* incoming_ = nullptr;
   detail::ConnectionLocals* locals_ = nullptr;
   std::unique_ptr<detail::ConnectionLocals> own_locals_;  ///< Used if no consumer created this delivery.

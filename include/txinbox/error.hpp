@@ -16,7 +16,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// Why txinbox refused or gave up. The name says what the caller must fix. Later versions may add codes.
 enum class ErrorCode {
-  invalid_key,           ///< A key, consumer name, message id, result or JSON text breaks its limits.
+  invalid_key,           ///< A key, consumer name, message id or JSON text breaks its limits.
   invalid_argument,      ///< A URL, option, time-out, JSON Pointer or handler is not valid.
   schema_missing,        ///< The tables do not exist: apply the migrations.
   schema_outdated,       ///< The tables are older than this library: apply the newer migrations.
@@ -39,6 +39,7 @@ enum class ErrorCode {
   retry_later,           ///< A handler throws this as `RetryLater`: the message must be delivered later.
   broker_refused,        ///< The broker refuses the set-up of a source: a queue or topic does not exist, a right is
                          ///< missing. The text says what to fix.
+  result_too_large,      ///< A handler's result is longer than `max_result`.
 };
 
 /// The code's name, as in the enumeration.

@@ -4,6 +4,7 @@
 /// Consumes messages whose handler cannot be in one transaction, under a lease.
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -66,6 +67,12 @@ struct LeaseOptions {
 
   /// As `TxConsumerOptions::keep_error_text`.
   bool keep_error_text = false;
+
+  /// As `TxConsumerOptions::max_result`.
+  std::size_t max_result = 65'535;
+
+  /// As `TxConsumerOptions::max_conflicts`.
+  std::size_t max_conflicts = 8;
 };
 
 /// Runs a handler under a lease. For each pair of consumer name and business key, one worker at a time has the lease.

@@ -3,6 +3,7 @@
 /// @file
 /// What identifies a message.
 
+#include <chrono>
 #include <string>
 
 #include <txinbox/version.hpp>
@@ -31,6 +32,15 @@ struct Message {
   /// failure. So a parked message is not lost if the broker has no dead-letter queue. A payload longer than 4 MiB is
   /// not stored.
   std::string payload = {};
+
+  /// For how long a consumed delivery of this key counts. After that, a delivery is not a duplicate: it takes the row
+  /// over, in the transaction of its own claim, and its handler runs. If that transaction rolls back, the old row
+  /// stays. Its content may differ; the old result is removed. The time is counted from the commit, by the database's
+  /// clock. Zero, the default: as long as the row is kept.
+  ///
+  /// It is for requests that may be repeated on purpose after a while. It is not for messages of a broker, which can
+  /// be delivered again at any time. Rows that are parked, torn or discarded do not expire.
+  std::chrono::milliseconds valid_for{0};
 };
 
 TXINBOX_NAMESPACE_END

@@ -38,10 +38,13 @@ struct [[nodiscard]] Result {
   /// For failed: the error. For parked: the error of this delivery, if that error parked the message; otherwise null.
   /// For postponed: what the handler threw.
   std::exception_ptr error = {};
-  std::optional<std::string> stored = {};    ///< What the handler stored, in this delivery or an earlier one.
+  std::optional<std::string> stored = {};  ///< What the handler stored, in this delivery or an earlier one.
 
   /// For postponed, and for in_progress if a lease is held: how long to wait for the redelivery. 0: not known.
   std::chrono::milliseconds retry_after{0};
+
+  /// For consumed: the handler called `Delivery::refuse`. Its SQL was rolled back, and `stored` is its answer.
+  bool refused = false;
 
   /// For already_consumed: the time since the original was consumed. None if the cache of recent keys answered, or if
   /// the original is in the same batch.
@@ -69,7 +72,7 @@ Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw.
 ///
-/// - `dead_letter`: invalid_key, rejected
+/// - `dead_letter`: invalid_key, rejected, result_too_large
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
 ///   access_refused, invalid_argument, transaction_open, nested_consume, forked, broker_refused
 /// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available

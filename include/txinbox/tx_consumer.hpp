@@ -4,6 +4,7 @@
 /// Consumes messages: the claim and the handler's SQL in one transaction.
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -101,6 +102,15 @@ struct TxConsumerOptions {
   /// Stores the text of the last error in `txinbox_failed_message`, at most 4096 bytes. The text of a database error,
   /// and often that of a handler, holds values of the message. These can be personal data.
   bool keep_error_text = false;
+
+  /// The largest result that a handler may store, in bytes; at most 1 MiB. A larger one ends the handler with
+  /// `result_too_large`. Every duplicate reads the result, so keep it small.
+  std::size_t max_result = 65'535;
+
+  /// For each key, at most this many different contents are recorded as conflicts (`txinbox_conflicting_message`). So
+  /// a sender cannot fill the table. Zero: none is recorded. A few more can be recorded if they come at the same
+  /// moment. Each is reported to the observer all the same.
+  std::size_t max_conflicts = 8;
 };
 
 /// What a batch does after a message that failed, on which another worker has a lease (`in_progress`), or whose handler

@@ -28,6 +28,8 @@ struct ClaimRequest {
   /// Whether the claim waits for another transaction that has inserted the key and not yet ended. Otherwise it is
   /// `locked`. SQLite always waits: there the other transaction has the whole database.
   bool waits = true;
+
+  std::chrono::milliseconds valid_for{0};  ///< A consumed row that is older is free. 0: it is never free.
 };
 
 /// The row that a claim found, if the key was there.

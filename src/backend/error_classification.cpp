@@ -91,6 +91,7 @@ Action action_for(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::invalid_key:
     case ErrorCode::rejected:
+    case ErrorCode::result_too_large:
       return Action::dead_letter;
     case ErrorCode::invalid_argument:
     case ErrorCode::schema_missing:

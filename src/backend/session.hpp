@@ -93,9 +93,11 @@ class Session {
   /// Inserts a claim into the open transaction.
   virtual ClaimReply claim(const ClaimRequest&) = 0;
 
-  /// Turns a row whose lease has run out into a claim, in the open transaction. Returns false if the row is not, or no
-  /// longer, such a row.
-  virtual bool take_over(const ClaimRequest& row) { return execute(take_over_sql(row)) == 1; }
+  /// Turns a free row into a claim, in the open transaction: one whose lease has run out, or one that was consumed too
+  /// long ago. `seen` is the row as it was read. Returns false if it has changed since.
+  virtual bool take_over(const ClaimRequest& row, const ClaimedRow& seen) {
+    return execute(take_over_sql(row, seen)) == 1;
+  }
 
   /// `begin` and `claim`, in one round trip where the protocol allows it. If the row exists, the transaction may have
   /// ended: nothing is in it.
@@ -220,7 +222,7 @@ class Session {
   virtual std::optional<ClaimedRow> find_committed(const ClaimRequest&) = 0;
 
   /// The statement of `take_over`. The fence grows, so the last holder of the lease can neither complete nor extend it.
-  std::string take_over_sql(const ClaimRequest&) const;
+  std::string take_over_sql(const ClaimRequest&, const ClaimedRow& seen) const;
 
   /// `begin` and `claim`.
   virtual ClaimReply open_and_claim(const ClaimRequest& row) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include "consume/refused.hpp"
 
 #include <txinbox/error.hpp>
 
@@ -93,7 +94,7 @@ void BatchDelivery::prepare_items() {
       fail(item, std::current_exception());
       continue;
     }
-    if (context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
+    if (message.valid_for.count() == 0 && context_.recent.knows(message.business_key, item.hash.bytes(), losses)) {
       item.result = {.outcome = Outcome::already_consumed};
     }
   }
@@ -187,6 +188,8 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     after_transient_error(part, error);
   } else if (!session_borrowed_) {
     std::rethrow_exception(error);
+  } else if (!use_savepoints_ && refused_by(error)) {
+    use_savepoints_ = true;
   } else if (part.size() == 1 || (use_savepoints_ && is_environment_error(error))) {
     fail(*part.front(), error);
   } else if (!use_savepoints_) {

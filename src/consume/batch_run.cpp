@@ -5,6 +5,7 @@
 
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
+#include "consume/refused.hpp"
 #include "consume/run_handler.hpp"
 #include "tables/conflicting_message_table.hpp"
 #include "transaction/claim.hpp"
@@ -122,14 +123,14 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   } catch (...) {
-    undo_savepoint(item, key, claims_before, std::current_exception());
+    return undo_savepoint(item, key, claims_before, std::current_exception());
   }
   return true;
 }
 
 /// Rolls back to the savepoint of a message that failed, and stages its result. Throws if the whole transaction has
-/// failed.
-void BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const std::exception_ptr& error) {
+/// failed. Returns false if the part must run again.
+bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const std::exception_ptr& error) {
   backend::Session& backend = session_.backend();
   const bool refused = is_refusal(backend, error);
   if (is_transient(error) && !refused) std::rethrow_exception(error);
@@ -142,7 +143,25 @@ void BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
   session_.drop_locals();
   if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
   key = {};
+  if (auto refusal = refused_by(error)) return keep_refusal(item, key, std::move(*refusal));
   staged_.push_back({&item, failed_with(error)});
+  return true;
+}
+
+/// Claims the key of a message again whose handler has refused it, for its result alone.
+bool BatchRun::keep_refusal(BatchItem& item, Key& key, std::string result) {
+  session_.backend().savepoint();
+  if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
+    key.existing = std::move(*existing);
+    transaction_.release_savepoint(false);
+    return stage(item, key);
+  }
+  key.claim = transaction_.claims() - 1;
+  transaction_.release_savepoint(true);
+  key.staged = staged_.size();
+  item.refused = true;
+  staged_.push_back({&item, {.outcome = Outcome::consumed, .stored = std::move(result), .refused = true}, true});
+  return true;
 }
 
 /// Stages the result of a message whose key is already decided: by an earlier delivery, or by a copy in this part.
@@ -160,6 +179,7 @@ bool BatchRun::stage_existing(BatchItem& item, Key& key) {
   // An earlier run of this call committed the claim, and the reply was lost. The copies are duplicates.
   if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
     result.outcome = Outcome::consumed;
+    result.refused = item.refused;
     key.staged = staged_.size();
   }
   const bool cacheable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;
@@ -211,7 +231,8 @@ void BatchRun::record_conflicts() {
   for (Staged& each : staged_) {
     if (each.result.outcome != Outcome::conflict) continue;
     try {
-      record_conflict(session_.backend(), context_.consumer, *each.item->message, each.item->hash.bytes());
+      record_conflict(session_.backend(), context_.consumer, *each.item->message, each.item->hash.bytes(),
+                      context_.options.max_conflicts);
     } catch (...) {
       each.result = {.outcome = Outcome::failed, .error = std::current_exception()};
       session_.discard();

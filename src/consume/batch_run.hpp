@@ -24,7 +24,8 @@ struct BatchItem {
   ContentHash hash;
   int runs = 0;  ///< How often its handler has run.
   std::optional<Result> result = {};
-  bool parked = false;  ///< This delivery's failure parked it.
+  bool parked = false;   ///< This delivery's failure parked it.
+  bool refused = false;  ///< By its handler.
 };
 
 /// A message whose handler lost the transaction, and the error of its delivery.
@@ -95,7 +96,8 @@ class BatchRun {
   void stage_copy(BatchItem&, const Staged& first);
   Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
-  void undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
+  bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
+  bool keep_refusal(BatchItem&, Key&, std::string result);
   void wait_until_durable();
   void commit();
 

@@ -20,6 +20,7 @@ ConsumerPolicy::ConsumerPolicy(std::string consumer_, TxConsumerOptions options_
   if (options.max_attempts < 0) {
     throw Error(ErrorCode::invalid_argument, "max_attempts must be at least 0 (0 never parks a message)");
   }
+  check_max_result(options.max_result);
   if (options.claim_wait && options.claim_wait->count() < 0) {
     throw Error(ErrorCode::invalid_argument, "claim_wait must be at least 0 (0 does not wait)");
   }

@@ -4,6 +4,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "consume/refused.hpp"
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
 
@@ -25,8 +26,19 @@ const Incoming& Delivery::incoming() const {
 }
 
 void Delivery::store(std::string result) {
-  detail::check_result(result);
+  detail::check_result(result, max_result_);
   stored_ = std::move(result);
+}
+
+void Delivery::refuse(std::string result) {
+  if (!may_refuse_) {
+    throw Error(ErrorCode::invalid_argument,
+                "Delivery::refuse rolls the handler's SQL back, and a handler of a LeaseConsumer is in no transaction; "
+                "call store and return");
+  }
+  store(std::move(result));
+  refused_ = true;
+  throw detail::Refused{*stored_};
 }
 
 std::shared_ptr<void>& Delivery::connection_local(const std::type_info& type) {

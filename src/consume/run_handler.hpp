@@ -13,6 +13,8 @@ namespace detail {
 
 /// Runs the handler on the session, between the begin and the end of its scope.
 ///
+/// If the handler refuses the message, it throws `Refused`.
+///
 /// An exception of a kind that txinbox does not know is thrown on as a `HandlerError`, if the handler's last statement
 /// on the session had a transient error or one of the environment. So a deadlock is run again, whatever library the
 /// handler uses.

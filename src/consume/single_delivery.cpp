@@ -10,6 +10,7 @@
 #include "backend/error_classification.hpp"
 #include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
+#include "consume/refused.hpp"
 #include "consume/run_handler.hpp"
 #include "message/key.hpp"
 #include "pool/with_session.hpp"
@@ -32,7 +33,8 @@ Result SingleDelivery::consume_in_scope() {
     check_message(message_);
     ReentrancyCheck::refuse_nested(context_.source.identity());
     context_.refuse_when_stopped();
-    const bool known = context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
+    const bool known = message_.valid_for.count() == 0 &&
+                       context_.recent.knows(message_.business_key, hash_.bytes(), context_.losses());
     Result result = known ? Result{.outcome = Outcome::already_consumed} : consume_within_claim_wait();
     if (taken_over_) notify({.type = EventType::lease_taken_over});
     notify({.type = event_for(result.outcome), .age = result.age});
@@ -77,6 +79,11 @@ Result SingleDelivery::consume_with_retries() {
       error = std::current_exception();
     }
     notify_if_torn();
+    if (auto refusal = refused_by(error); refusal && !torn_) {
+      stored_ = std::move(refusal);
+      refused_ = true;
+      continue;
+    }
     const auto backoff = schedule_.next_backoff();
     const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
     if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
@@ -98,7 +105,7 @@ Result SingleDelivery::consume_with_retries() {
 /// Runs the whole transaction once. If it throws, it has rolled back and given its session back.
 Result SingleDelivery::run() {
   handler_ran_ = false;
-  if (context_.options.count_starts && !attempt_.begun()) {
+  if (context_.options.count_starts && !attempt_.begun() && !refused_) {
     if (auto given_up = start_attempt()) return *given_up;
   }
   const ReentrancyCheck not_nested(context_.source.identity());
@@ -120,15 +127,17 @@ Result SingleDelivery::run() {
       if (transaction.session_usable()) session.mark_clean();
       Result result = answer(*existing, session);
       if (result.outcome == Outcome::conflict) {
-        record_conflict(session.backend(), context_.consumer, message_, hash_.bytes());
+        record_conflict(session.backend(), context_.consumer, message_, hash_.bytes(), context_.options.max_conflicts);
       }
       if (result.outcome == Outcome::already_consumed && !result.stored) remember(existing->content_hash);
       return result;
     }
-    Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
-    handler_ran_ = true;
-    run_handler(context_, handler_, session, delivery);
-    stored_ = delivery.stored();
+    if (!refused_) {
+      Delivery delivery(message_, schedule_.attempt(), context_.options.stop, index_);
+      handler_ran_ = true;
+      run_handler(context_, handler_, session, delivery);
+      stored_ = delivery.stored();
+    }
     if (attempt_.begun()) transaction.add_write(attempt_.removal_sql(session.backend()));
     if (stored_) transaction.set_result(0, *stored_);
     transaction.commit();
@@ -136,12 +145,12 @@ Result SingleDelivery::run() {
     session.mark_clean();
     if (attempt_.begun()) attempt_.on_marker_removed();
     taken_over_ = !transaction.taken_over().empty();
-    return {.outcome = Outcome::consumed, .stored = stored_};
+    return {.outcome = Outcome::consumed, .stored = stored_, .refused = refused_};
   } catch (...) {
     const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
     if (transaction.session_usable() && !is_fatal_to_session(error)) remove_marker(session);
     note_torn();
-    if (torn_ && (is_transaction_lost(error) || postponed_by(error))) throw transaction_lost(true);
+    if (torn_ && (is_transaction_lost(error) || postponed_by(error) || refused_by(error))) throw transaction_lost(true);
     std::rethrow_exception(error);
   }
 }
@@ -205,7 +214,9 @@ Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) 
   const bool ours = recovery_.is_ours(row);
   Result result = result_for(row, hash_.bytes());
   // An earlier run of this call committed the claim, and the reply was lost.
-  if (ours && result.outcome == Outcome::already_consumed) return {.outcome = Outcome::consumed, .stored = stored_};
+  if (ours && result.outcome == Outcome::already_consumed) {
+    return {.outcome = Outcome::consumed, .stored = stored_, .refused = refused_};
+  }
   return result;
 }
 

@@ -52,7 +52,8 @@ class SingleDelivery {
   ClaimRecovery recovery_;
   AttemptMarker attempt_;
   std::optional<std::string> stored_;  ///< What the handler stored in the last run.
-  bool torn_ = false;  ///< The handler has committed a claim of this call, and the claim was marked torn.
+  bool refused_ = false;  ///< The handler has refused the message: the next run only claims the key and stores that.
+  bool torn_ = false;     ///< The handler has committed a claim of this call, and the claim was marked torn.
   bool torn_notified_ = false;
   bool handler_ran_ = false;  ///< In the last run; so its error may come from the handler.
   bool parked_ = false;       ///< This delivery's failure parked the message.

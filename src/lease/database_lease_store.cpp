@@ -49,7 +49,9 @@ TxConsumerOptions common_options(const LeaseOptions& options) {
           .max_attempts = options.max_attempts,
           .is_transient = options.is_transient,
           .count_starts = options.count_starts,
-          .keep_error_text = options.keep_error_text};
+          .keep_error_text = options.keep_error_text,
+          .max_result = options.max_result,
+          .max_conflicts = options.max_conflicts};
 }
 
 class DatabaseLeaseCall final : public LeaseCall {
@@ -148,24 +150,28 @@ std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::S
     if (!fence) return std::nullopt;
     return Grant{*fence, sent + lease_};
   }
-  if (row->state != RowState::consuming) return result_of(session, *row);
-  const auto remaining = row->lease_remaining.value_or(milliseconds(1));
   const bool ours = row->token == owner_.token.bytes();
-  if (ours && remaining > milliseconds::zero()) return Grant{row->lease_fence, sent + remaining};
-  if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) {
-    return result_of(session, *row);
+  const bool expired = row->state == RowState::consumed && !ours && message_.valid_for > milliseconds::zero() &&
+                       row->age >= message_.valid_for;
+  if (row->state != RowState::consuming && !expired) return result_of(session, *row);
+  if (!expired) {
+    const auto remaining = row->lease_remaining.value_or(milliseconds(1));
+    if (ours && remaining > milliseconds::zero()) return Grant{row->lease_fence, sent + remaining};
+    if (remaining > milliseconds::zero() || is_conflict(row->content_hash, hash_.bytes())) {
+      return result_of(session, *row);
+    }
   }
   const auto asked = Clock::now();
   const auto fence = table(session).take_over(owner_, hash_.bytes(), lease_, *row);
   if (!fence) return std::nullopt;
-  taken_over_ = taken_over_ || !ours;
+  taken_over_ = taken_over_ || (!ours && !expired);
   return Grant{*fence, asked + lease_};
 }
 
 Result DatabaseLeaseCall::result_of(backend::Session& session, backend::ClaimedRow& row) {
   Result result = result_for(row, hash_.bytes());
   if (result.outcome == Outcome::conflict) {
-    record_conflict(session, context_.consumer, message_, hash_.bytes());
+    record_conflict(session, context_.consumer, message_, hash_.bytes(), context_.options.max_conflicts);
   } else if (result.outcome == Outcome::already_consumed) {
     session.wait_until_durable(context_.consumer, message_.business_key);
   }

@@ -9,6 +9,7 @@
 #include "base/interruptible_sleep.hpp"
 #include "base/reentrancy_check.hpp"
 #include "message/key.hpp"
+#include "pool/connection_locals.hpp"
 #include "telemetry/scope.hpp"
 
 namespace txinbox {
@@ -69,6 +70,8 @@ std::variant<Grant, Result> LeaseDelivery::claim_or_wait() {
 
 Result LeaseDelivery::run(const Grant& grant) {
   ActiveLease lease(*call_, grant, message_, options_.stop);
+  DeliveryAccess::set_max_result(lease.lease().delivery(), options_.max_result);
+  DeliveryAccess::forbid_refusal(lease.lease().delivery());
   if (options_.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};
   try {
     begin_handler(lease);

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t max_consumer = 64;
 constexpr std::size_t max_key = 255;
 constexpr std::size_t max_message_id = 255;
-constexpr std::size_t max_result = 65'535;
+constexpr std::size_t largest_result = 1024UL * 1024;
 
 void check_text(std::string_view what, std::string_view text, std::size_t min, std::size_t max) {
   if (text.size() < min) {
@@ -45,13 +45,24 @@ void check_business_key(std::string_view key) { check_text("the business key", k
 void check_message(const Message& message) {
   check_business_key(message.business_key);
   check_text("the message id", message.message_id, 0, max_message_id);
+  if (message.valid_for.count() < 0) {
+    throw Error(ErrorCode::invalid_key, "Message::valid_for is negative; zero keeps the row valid for ever");
+  }
 }
 
-void check_result(std::string_view result) {
-  if (result.size() > max_result) {
-    throw Error(ErrorCode::invalid_key,
-                fmt::format("the result to store has {} bytes; at most {} are allowed (store a reference to it)",
-                            result.size(), max_result));
+void check_result(std::string_view result, std::size_t most) {
+  if (result.size() > most) {
+    throw Error(ErrorCode::result_too_large,
+                fmt::format("the result to store has {} bytes; at most {} are allowed (store a reference to it, or "
+                            "raise max_result)",
+                            result.size(), most));
+  }
+}
+
+void check_max_result(std::size_t max_result) {
+  if (max_result > largest_result) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("max_result is {}; it must be at most {}", max_result, largest_result));
   }
 }
 

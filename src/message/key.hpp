@@ -15,7 +15,8 @@ namespace detail {
 void check_consumer(std::string_view consumer);
 void check_business_key(std::string_view key);
 void check_message(const Message& message);
-void check_result(std::string_view result);
+void check_result(std::string_view result, std::size_t most);
+void check_max_result(std::size_t max_result);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -34,6 +34,9 @@ class ConnectionLocals {
 /// Lets the consumers set what handlers must not set.
 struct DeliveryAccess {
   static void set_incoming(Delivery& delivery, const Incoming& incoming) noexcept { delivery.incoming_ = &incoming; }
+  static void set_max_result(Delivery& delivery, std::size_t most) noexcept { delivery.max_result_ = most; }
+  static void forbid_refusal(Delivery& delivery) noexcept { delivery.may_refuse_ = false; }
+  static bool is_refused(const Delivery& delivery) noexcept { return delivery.refused_; }
   static void set_locals(Delivery& delivery, ConnectionLocals& locals) noexcept { delivery.locals_ = &locals; }
 };
 

@@ -12,7 +12,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 void record_conflict(backend::Session& session, std::string_view consumer, const Message& message,
-                     std::string_view content_hash) {
+                     std::string_view content_hash, std::size_t most) {
+  if (most == 0) return;
   const backend::Dialect& sql = session.dialect();
   const std::string table = sql.table(backend::conflicting_message_table);
   const std::string key = sql.is_key(consumer, message.business_key);
@@ -26,8 +27,9 @@ void record_conflict(backend::Session& session, std::string_view consumer, const
       fmt::format("INSERT INTO {} (consumer, business_key, content_hash, original_hash, message_id, "
                   "original_message_id, reason, deliveries, first_at, last_at) "
                   "SELECT consumer, business_key, {}, content_hash, {}, message_id, state, 1, {}, {} FROM {} WHERE {} "
-                  "AND content_hash IS NOT NULL",
-                  table, hash, id, sql.now(), sql.now(), sql.table(backend::consumed_message_table), key));
+                  "AND content_hash IS NOT NULL AND (SELECT count(*) FROM {} recorded WHERE {}) < {}",
+                  table, hash, id, sql.now(), sql.now(), sql.table(backend::consumed_message_table), key, table, key,
+                  most));
 }
 
 }  // namespace detail

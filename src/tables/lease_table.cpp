@@ -62,16 +62,21 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::
                                                   std::chrono::milliseconds lease,
                                                   const backend::ClaimedRow& seen) const {
   const backend::Dialect& sql = session_.dialect();
-  // A message without content keeps the hash of the first message.
+  // A message without content keeps the hash of the first message that the lease was for.
+  const std::string hash = sql.bytes_or_null(content_hash);
+  const bool was_consumed = seen.state == RowState::consumed;
+  const std::string is_free =
+      was_consumed ? "state = 'consumed'"
+                   : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), has_no_end);
   return session_.change_returning(fmt::format(
-      "UPDATE {} SET attempt_token = {}, message_id = {}, content_hash = coalesce({}, content_hash), "
-      "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = coalesce(attempts, 0) + 1, "
-      "consumed_at = {} WHERE {} AND state = 'consuming' AND attempt_token = {} AND "
-      "coalesce(lease_fence, 0) = {} AND (lease_expires_at <= {} OR {}){}",
-      table(), sql.token(owner.token), sql.text_or_null(message_.message_id), sql.bytes_or_null(content_hash),
-      sql.text(owner.name), sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())),
-      sql.now_plus(lease), sql.now(), is_key(), sql.token(Token::of(seen.token)), seen.lease_fence, sql.now(),
-      has_no_end, sql.returning(fence_of_a_lease)));
+      "UPDATE {} SET state = 'consuming', attempt_token = {}, message_id = {}, content_hash = {}, result = NULL, "
+      "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = {}, "
+      "consumed_at = {} WHERE {} AND {} AND attempt_token = {} AND coalesce(lease_fence, 0) = {}{}",
+      table(), sql.token(owner.token), sql.text_or_null(message_.message_id),
+      was_consumed ? hash : fmt::format("coalesce({}, content_hash)", hash), sql.text(owner.name),
+      sql.marked(sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds())), sql.now_plus(lease),
+      was_consumed ? "1" : "coalesce(attempts, 0) + 1", sql.now(), is_key(), is_free, sql.token(Token::of(seen.token)),
+      seen.lease_fence, sql.returning(fence_of_a_lease)));
 }
 
 bool LeaseTable::change_own(const LeaseOwner& owner, std::int64_t fence, const std::string& assignments) const {

@@ -35,8 +35,8 @@ class LeaseTable {
   std::optional<std::int64_t> insert(const LeaseOwner&, std::string_view content_hash,
                                      std::chrono::milliseconds lease) const;
 
-  /// Takes over an expired lease with a greater fence, and returns that fence. Returns none if the row differs from
-  /// `seen`: another worker may have changed it.
+  /// Takes over an expired lease, or a row that was consumed too long ago, with a greater fence, and returns that
+  /// fence. Returns none if the row differs from `seen`: another worker may have changed it.
   std::optional<std::int64_t> take_over(const LeaseOwner&, std::string_view content_hash,
                                         std::chrono::milliseconds lease, const backend::ClaimedRow& seen) const;
 

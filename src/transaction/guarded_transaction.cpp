@@ -22,6 +22,17 @@ bool is_free_lease(const backend::ClaimedRow& row, std::string_view content_hash
          !is_conflict(row.content_hash, content_hash);
 }
 
+/// Whether this row was consumed longer ago than the message's `valid_for`.
+bool has_expired(const backend::ClaimedRow& row, const backend::ClaimRequest& request) {
+  return request.valid_for.count() > 0 && row.state == RowState::consumed && row.age >= request.valid_for &&
+         row.token != request.token->bytes();
+}
+
+/// Whether this message may take the row over.
+bool is_free(const backend::ClaimedRow& row, const backend::ClaimRequest& request) {
+  return is_free_lease(row, request.content_hash) || has_expired(row, request);
+}
+
 /// Whether the error means that the guard refused a commit.
 bool is_refused_commit(const backend::Session& session, const std::exception_ptr& error) noexcept {
   return error_class_of(error) == backend::ErrorClass::commit_refused ||
@@ -55,7 +66,7 @@ bool is_transaction_lost(const std::exception_ptr& error) noexcept {
 
 backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consumer, const Message& message,
                                                         std::string_view content_hash, bool waits) const noexcept {
-  return {consumer, message.business_key, message.message_id, content_hash, &token_, waits};
+  return {consumer, message.business_key, message.message_id, content_hash, &token_, waits, message.valid_for};
 }
 
 void GuardedTransaction::record_claim(const backend::ClaimRequest& request, HandlerProgress progress) {
@@ -94,7 +105,7 @@ backend::ClaimedRow* GuardedTransaction::claim(const backend::ClaimRequest& requ
     if (reply.status == ClaimStatus::exists) {
       existing_ = std::move(reply.row);
       if (is_own_claim(request, existing_)) existing_.state = RowState::consumed;
-      if (!is_free_lease(existing_, request.content_hash)) return &existing_;
+      if (!is_free(existing_, request)) return &existing_;
       if (state_ == State::not_begun) begin();
       if (take_over(request)) {
         record_claim(request, HandlerProgress::started);
@@ -115,10 +126,10 @@ bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& request, cons
   return true;
 }
 
-/// Takes over the row in `existing_`, whose lease has expired. Returns false if another worker was faster.
+/// Takes over the row in `existing_`, which is free. Returns false if another worker was faster.
 bool GuardedTransaction::take_over(const backend::ClaimRequest& request) {
-  if (!session_.take_over(request)) return false;
-  taken_over_.emplace_back(request.business_key);
+  if (!session_.take_over(request, existing_)) return false;
+  if (existing_.state == RowState::consuming) taken_over_.emplace_back(request.business_key);
   return true;
 }
 
@@ -131,7 +142,7 @@ std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_cl
   for (std::size_t i = 0; i < replies.size(); ++i) {
     if (replies[i].status == ClaimStatus::inserted) {
       record_claim(requests[i], HandlerProgress::not_started);
-    } else if (replies[i].status == ClaimStatus::exists && !is_free_lease(replies[i].row, requests[i].content_hash)) {
+    } else if (replies[i].status == ClaimStatus::exists && !is_free(replies[i].row, requests[i])) {
       existing[i] = std::move(replies[i].row);
     } else {
       const backend::ClaimedRow* row = claim(requests[i]);

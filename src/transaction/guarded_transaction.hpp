@@ -69,13 +69,14 @@ class GuardedTransaction {
   backend::ClaimRequest claim_request(std::string_view consumer, const Message&, std::string_view content_hash,
                                       bool waits = true) const noexcept;
 
-  /// Inserts a claim, or takes over an expired lease of the key. Its handler is assumed to start at once.
+  /// Inserts a claim, or takes over the key's row: an expired lease, or one that is older than `valid_for`. The handler
+  /// is assumed to start at once.
   ///
   /// Without an earlier `begin`, it also begins the transaction, in the same round trip where possible. Returns null if
   /// the claim is ours, otherwise the existing row; then the transaction may have ended.
   ///
-  /// With `waits` false, it does not wait for another transaction that holds the key. Then it returns a row in the state
-  /// `consuming` without a lease, and the caller must roll back.
+  /// With `waits` false, it does not wait for another transaction that holds the key. Then it returns a row in the
+  /// state `consuming` without a lease, and the caller must roll back.
   backend::ClaimedRow* claim(std::string_view consumer, const Message&, std::string_view content_hash,
                              bool waits = true);
 

@@ -159,9 +159,9 @@ ClaimReply PostgresqlSession::claim(const ClaimRequest& row) {
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
-bool PostgresqlSession::take_over(const ClaimRequest& row) {
+bool PostgresqlSession::take_over(const ClaimRequest& row, const ClaimedRow& seen) {
   execute(fmt::format("SELECT {}", guarded_token(fmt::format("'{}'", uuid_of(*row.token)))));
-  return Session::take_over(row);
+  return Session::take_over(row, seen);
 }
 
 // Not on a caller's session, whose isolation level is unknown.

@@ -39,7 +39,7 @@ class PostgresqlSession final : public Session {
   bool in_transaction() override;
   void begin() override;
   ClaimReply claim(const ClaimRequest&) override;
-  bool take_over(const ClaimRequest&) override;
+  bool take_over(const ClaimRequest&, const ClaimedRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
   bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;

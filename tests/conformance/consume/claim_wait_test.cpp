@@ -12,7 +12,6 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
-#include "support/leases.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {

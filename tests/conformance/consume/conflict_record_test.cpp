@@ -60,6 +60,31 @@ TEST_CASE("a conflict is one row for each content, which counts its deliveries")
   CHECK(rows_in(db) == 2);
 }
 
+TEST_CASE("a sender of many contents does not fill the table of conflicts") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_conflicts = 3});
+  TxConsumer silent(pool, "svc", {.max_conflicts = 0});
+  CHECK(consumer.consume(original, add_effect).outcome == consumed);
+  conflicts(silent, other);
+  CHECK(rows_in(db) == 0);
+  for (int i = 0; i < 10; ++i) {
+    conflicts(consumer,
+              {.business_key = "order123", .message_id = "m" + std::to_string(i), .content = std::to_string(i)});
+  }
+  CHECK(rows_in(db) == 3);
+  conflicts(consumer, {.business_key = "order123", .message_id = "again", .content = "1"});
+  CHECK(recorded(db, "deliveries", "again") == "2");
+  CHECK(consumer.consume({.business_key = "another", .content = "1"}, add_effect).outcome == consumed);
+  conflicts(consumer, {.business_key = "another", .message_id = "n", .content = "2"});
+  CHECK(rows_in(db) == 4);
+  const auto results = consumer.consume_batch(
+      std::vector<Message>{{.business_key = "order123", .content = "a"}, {.business_key = "another", .content = "b"}},
+      add_effect, OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{conflict, conflict});
+  CHECK(rows_in(db) == 5);
+}
+
 TEST_CASE("a row without a hash, and a message without content, are in no conflict") {
   const EffectDatabase db;
   Pool pool = db.pool(1);

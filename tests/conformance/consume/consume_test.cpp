@@ -10,6 +10,7 @@
 
 #include "support/effects.hpp"
 #include "support/test_database.hpp"
+#include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -160,14 +161,36 @@ TEST_CASE("what the handler stores is handed to later duplicates, byte for byte"
 TEST_CASE("a result that is too long is refused, and the message can be consumed later") {
   EffectDatabase db;
   Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  try {
-    (void)consumer.consume(order, [](soci::session&, Delivery& d) { d.store(std::string(65'536, 'x')); });
-    FAIL("nothing was thrown");
-  } catch (...) {  // a message that fails each time must not stop the service
-    CHECK(action_for(std::current_exception()) == Action::dead_letter);
+  constexpr std::size_t mebibyte = 1024UL * 1024;
+  for (const std::size_t most : {std::size_t{0}, std::size_t{65'535}, mebibyte}) {
+    TxConsumer consumer(pool, "order-service", {.max_result = most});
+    try {
+      (void)consumer.consume(order, [&](soci::session&, Delivery& d) { d.store(std::string(most + 1, 'x')); });
+      FAIL("nothing was thrown");
+    } catch (const Error& error) {  // a message that fails each time must not stop the service
+      CHECK(error.code() == ErrorCode::result_too_large);
+      CHECK(action_for(std::current_exception()) == Action::dead_letter);
+    }
+    CHECK(db.claims() == 0);
   }
-  CHECK(db.claims() == 0);
+  CHECK(thrown_by([&] { TxConsumer(pool, "svc", {.max_result = mebibyte + 1}); }) == "invalid_argument");
+}
+
+TEST_CASE("results of a mebibyte, alone, in a batch and under a lease") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  constexpr std::size_t mebibyte = 1024UL * 1024;
+  const std::string large(mebibyte, '\xff');
+  TxConsumer consumer(pool, "order-service", {.max_result = mebibyte});
+  const auto handler = [&](soci::session&, Delivery& d) { d.store(large); };
+  CHECK(consumer.consume({.business_key = "alone"}, handler).stored == large);
+  CHECK(consumer.consume({.business_key = "alone"}, add_effect).stored == large);
+  const std::vector<Message> batch = {{.business_key = "1"}, {.business_key = "2"}, {.business_key = "3"}};
+  (void)consumer.consume_batch(batch, handler);
+  for (const Result& each : consumer.consume_batch(batch, add_effect)) CHECK(each.stored == large);
+  LeaseConsumer leases(pool, "leases", {.max_result = mebibyte});
+  CHECK(leases.consume(order, [&](Lease& lease) { lease.delivery().store(large); }).stored == large);
+  CHECK(leases.consume(order, [](Lease&) { FAIL("it is a duplicate"); }).stored == large);
 }
 
 TEST_CASE("consume inside a handler of the same pool is refused instead of hanging") {

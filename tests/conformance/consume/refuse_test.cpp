@@ -1,0 +1,156 @@
+// Delivery::refuse: the SQL is rolled back, the answer is kept.
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message order{.business_key = "order123", .content = "10 EUR"};
+
+void refuse(soci::session& sql, Delivery& delivery) {
+  add_effect(sql, delivery);
+  delivery.refuse("402 " + delivery.message().business_key);
+}
+
+void must_not_run(soci::session&, Delivery&) { FAIL("a handler ran that must not"); }
+
+void check_refused(const Result& result, const std::string& answer) {
+  CHECK(result.outcome == consumed);
+  CHECK(result.refused);
+  CHECK(result.stored == answer);
+  CHECK_FALSE(result.error);
+  CHECK(action_for(result) == Action::acknowledge);
+}
+
+void check_replayed(const Result& result, const std::string& answer) {
+  CHECK(result.outcome == duplicate);
+  CHECK_FALSE(result.refused);
+  CHECK(result.stored == answer);
+}
+
+TEST_CASE("a refusal leaves no SQL of the handler, counts no failure, and is replayed") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  for (const bool count_starts : {false, true}) {
+    TxConsumer consumer(pool, count_starts ? "counting" : "svc", {.max_attempts = 1, .count_starts = count_starts});
+    check_refused(consumer.consume(order, refuse), "402 order123");
+    check_replayed(consumer.consume(order, must_not_run), "402 order123");
+    CHECK(consumer.consume({.business_key = "order123", .content = "11 EUR"}, must_not_run).outcome == conflict);
+  }
+  CHECK(db.effects() == 0);
+  CHECK(db.claim_of("order123", " and consumer = 'svc'") == "consumed");
+  CHECK(list_failed(*db.session()).empty());
+}
+
+TEST_CASE("a refusal on the caller's own session") {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  const std::string before = db.settings_of(*sql);
+  TxConsumer consumer(*sql, "svc");
+  check_refused(consumer.consume(order, refuse), "402 order123");
+  check_replayed(consumer.consume(order, must_not_run), "402 order123");
+  CHECK(db.settings_of(*sql) == before);
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("a handler that catches everything is refused all the same") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    try {
+      refuse(sql, delivery);
+    } catch (const std::exception&) {
+      FAIL("a refusal is no std::exception");
+    } catch (...) {
+      delivery.store("402 overwritten");
+    }
+  };
+  check_refused(consumer.consume(order, handler), "402 overwritten");
+  CHECK(db.effects() == 0);
+}
+
+TEST_CASE("in a batch, refused messages leave nothing, and the others take effect") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (delivery.message().business_key[0] == 'r') refuse(sql, delivery);
+    delivery.store("201 " + delivery.message().business_key);
+  };
+  for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
+    const std::string run = on_failure == OnFailure::stop ? "1" : "2";
+    const auto messages = messages_of({"a" + run, "r" + run, "b" + run, "r" + run, "rr" + run});
+    const auto results = consumer.consume_batch(messages, handler, on_failure);
+    CHECK(outcomes(results) == Outcomes{consumed, consumed, consumed, duplicate, consumed});
+    check_refused(results[1], "402 r" + run);
+    check_replayed(results[3], "402 r" + run);
+    check_refused(results[4], "402 rr" + run);
+    CHECK(results[0].stored == "201 a" + run);
+    CHECK_FALSE(results[0].refused);
+    const auto again = consumer.consume_batch(messages, must_not_run, on_failure);
+    for (std::size_t i = 0; i < again.size(); ++i) check_replayed(again[i], results[i].stored.value());
+    CHECK(db.effects_of("a" + run) == 1);
+    CHECK(db.effects_of("b" + run) == 1);
+    CHECK(db.effects_of("r" + run) + db.effects_of("rr" + run) == 0);
+  }
+  const auto alone = consumer.consume_batch(messages_of({"r"}), handler);
+  check_refused(alone[0], "402 r");
+}
+
+TEST_CASE("a handler that commits and then refuses is torn, or its commit is refused") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    sql << "commit";
+    delivery.refuse("402");
+  };
+  const std::string thrown = thrown_by([&] { (void)consumer.consume(order, handler); });
+  CHECK(thrown == "transaction_lost");
+  CHECK(db.effects() == (on_mysql() ? 1 : 0));
+  CHECK(db.claim_of("order123") == (on_mysql() ? "torn" : "none"));
+}
+
+TEST_CASE("a refusal is stored exactly once when replies are lost") {
+  if (on_sqlite3()) return;
+  for (int spared = 0; spared <= 8; ++spared) {
+    CAPTURE(spared);
+    const EffectDatabase db;
+    Proxy proxy(db.url());
+    Pool pool = open_pool(proxy.url(), {.connections = 1});
+    TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = std::chrono::milliseconds(1)}});
+    int runs = 0;
+    const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& delivery) {
+      if (++runs == 1) proxy.lose_reply(spared);
+      refuse(sql, delivery);
+    });
+    check_refused(result, "402 order123");
+    check_replayed(consumer.consume(order, must_not_run), "402 order123");
+    CHECK(db.effects() == 0);
+  }
+}
+
+TEST_CASE("a handler of a LeaseConsumer cannot refuse") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  LeaseConsumer consumer(pool, "svc");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, [](Lease& lease) { lease.delivery().refuse("402"); }); }) ==
+        "invalid_argument");
+}
+
+}  // namespace
+}  // namespace txinbox::test
