@@ -253,15 +253,18 @@ Job Scheduler::take_job() {
   while (job.empty() && !has_ended_) {
     const auto now = Clock::now();
     enqueue_due(now);
+    // The times are copied: another thread may change or remove them during the wait, which compares them at its end.
     if (now < blocked_until_) {
-      has_work_.wait_until(lock, blocked_until_);
+      const auto until = blocked_until_;
+      has_work_.wait_until(lock, until);
       continue;
     }
     if (ready_.empty()) {
       if (delayed_.empty()) {
         has_work_.wait(lock);
       } else {
-        has_work_.wait_until(lock, delayed_.begin()->first);
+        const auto until = delayed_.begin()->first;
+        has_work_.wait_until(lock, until);
       }
       continue;
     }
