@@ -142,6 +142,9 @@ class LeaseConsumer {
   /// The consumer's name. It is valid as long as the consumer exists.
   std::string_view name() const noexcept;
 
+  /// The options that the consumer was created with. They are valid as long as the consumer exists.
+  const LeaseOptions& options() const noexcept;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -220,6 +220,9 @@ class TxConsumer {
   /// The consumer's name. It is valid as long as the consumer exists.
   std::string_view name() const noexcept;
 
+  /// The options that the consumer was created with. They are valid as long as the consumer exists.
+  const TxConsumerOptions& options() const noexcept;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -35,6 +35,8 @@ TxConsumer::~TxConsumer() = default;
 
 std::string_view TxConsumer::name() const noexcept { return impl_->consumer; }
 
+const TxConsumerOptions& TxConsumer::options() const noexcept { return impl_->options; }
+
 Result TxConsumer::consume(const Message& message, const Handler& handler) {
   detail::refuse_empty(handler);
   try {

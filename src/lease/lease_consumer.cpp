@@ -55,6 +55,7 @@ class LeaseConsumer::Impl {
   }
 
   std::string_view name() const noexcept { return store_.policy().consumer; }
+  const LeaseOptions& options() const noexcept { return options_; }
 
  private:
   const LeaseOptions options_;
@@ -75,6 +76,8 @@ LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;
 LeaseConsumer::~LeaseConsumer() = default;
 
 std::string_view LeaseConsumer::name() const noexcept { return impl_->name(); }
+
+const LeaseOptions& LeaseConsumer::options() const noexcept { return impl_->options(); }
 
 Result LeaseConsumer::consume(const Message& message, const LeaseHandler& handler) {
   return impl_->consume(message, handler);

@@ -1,0 +1,40 @@
+#pragma once
+
+/// @file
+/// Connects a guard to a route of cpp-httplib.
+
+#include <string>
+#include <utility>
+
+#include <httplib.h>
+
+#include <txinbox/http.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+
+/// A handler of cpp-httplib for a route: `server.Post("/orders", httplib_route(guard, place_order));`
+///
+/// Set `server.set_payload_max_length`: cpp-httplib has no limit of its own, and reads the whole body before the guard
+/// sees it. Each connection has a thread of the server's pool, also while a copy of a request waits.
+///
+/// @param guard   it must outlive the server.
+/// @param handler as `Guard::handle` takes it. It is copied.
+/// @threads as `Guard::handle`.
+template <class F>
+httplib::Server::Handler httplib_route(Guard& guard, F handler) {
+  return [&guard, handler = std::move(handler)](const httplib::Request& from, httplib::Response& to) {
+    Request request{.method = from.method, .target = from.target, .body = from.body};
+    for (const auto& [name, value] : from.headers) request.headers.push_back({name, value});
+    Response response = guard.handle(request, handler);
+    to.status = response.status;
+    to.body = std::move(response.body);
+    for (Header& each : response.headers) to.headers.emplace(std::move(each.name), std::move(each.value));
+  };
+}
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

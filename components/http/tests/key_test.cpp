@@ -1,0 +1,60 @@
+// Keys of requests.
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <txinbox/error.hpp>
+#include <txinbox/http.hpp>
+
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using http::Request;
+
+Request with_key(const std::string& value) {
+  return {.method = "POST", .target = "/orders", .headers = {{"idempotency-KEY", value}}};
+}
+
+TEST_CASE("a key in a header field is a structured-field string or bare") {
+  const auto key = http::key_in_header();
+  CHECK(key(with_key("8e03")) == "8e03");
+  CHECK(key(with_key("\"8e03\"")) == "8e03");
+  CHECK(key(with_key(R"("a \"quoted\" \\ key")")) == "a \"quoted\" \\ key");
+  CHECK(key(with_key("\"a, b\"")) == "a, b");
+  CHECK(key({.method = "POST", .target = "/", .headers = {{"Other", "1"}}}) == std::nullopt);
+  CHECK(http::key_in_header("Other")({.method = "POST", .target = "/", .headers = {{"other", "1"}}}) == "1");
+  for (const std::string bad :
+       {"", "\"", "\"\"", R"("a\b")", R"("a\)", "\"a\";p=1", "a b", "a\tb", "\"a\tb\"", "a\x7f"}) {
+    CAPTURE(bad);
+    CHECK(thrown_by([&] { (void)key(with_key(bad)); }) == "invalid_key");
+  }
+}
+
+TEST_CASE("a key of parameters differs where the request does") {
+  const auto key = http::key_of_parameters();
+  const Request request{.method = "POST", .target = "/orders", .body = "a=1"};
+  const auto first = key(request);
+  CHECK(first->size() == 64);
+  CHECK(key(request) == first);
+  CHECK(key({.method = "PUT", .target = "/orders", .body = "a=1"}) != first);
+  CHECK(key({.method = "POST", .target = "/ordersa", .body = "=1"}) != first);
+  const auto of_members = http::key_of_parameters({"/user", "/item"});
+  const auto body = [&](const std::string& json) {
+    return of_members({.method = "POST", .target = "/", .body = json});
+  };
+  CHECK(body(R"({"user":"a","item":"bc","time":1})") == body(R"({"item":"bc","user":"a","time":2})"));
+  CHECK(body(R"({"user":"a","item":"bc"})") != body(R"({"user":"ab","item":"c"})"));
+  CHECK(thrown_by([&] { (void)body(R"({"user":"a"})"); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)http::key_of_parameters({"user"}); }) == "invalid_argument");
+}
+
+TEST_CASE("the whole request cannot be taken for another one") {
+  CHECK(http::whole_request({.method = "POST", .target = "/a", .body = "b"}) !=
+        http::whole_request({.method = "POST", .target = "/", .body = "ab"}));
+}
+
+}  // namespace
+}  // namespace txinbox::test

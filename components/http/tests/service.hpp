@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <soci/soci.h>
+#include <txinbox/http.hpp>
+
+namespace txinbox::test {
+
+/// A service on a socket of the loopback, with one guarded route, POST /orders.
+class Service {
+ public:
+  using Handler = std::function<http::Response(soci::session&, const http::Request&)>;
+  using LeaseHandler = std::function<http::Response(Lease&, const http::Request&)>;
+
+  Service(http::Guard& guard, Handler handler);
+  Service(http::Guard& guard, LeaseHandler handler);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  int port() const;
+
+  /// Sends POST /orders with this body, and these fields. Fails the test if no answer comes.
+  http::Response post(const std::string& body, const std::vector<http::Header>& headers) const;
+
+  /// The same with an Idempotency-Key.
+  http::Response order(const std::string& key, const std::string& body) const {
+    return post(body, {{"Idempotency-Key", key}});
+  }
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Sends POST `target`. Fails the test if no answer comes.
+http::Response post(int port, const std::string& target, const std::string& body,
+                    const std::vector<http::Header>& headers);
+
+/// The value of a field, or "-".
+inline std::string field(const http::Response& response, const std::string& name) {
+  return std::string(http::find_header(response.headers, name).value_or("-"));
+}
+
+}  // namespace txinbox::test

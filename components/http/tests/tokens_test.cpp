@@ -1,0 +1,90 @@
+// Signed tokens.
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <txinbox/http.hpp>
+
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+using http::Request;
+using http::Tokens;
+
+const std::string secret(32, 's');
+const std::string new_secret(32, 'n');
+
+std::string scope(const Request& request) { return request.body; }
+
+Request with_token(const std::string& token, const std::string& who = "user") {
+  return {.method = "POST", .target = "/orders", .headers = {{"Idempotency-Key", token}}, .body = who};
+}
+
+TEST_CASE("a token is valid for its scope and its route") {
+  const Tokens tokens({secret}, 1h);
+  const auto key = tokens.key(scope, "orders");
+  const std::string token = tokens.issue("user", "orders");
+  CHECK(token.size() == 75);
+  CHECK(key(with_token(token)) == token);
+  CHECK(key({.method = "POST", .target = "/orders"}) == std::nullopt);
+  CHECK(thrown_by([&] { (void)key(with_token(token, "another")); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)tokens.key(scope, "payments")(with_token(token)); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)Tokens({new_secret}, 1h).key(scope, "orders")(with_token(token)); }) == "invalid_key");
+}
+
+TEST_CASE("a secret can be replaced") {
+  const std::string old_token = Tokens({secret}, 1h).issue("user", "orders");
+  const Tokens tokens({new_secret, secret}, 1h);
+  CHECK(tokens.key(scope, "orders")(with_token(old_token)) == old_token);
+  const std::string token = tokens.issue("user", "orders");
+  CHECK(Tokens({new_secret}, 1h).key(scope, "orders")(with_token(token)) == token);
+}
+
+TEST_CASE("no other text is a token: not with one character changed, and not the same bytes in another spelling") {
+  const Tokens tokens({secret}, 1h);
+  const auto key = tokens.key(scope, "orders");
+  const std::string token = tokens.issue("user", "orders");
+  const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=";
+  for (std::size_t at = 0; at < token.size(); ++at) {
+    for (const char c : alphabet) {
+      if (c == token[at]) continue;
+      std::string forged = token;
+      forged[at] = c;
+      REQUIRE(thrown_by([&] { (void)key(with_token(forged)); }) == "invalid_key");
+    }
+  }
+  CHECK(thrown_by([&] { (void)key(with_token(token + "=")); }) == "invalid_key");
+  CHECK(thrown_by([&] { (void)key(with_token("x")); }) == "invalid_key");
+}
+
+TEST_CASE("tokens differ, and end") {
+  const Tokens tokens({secret}, 1s);
+  std::set<std::string> all;
+  for (int i = 0; i < 100; ++i) all.insert(tokens.issue("user", "orders"));
+  CHECK(all.size() == 100);
+  const auto key = tokens.key(scope, "orders");
+  const std::string token = tokens.issue("user", "orders");
+  std::string end;
+  while (end.empty()) {
+    std::this_thread::sleep_for(50ms);
+    const std::string thrown = thrown_by([&] { (void)key(with_token(token)); });
+    if (thrown != "nothing") end = thrown;
+  }
+  CHECK(end == "invalid_key");
+}
+
+TEST_CASE("weak secrets and no time are refused") {
+  CHECK(thrown_by([] { Tokens({}, 1h); }) == "invalid_argument");
+  CHECK(thrown_by([] { Tokens({std::string(31, 's')}, 1h); }) == "invalid_argument");
+  CHECK(thrown_by([] { Tokens({secret, ""}, 1h); }) == "invalid_argument");
+  CHECK(thrown_by([] { Tokens({secret}, 0s); }) == "invalid_argument");
+}
+
+}  // namespace
+}  // namespace txinbox::test
