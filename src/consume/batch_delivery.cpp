@@ -188,12 +188,10 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     after_transient_error(part, error);
   } else if (!session_borrowed_) {
     std::rethrow_exception(error);
-  } else if (!use_savepoints_ && refused_by(error)) {
+  } else if (!use_savepoints_ && (part.size() > 1 || refused_by(error))) {
     use_savepoints_ = true;
-  } else if (part.size() == 1 || (use_savepoints_ && is_environment_error(error))) {
+  } else if (part.size() == 1 || is_environment_error(error)) {
     fail(*part.front(), error);
-  } else if (!use_savepoints_) {
-    use_savepoints_ = true;
   } else {  // for example the commit failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
