@@ -1,5 +1,4 @@
-// The batches of docs/guides/batches.md: a poll of a broker in one transaction, with a statement that is prepared once
-// for each connection.
+// The batches of docs/guides/batches.md: a poll of a broker in one transaction.
 //
 // Usage: batch_consumer [URL]      (sqlite:orders.db when none is given)
 
@@ -8,6 +7,7 @@
 #include <vector>
 
 #include <soci/soci.h>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 void publish_to_dead_letters(const txinbox::Message& message) {
@@ -15,18 +15,9 @@ void publish_to_dead_letters(const txinbox::Message& message) {
 }
 
 // docs/guides/batches.md
-struct Payment {
-  explicit Payment(soci::session& sql)
-      : insert((sql.prepare << "insert into payment values (:no)", soci::use(order_no))) {}
-  std::string order_no;
-  soci::statement insert;  // prepared once for each connection, dropped with it and after an error
-};
-
 std::size_t consume_poll(txinbox::TxConsumer& consumer, const std::vector<txinbox::Message>& polled) {
   const auto results = consumer.consume_batch(polled, [](soci::session& sql, txinbox::Delivery& d) {
-    auto& payment = d.per_connection<Payment>(sql);
-    payment.order_no = d.message().business_key;
-    payment.insert.execute(true);
+    txinbox::execute(sql, d, "insert into payment values (:no)", d.message().business_key);
   });
   std::size_t done = 0;  // commit the broker's offset up to here; the rest is delivered again
   for (; done < results.size(); ++done) {

@@ -1,5 +1,5 @@
 // The README's example, as it stands there.
-#include <soci/soci.h>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 int main() {
@@ -11,7 +11,7 @@ int main() {
   }
   txinbox::TxConsumer consumer(pool, "order-service");
   auto result = consumer.consume({.business_key = "order123"}, [](soci::session& sql, txinbox::Delivery& d) {
-    sql << "insert into t_order values (:no, 'SUCCESS')", soci::use(d.message().business_key);
+    txinbox::execute(sql, d, "insert into t_order values (:no, 'SUCCESS')", d.message().business_key);
   });
   return result.outcome == txinbox::Outcome::consumed ? 0 : 1;  // 1 the second time: already_consumed
 }

@@ -2,7 +2,7 @@
 # Starts a private broker, runs a test program on it, and ends the broker.
 #
 # Usage: brokers.sh BROKER PROGRAM [ARGUMENT]...
-#   BROKER   a script of tests/brokers/ without .sh: kafka, rabbitmq or rocketmq
+#   BROKER   a script of tests/brokers/ without .sh: kafka, rabbitmq, redis or rocketmq
 #   PROGRAM  gets TXINBOX_BROKER_PORT, and TXINBOX_BROKER_SCRIPT and TXINBOX_BROKER_FOLDER to kill and start the broker
 #
 # The database is SQLite, unless TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL name another (on_database.sh).

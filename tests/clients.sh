@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tries the services of examples/clients. Each delivers orders twice, and dies in the middle of one. On a server, its
-# handler then meets a lock for longer than its time-out, and loses its connection; on SQLite it gets SQLITE_BUSY. In the
-# end each order must be booked once. For ctest.
+# handler then meets a lock for longer than its time-out, is the victim of a deadlock, and loses its connection; on SQLite
+# it gets SQLITE_BUSY. In the end each order must be booked once. For ctest.
 #
 # Usage: clients.sh sqlite3|postgresql|mysql FOLDER BUSY_ONCE
 #   FOLDER     has the programs of the build
@@ -52,13 +52,18 @@ expect() { # OUTCOME... : of the orders of the last run
 }
 expect_again() { grep -q "^$1: runs again after $2\$" "$work/err" || fail "$1 did not run again after $2"; }
 
-# Has inserted the order that the service wants to insert, until the file `free` exists. Creates the file `held` then.
-hold() {
-  local client touch
+# For hold and lock_rows: a client that reads SQL, and its command that creates a file.
+use_client() {
   case $database in
     postgresql) client=(psql -qAtX -h "$host" -p "$port" -U "$user" -d "$db") touch="\\! touch" ;;
     mysql) client=(mariadb --defaults-file="$work/my.cnf") touch="system touch" ;;
   esac
+}
+
+# Has inserted the order that the service wants to insert, until the file `free` exists. Creates the file `held` then.
+hold() {
+  local client touch
+  use_client
   {
     echo "begin; insert into t_order values ('order5');"
     echo "$touch $work/held"
@@ -79,6 +84,70 @@ meet_a_lock() { # inside the handler
   expect consumed
   expect_again order5 lock_timeout
   wait
+}
+
+# Locks row 2, and row 1 as soon as the service has locked it. Creates the file `held` in between.
+lock_rows() {
+  local client touch locked
+  use_client
+  case $database in
+    postgresql) locked="select is_called::int from row_1_locked" ;;
+    mysql) locked="select next_not_cached_value > 1 from row_1_locked" ;;
+  esac
+  {
+    # More changes than the service's: InnoDB ends the smaller transaction.
+    echo "begin; update t_row set changes = changes + 1 where no >= 2;"
+    echo "$touch $work/held"
+    until [ "$(sql "$locked")" = 1 ] || [ ! -d "$work" ]; do sleep 0.05; done
+    echo "update t_row set changes = changes + 1 where no = 1; commit;"
+  } | "${client[@]}" >/dev/null
+}
+
+# The handler locks row 1, waits until the other transaction waits for it, and wants row 2. It must be the victim, also on
+# a slow machine: on PostgreSQL, only the service looks for deadlocks; on MariaDB, it has changed fewer rows. It happens
+# once: sequences are not rolled back.
+be_a_victim() {
+  rm -f "$work/held"
+  sql "create sequence deadlocks"
+  sql "create sequence row_1_locked"
+  sql "create table t_row (no integer primary key, changes integer not null)"
+  case $database in
+    postgresql)
+      sql "insert into t_row select no, 0 from generate_series(1, 2) no"
+      sql "create function meet() returns trigger language plpgsql as \$\$ begin
+             if nextval('deadlocks') = 1 then
+               update t_row set changes = changes + 1 where no = 1;
+               perform nextval('row_1_locked');
+               while not exists (select from pg_stat_activity where application_name = 'other$$' and wait_event_type = 'Lock')
+                 loop perform pg_sleep(0.02), pg_stat_clear_snapshot(); end loop;
+               update t_row set changes = changes + 1 where no = 2;
+             end if; return new; end \$\$"
+      sql "create trigger meet before insert on t_order for each row execute function meet()"
+      PGAPPNAME=other$$ PGOPTIONS="$PGOPTIONS -c deadlock_timeout=1h" lock_rows &
+      ;;
+    mysql)
+      # InnoDB updates these tables only if nobody has read them for 0.1 seconds.
+      sql "insert into t_row select seq, 0 from seq_1_to_1000"
+      sql "create trigger meet before insert on t_order for each row begin
+             if nextval(deadlocks) = 1 then
+               update t_row set changes = changes + 1 where no = 1;
+               do nextval(row_1_locked);
+               while not exists (select 1 from information_schema.innodb_lock_waits
+                                 join information_schema.innodb_trx on trx_id = blocking_trx_id
+                                 where trx_mysql_thread_id = connection_id()) do do sleep(0.2); end while;
+               update t_row set changes = changes + 1 where no = 2;
+             end if; end"
+      lock_rows &
+      ;;
+  esac
+  local other=$!
+  until [ -e "$work/held" ]; do sleep 0.05; done
+  PGOPTIONS="${PGOPTIONS:-} -c deadlock_timeout=10ms" service order7 || fail "it gave up at a deadlock"
+  expect consumed
+  expect_again order7 deadlock
+  wait $other || fail "the other transaction was the victim"
+  [ "$(sql "select changes from t_row where no = 1")" = 1 ] || fail "the victim's changes are there"
+  sql "drop trigger meet$([ "$database" = mysql ] || echo " on t_order")"
 }
 
 # On SQLite the transaction has the lock before the handler runs. So a trigger makes the handler's last statement fail.
@@ -152,8 +221,9 @@ try_service() { # PROGRAM BUSY_CLASS ARGUMENT...
     meet_busy "$2"
   else
     meet_a_lock
+    be_a_victim
     lose_connection
-    orders=6
+    orders=7
   fi
 
   [ "$(sql "select count(*) from t_order")" = $orders ] || fail "there are not $orders orders"

@@ -22,7 +22,7 @@ LAYERS = [
     ["message", "telemetry", "backend"],
     ["schema", "tables"],
     ["pool"],
-    ["transaction", "retention", "admin", "soci_adapter"],
+    ["transaction", "retention", "admin", "outbox", "soci_adapter"],
     ["consume"],
     ["lease"],
     ["run"],
@@ -31,17 +31,19 @@ LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in mod
 
 # The module of each public header; txinbox.hpp is all of them.
 PUBLIC = {
-    "types": "claim connection_ref content database_error delivery error event listener message pool_options finding recent_keys result retry_policy version",
+    "types": "claim connection_ref content database_error delivery error event lease_store_error listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
     "telemetry": "metrics",
     "backend": "native",
     "schema": "schema",
     "pool": "pool",
     "transaction": "transaction",
+    "outbox": "outbox outbox_messages outbox_relay relay_metrics",
     "retention": "purger retention",
     "admin": "failed_messages inspect",
+    "soci_adapter": "execute",
     "consume": "handler idempotent tx_consumer",
-    "lease": "lease lease_consumer",
+    "lease": "lease lease_consumer lease_store",
     "run": "message_of run run_metrics source",
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
@@ -75,7 +77,7 @@ TOOLS = {
 }
 
 # The adapter to SOCI. Nothing else of the library includes SOCI's headers.
-SOCI = re.compile(r"src/(soci_adapter/.*|backend/[^/]+/(soci_database|tls)\.cpp)")
+SOCI = re.compile(r"include/txinbox/soci/.*|src/(soci_adapter/.*|backend/[^/]+/(soci_database|tls)\.cpp)")
 
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
 

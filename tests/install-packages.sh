@@ -10,15 +10,16 @@
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
-components="pkg-config librdkafka-dev librabbitmq-dev"
+components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev"
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 spin
-  libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
+  libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
-  gnuplot-nox fonts-dejavu-core"
+  gnuplot-nox fonts-dejavu-core valgrind
+  pkg-config libcpp-httplib-dev"
 
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl"
 
@@ -59,10 +60,10 @@ case $missing in
     ;;
 esac
 
-# RabbitMQ's package starts a broker, unless the machine's policy says that no service starts.
+# The packages of RabbitMQ and Redis start a server, unless the machine's policy says that no service starts.
 policy=/usr/sbin/policy-rc.d
 case $missing in
-  *rabbitmq-server*)
+  *rabbitmq-server* | *redis-server*)
     if [ ! -e $policy ]; then
       printf '#!/bin/sh\nexit 101\n' >$policy
       chmod +x $policy

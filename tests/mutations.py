@@ -26,7 +26,9 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults"}
+PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
+            "redis": "txinbox_redis_tests"}
+COMPONENTS = {"redis"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
 TEST_TIMEOUT = 120  # seconds; a mutation may make a test wait for ever
@@ -117,19 +119,32 @@ class Copy:
 
     def test(self, mutation, *more):
         """The exit status, None after the time-out, and what was printed."""
-        program = self.tree / "build" / self.preset / "tests" / PROGRAMS[mutation.program]
+        tests = self.tree / "build" / self.preset / "tests"
+        command = [tests / PROGRAMS[mutation.program]]
+        if mutation.program in COMPONENTS:
+            command = [self.tree / "tests" / "brokers.sh", mutation.program,
+                       tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]
         environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database,
                        "TXINBOX_TEST_URL": mutation.server()}
-        running = subprocess.Popen([program, *mutation.filters, *more], cwd=self.tree, env=environment,
+        running = subprocess.Popen([*command, *mutation.filters, *more], cwd=self.tree, env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                    start_new_session=True)
         try:
             output, _ = running.communicate(timeout=TEST_TIMEOUT)
         except subprocess.TimeoutExpired:
-            os.killpg(running.pid, signal.SIGKILL)  # with the children that it has made
-            running.communicate()
+            self.end(running)
             return None, ""
         return running.returncode, output
+
+    @staticmethod
+    def end(running):
+        """With the children that it has made. brokers.sh ends its server when it is told to end."""
+        try:
+            os.killpg(running.pid, signal.SIGTERM)
+            running.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate()
 
     def check_unchanged(self, mutation):
         self.build(mutation.program)

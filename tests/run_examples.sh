@@ -3,7 +3,7 @@
 #
 # Usage: run_examples.sh ORDER_SERVICE README BROKER_LOOP BATCH_CONSUMER IDEMPOTENT_HANDLER METRICS
 #                        FAILED_MESSAGES STOPPING_SERVICE LEASE_CONSUMER TRACING
-#                        NATIVE_CLIENT FOLDER_CONSUMER
+#                        NATIVE_CLIENT FOLDER_CONSUMER BATCH_HANDLER MESSAGE_ID_FIRST OUTBOX BUSINESS_GUARDS
 #        (the programs)
 set -eu
 
@@ -68,6 +68,17 @@ outcomes=$("$2" | tr '\n' ' ')
 [ "$outcomes" = "consumed already_consumed " ] || fail "native_client says: $outcomes"
 rm -f orders.db
 
+published=$("$6" | sort | tr '\n' ' ')
+[ "$published" = "stock order1 OrderBooked {} stock order2 OrderBooked {} " ] || fail "outbox publishes: $published"
+[ -z "$("$6")" ] || fail "outbox publishes again"
+rm -f orders.db
+
+outcomes=$("$7" | tr '\n' ' ')
+[ "$outcomes" = "too early: postponed payment: consumed same payment, other key: consumed, refused \
+shipment: consumed same shipment, other key: consumed cancelled order: parked " ] ||
+  fail "business_guards says: $outcomes"
+rm -f orders.db
+
 mkdir inbox
 for n in 1 2 3; do echo "{\"no\": \"order$n\", \"sku\": \"tea\"}" >inbox/$n.json; done
 echo '{"no": "order3", "sku": "tea"}' >inbox/again.json
@@ -76,3 +87,13 @@ echo 'no JSON' >inbox/broken.json
 [ "$("$3" inbox)" = "3 orders, 1 duplicates, 2 dead letters" ] || fail "folder_consumer does not consume its folder"
 [ "$(ls inbox inbox/failed | tr '\n' ' ')" = "inbox: failed  inbox/failed: broken.json no-sku.json " ] ||
   fail "folder_consumer leaves: $(ls -R inbox)"
+rm -f orders.db
+
+outcomes=$("$4" | sed 's/.*: //' | tr '\n' ' ')
+[ "$outcomes" = "consumed consumed parked consumed already_consumed 1300 " ] || fail "batch_handler says: $outcomes"
+[ "$("$4" | tail -n 1)" = "alice: 1300" ] || fail "batch_handler adds a payment again"
+rm -f orders.db
+
+outcomes=$("$5" | tr '\n' ' ')
+[ "$outcomes" = "claimed already_consumed already_consumed 1 order " ] || fail "message_id_first says: $outcomes"
+rm -f orders.db

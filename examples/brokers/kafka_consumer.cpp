@@ -9,6 +9,7 @@
 
 #include <soci/soci.h>
 #include <txinbox/kafka.hpp>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 namespace {
@@ -18,7 +19,7 @@ void insert_order(soci::session& sql, txinbox::Delivery& delivery) {
   const std::string no = order.text("/no").value_or("");
   const std::string sku = order.text("/sku").value_or("");
   if (sku.empty()) throw txinbox::Error(txinbox::ErrorCode::rejected, "an order has no sku");
-  sql << "insert into t_order(no, sku) values (:no, :sku)", soci::use(no), soci::use(sku);
+  txinbox::execute(sql, delivery, "insert into t_order(no, sku) values (:no, :sku)", no, sku);
 }
 
 void consume(const char* brokers) {

@@ -34,6 +34,9 @@ class Delivery {
   explicit Delivery(const Message& message, int attempt = 1, std::stop_token stop = {}, std::size_t index = 0);
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
+  /// For containers: the moved-from delivery may only be destroyed.
+  Delivery(Delivery&&) noexcept;
+  Delivery& operator=(Delivery&&) = delete;
   ~Delivery();
 
   /// The message that was passed to `consume`. In a batch, the one of its messages that this run is for.

@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 
 #include <txinbox/connection_ref.hpp>
+#include <txinbox/delivery.hpp>
 #include <txinbox/version.hpp>
 
 namespace soci {
@@ -20,7 +22,6 @@ class session;
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-class Delivery;
 class Lease;
 
 /// @cond
@@ -72,6 +73,33 @@ inline constexpr bool is_std_function = false;
 template <class Signature>
 inline constexpr bool is_std_function<std::function<Signature>> = true;
 
+/// Whether a callable takes these parameters, or the first of them alone.
+template <class Callable, class First, class... More>
+inline constexpr bool takes =
+    std::is_invocable_v<Callable&, First&, More&...> || std::is_invocable_v<Callable&, First&>;
+
+/// Whether a callable takes the connection and all deliveries of a batch. The handlers of one delivery are asked for
+/// first: a generic lambda may not compile with anything else.
+template <class F>
+consteval bool takes_deliveries() {
+  using Callable = std::decay_t<F>;
+  if constexpr (takes<Callable, soci::session, Delivery> || takes<Callable, const HandlerConnection, Delivery>) {
+    return false;
+  } else {
+    return std::is_invocable_v<Callable&, soci::session&, std::span<Delivery>&> ||
+           std::is_invocable_v<Callable&, const HandlerConnection&, std::span<Delivery>&>;
+  }
+}
+
+/// Which of the handlers a callable is, so that a function can take either. A callable that is none becomes the handler
+/// of one delivery, whose message says what a handler takes.
+template <class F, class... More>
+inline constexpr bool is_meant = true;
+template <class F>
+inline constexpr bool is_meant<F, Delivery> = !takes_deliveries<F>();
+template <class F>
+inline constexpr bool is_meant<F, std::span<Delivery>> = takes_deliveries<F>();
+
 /// A `std::function` that accepts only callables which return nothing. A callable may omit all parameters but the
 /// first.
 template <class First, class... More>
@@ -81,7 +109,8 @@ class BasicHandler {
   BasicHandler() = default;
 
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, BasicHandler>) BasicHandler(F&& function)  // NOLINT
+  requires(!std::same_as<std::remove_cvref_t<F>, BasicHandler> && is_meant<F, More...>)
+      BasicHandler(F&& function)  // NOLINT
       : function_(adapted(std::forward<F>(function))) {}
 
   explicit operator bool() const noexcept { return static_cast<bool>(function_); }
@@ -97,12 +126,13 @@ class BasicHandler {
       return {};
     } else {
       using Parameter = FirstParameter<First>;
-      using Chosen = std::conditional_t<takes<Callable, typename Parameter::First>, typename Parameter::First,
+      using Chosen = std::conditional_t<takes<Callable, typename Parameter::First, More...>, typename Parameter::First,
                                         typename Parameter::Second>;
-      static_assert(takes<Callable, Chosen>,
-                    "a handler takes (soci::session&), (soci::session&, txinbox::Delivery&) or, of a LeaseConsumer, "
-                    "(txinbox::Lease&). With txinbox/native.hpp it may take a PGconn*, a MYSQL*, a sqlite3* or a "
-                    "txinbox::NativeHandle instead of the session");
+      static_assert(takes<Callable, Chosen, More...>,
+                    "a handler takes (soci::session&), (soci::session&, txinbox::Delivery&), of a batch also "
+                    "(soci::session&, std::span<txinbox::Delivery>) or, of a LeaseConsumer, (txinbox::Lease&). With "
+                    "txinbox/native.hpp it may take a PGconn*, a MYSQL*, a sqlite3* or a txinbox::NativeHandle instead "
+                    "of the session");
       constexpr bool is_function = std::is_function_v<std::remove_reference_t<F>>;
       if constexpr (!is_function && (std::is_pointer_v<Callable> || is_std_function<Callable>)) {
         if (!function) return {};
@@ -122,10 +152,6 @@ class BasicHandler {
       }
     }
   }
-
-  template <class Callable, class Chosen>
-  static constexpr bool takes =
-      std::is_invocable_v<Callable&, Chosen&, More&...> || std::is_invocable_v<Callable&, Chosen&>;
 
   template <class Returned>
   static void refuse_returned() {
@@ -156,6 +182,18 @@ class BasicHandler {
 /// A handler throws if the message failed. It may throw any exception. Two exceptions have a meaning: `Error` rejected
 /// parks the message at once; `RetryLater` asks for a later delivery, and no failure is counted.
 using Handler = detail::BasicHandler<const detail::HandlerConnection, Delivery>;
+
+/// The user's code of a `TxConsumer` for many messages at once: a copyable function (soci::session&,
+/// std::span<Delivery>) that returns nothing. So one SQL statement can do the work of a whole batch.
+///
+/// It gets the new messages of a batch in the given order, at least one, each key once. It does not get duplicates.
+/// Everything that is said of `Handler` holds for it, too, but for what a failure means: if it throws, txinbox rolls
+/// back and runs it again with half of the messages, until it fails with one message alone. Only that message has
+/// failed. So a handler that can name the bad message only has to throw.
+///
+/// In it, `Delivery::store` and `Delivery::refuse` work as in a `Handler`. A refusal ends the handler, so it runs again
+/// for the other messages.
+using BatchHandler = detail::BasicHandler<const detail::HandlerConnection, std::span<Delivery>>;
 
 /// The user's code of a `LeaseConsumer`: a copyable function (Lease&) that returns nothing. It is for work that cannot
 /// be in one transaction, such as a call of another service. It runs outside of any transaction and holds no

@@ -25,6 +25,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+class LeaseStore;
 class Pool;
 
 /// How a `LeaseConsumer` leases keys, waits and retries.
@@ -104,6 +105,15 @@ class LeaseConsumer {
   ///          lease on a thread and a connection of its own; the errors of `ConnectionRef`.
   /// @threads only the connection's thread.
   LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options = {});
+
+  /// Creates a consumer whose leases are in a store beside the database, such as that of `open_redis`. The store says
+  /// what it can forget.
+  ///
+  /// @limits  as the other constructors. `max_conflicts` has no effect: a conflict is an outcome and an event.
+  /// @errors  as the other constructors; `Error` invalid_argument if `count_starts` or `keep_error_text` is set, or if
+  ///          the store is null.
+  /// @threads any number may call `consume`.
+  LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options = {});
 
   /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
   /// either.

@@ -149,6 +149,10 @@ struct RunSummary {
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
                const RunOptions& options = {});
 
+/// The same with one handler for all new messages of a batch: `TxConsumer::consume_batch` says what it gets.
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
+               const RunOptions& options = {});
+
 /// The same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a time.
 /// A message that another process works on is tried again after `Result::retry_after`.
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,

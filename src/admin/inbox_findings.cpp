@@ -1,9 +1,12 @@
 #include "admin/inbox_findings.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
+#include <txinbox/database_error.hpp>
 
+#include "backend/error_classification.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 
@@ -89,6 +92,38 @@ class Reader {
     if (!purged) never_purged();
   }
 
+  /// It may be that the user of a service without an outbox cannot read these tables.
+  void outbox() {
+    constexpr std::chrono::minutes long_time{5};
+    const std::string messages = dialect_.table(backend::outbox_message_table);
+    for (const Row& row : backend::query(
+             sql_,
+             fmt::format("SELECT {}, {}, (SELECT count(*) FROM {} WHERE lease_expires_at > {}) FROM {} WHERE parked_at "
+                         "IS NULL ORDER BY seq LIMIT 1",
+                         dialect_.utc_text("created_at"), dialect_.milliseconds_since("created_at"),
+                         dialect_.table(backend::outbox_relay_table), dialect_.now(), messages),
+             3)) {
+      const bool runs = number(row[2]) > 0;
+      if (std::chrono::milliseconds(number(row[1])) < long_time) continue;
+      add(Severity::warning, "outbox",
+          fmt::format("the oldest message that is not published was added at {} UTC, and {}", row[0].value_or(""),
+                      runs ? "a relay runs" : "no relay runs"),
+          runs ? "`txinbox outbox list` says why; if nothing has failed, the relay is too slow"
+               : "start an OutboxRelay in the service, or `txinbox relay`; if Debezium publishes, remove old rows");
+    }
+    const auto parked =
+        number(backend::query_text(sql_, fmt::format("SELECT count(*) FROM {} WHERE parked_at IS NOT NULL", messages)));
+    if (parked > 0) {
+      add(Severity::note, "outbox", fmt::format("{} messages are parked", parked),
+          "`txinbox outbox list --state parked`, then retry or discard them");
+    }
+  }
+
+  void cannot_read_outbox() {
+    add(Severity::note, "outbox", "this user cannot read its tables, so that it was not examined",
+        "none for a service without an outbox; docs/operations/migrations.md lists the privileges");
+  }
+
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
@@ -145,10 +180,19 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> 
   return std::min(one, other);
 }
 
-std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect) {
+std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect,
+                                    bool has_outbox) {
   Reader reader(sql, dialect);
   reader.unfinished();
   reader.retention();
+  if (has_outbox) {
+    try {
+      reader.outbox();
+    } catch (const DatabaseError&) {
+      if (is_fatal_to_session(std::current_exception())) throw;
+      reader.cannot_read_outbox();
+    }
+  }
   return reader.take();
 }
 

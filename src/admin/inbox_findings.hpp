@@ -37,10 +37,12 @@ ConsumerNotes notes_of(const std::string& consumer, const Notes&);
 /// Returns the shorter retention. A row is purged by the retention of its consumer or of all, whichever is shorter.
 std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>, std::optional<std::chrono::seconds>);
 
-/// Finds expired leases, parked and torn messages, and a retention that is missing or too short.
+/// Finds expired leases, parked and torn messages, a retention that is missing or too short, and messages of the outbox
+/// that nobody publishes.
 ///
-/// The tables must match this library's migrations. It reads the whole consumed-message table once.
-std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&);
+/// `has_outbox`: the tables of the outbox were found. Otherwise it does not read them. The tables must match this
+/// library's migrations. It reads the whole consumed-message table once.
+std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&, bool has_outbox);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

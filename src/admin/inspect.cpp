@@ -36,7 +36,9 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
                         "sslmode=verify-full in the database URL (SECURITY.md)"});
   }
   if (usable) {
-    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema)), std::back_inserter(findings));
+    const bool has_outbox = std::ranges::none_of(tables.problems, backend::concerns_outbox);
+    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has_outbox),
+                      std::back_inserter(findings));
   }
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);
   return findings;

@@ -9,6 +9,7 @@
 #include <string>
 #include <typeinfo>
 
+#include <txinbox/lease_store_error.hpp>
 #include <txinbox/result.hpp>
 
 #include "backend/database_error.hpp"
@@ -59,6 +60,8 @@ bool is_environment_error(const std::exception_ptr& error) noexcept {
     std::rethrow_exception(error);
   } catch (const std::bad_alloc&) {
     return true;
+  } catch (const LeaseStoreError& e) {
+    return e.kind() == LeaseStoreError::Kind::permanent;
   } catch (...) {
     return error_class_of(error) == backend::ErrorClass::environment;
   }
@@ -136,6 +139,8 @@ bool is_transient(const std::exception_ptr& error) noexcept {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     return e.code() == ErrorCode::acquire_timeout;
+  } catch (const LeaseStoreError& e) {
+    return e.kind() == LeaseStoreError::Kind::transient;
   } catch (...) {
     return backend::is_transient(detail::error_class_of(error));
   }
@@ -178,6 +183,8 @@ std::string error_class(const std::exception_ptr& error) {
     std::rethrow_exception(error);
   } catch (const Error& e) {
     return std::string(to_string(e.code()));
+  } catch (const LeaseStoreError& e) {
+    return e.code();
   } catch (const std::exception& e) {
     return name_of(typeid(e));
   } catch (...) {

@@ -81,6 +81,7 @@ void compare_indexes(const TableDialect& dialect, const ExpectedTable& expected,
   }
   for (const FoundIndex& index : found.indexes) {
     if (!index.unique || index.primary || covers(index.columns, expected.primary_key)) continue;
+    if (!expected.unique_column.empty() && covers(index.columns, expected.unique_column)) continue;
     problems.push_back(mismatch(
         subject, fmt::format("the unique index {} on ({}) refuses keys that are new", index.name, index.columns),
         dialect.drop_index(expected.name, index)));
@@ -107,6 +108,7 @@ int version_of(std::string_view name) noexcept {
   if (name == conflicting_message_table) return 3;
   if (name == consumer_table) return 4;
   if (name == guard_trigger) return 5;
+  if (name == outbox_message_table || name == outbox_relay_table || name == outbox_part_table) return 7;
   return 1;
 }
 
@@ -135,6 +137,11 @@ std::vector<Problem> compare(const TableDialect& dialect, const ExpectedTable& e
 bool concerns(const Problem& problem, std::string_view table) {
   const std::string_view subject = problem.finding.subject;
   return subject.starts_with(table) && (subject.size() == table.size() || subject[table.size()] == '.');
+}
+
+bool concerns_outbox(const Problem& problem) {
+  return concerns(problem, outbox_message_table) || concerns(problem, outbox_relay_table) ||
+         concerns(problem, outbox_part_table);
 }
 
 std::string definition_of(const ExpectedColumn& column) {

@@ -20,6 +20,9 @@ inline constexpr std::string_view schema_table = "txinbox_schema";
 inline constexpr std::string_view failed_message_table = "txinbox_failed_message";
 inline constexpr std::string_view conflicting_message_table = "txinbox_conflicting_message";
 inline constexpr std::string_view consumer_table = "txinbox_consumer";
+inline constexpr std::string_view outbox_message_table = "txinbox_outbox_message";
+inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
+inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
 
 /// PostgreSQL: on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
@@ -37,23 +40,28 @@ struct ExpectedColumn {
 struct ExpectedTable {
   std::string_view name;
   std::span<const ExpectedColumn> columns;
-  std::string_view primary_key;       ///< "a, b"
-  std::string_view retention_column;  ///< The first column of an index that must exist; empty for none.
+  std::string_view primary_key;         ///< "a, b"
+  std::string_view retention_column;    ///< The first column of an index that must exist; empty for none.
+  std::string_view unique_column = {};  ///< Has a unique index besides the primary key; empty for none.
 };
 
 /// The columns of each table, with the types of one database.
 struct ExpectedColumns {
-  std::span<const ExpectedColumn> consumed_message, schema, failed_message, conflicting_message, consumer;
+  std::span<const ExpectedColumn> consumed_message, schema, failed_message, conflicting_message, consumer,
+      outbox_message, outbox_relay, outbox_part;
 };
 
 /// The tables of the inbox. They differ between databases only in the types of their columns.
-constexpr std::array<ExpectedTable, 5> expected_tables(const ExpectedColumns& columns) {
+constexpr std::array<ExpectedTable, 8> expected_tables(const ExpectedColumns& columns) {
   return {{
       {consumed_message_table, columns.consumed_message, "consumer, business_key", "consumed_at"},
       {schema_table, columns.schema, "version", ""},
       {failed_message_table, columns.failed_message, "consumer, business_key", "last_failed_at"},
       {conflicting_message_table, columns.conflicting_message, "consumer, business_key, content_hash", "last_at"},
       {consumer_table, columns.consumer, "consumer", ""},
+      {outbox_message_table, columns.outbox_message, "seq", "", "id"},
+      {outbox_relay_table, columns.outbox_relay, "token", ""},
+      {outbox_part_table, columns.outbox_part, "part", ""},
   }};
 }
 
@@ -100,6 +108,9 @@ std::vector<Problem> compare(const TableDialect&, const ExpectedTable&, const Fo
 
 /// Whether `problem` is about `table` or a part of it.
 bool concerns(const Problem& problem, std::string_view table);
+
+/// Whether `problem` is about a table of the outbox. No consumer uses these tables.
+bool concerns_outbox(const Problem& problem);
 
 /// The type with "NOT NULL", and with the absence of a default in words.
 std::string definition_of(const ExpectedColumn& column);

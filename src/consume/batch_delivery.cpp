@@ -38,11 +38,11 @@ std::exception_ptr error_of_torn_claim(std::exception_ptr error) noexcept {
 
 }  // namespace
 
-BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages, const Handler& handler,
+BatchDelivery::BatchDelivery(ConsumerContext& context, std::span<const Message> messages, const BatchHandlers& handlers,
                              OnFailure on_failure)
     : context_(context),
       messages_(messages),
-      handler_(handler),
+      handlers_(handlers),
       on_failure_(on_failure),
       schedule_(context.options.retry),
       part_size_(messages.size()),
@@ -138,7 +138,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
 BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part, std::uint64_t losses) {
   recovery_.resolve(session.backend());
   GuardedTransaction transaction(session.backend());
-  BatchRun run(context_, handler_, recovery_, session, transaction, part);
+  BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part);
   RunOutcome outcome;
   try {
     outcome.end = use_savepoints_ ? run.run_with_savepoints(on_failure_) : run.run_without_savepoints(on_failure_);
@@ -183,16 +183,21 @@ void BatchDelivery::after_commit() {
   }
 }
 
+/// Whether a run with a savepoint for each message can do more: each handler can fail alone, and a refusal can be kept.
+bool BatchDelivery::savepoints_help(const Part& part, const std::exception_ptr& error) const {
+  return part.size() == 1 ? refused_by(error).has_value() : handlers_.at_once == nullptr;
+}
+
 void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {
   if (is_transient(error)) {
     after_transient_error(part, error);
   } else if (!session_borrowed_) {
     std::rethrow_exception(error);
-  } else if (!use_savepoints_ && (part.size() > 1 || refused_by(error))) {
+  } else if (!use_savepoints_ && savepoints_help(part, error)) {
     use_savepoints_ = true;
   } else if (part.size() == 1 || is_environment_error(error)) {
     fail(*part.front(), error);
-  } else {  // for example the commit failed: smaller parts show which message causes it
+  } else {  // the commit or the handler for all failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
 }

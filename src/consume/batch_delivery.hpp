@@ -16,7 +16,7 @@ namespace detail {
 /// One `consume_batch` call. It decides which messages share a transaction, and what follows a failure.
 class BatchDelivery {
  public:
-  BatchDelivery(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
+  BatchDelivery(ConsumerContext&, std::span<const Message>, const BatchHandlers&, OnFailure);
 
   std::vector<Result> consume();
 
@@ -40,6 +40,7 @@ class BatchDelivery {
   RunOutcome run_on(SessionHandle&, const Part&, std::uint64_t losses);
   void fail_torn_items(const std::optional<FailedItem>&);
   void after_commit();
+  bool savepoints_help(const Part&, const std::exception_ptr&) const;
   void after_failure(const Part&, const std::exception_ptr&);
   void prepare_rerun(const Part&);
   void after_transient_error(const Part&, const std::exception_ptr&);
@@ -49,7 +50,7 @@ class BatchDelivery {
 
   ConsumerContext& context_;
   std::span<const Message> messages_;
-  const Handler& handler_;
+  const BatchHandlers handlers_;
   const OnFailure on_failure_;
 
   std::vector<BatchItem> items_;

@@ -15,10 +15,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-BatchRun::BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
-                   SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part)
+BatchRun::BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
+                   const ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
+                   std::span<BatchItem* const> part)
     : context_(context),
-      handler_(handler),
+      handlers_(handlers),
+      batch_(batch),
       recovery_(recovery),
       session_(session),
       transaction_(transaction),
@@ -64,11 +66,18 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
       return End::run_again;
     }
   }
+  if (!(handlers_.at_once != nullptr ? run_at_once() : run_each())) return End::run_again;
+  commit();
+  return End::committed;
+}
+
+/// Runs the handler of each new message. Returns false if the part must run again.
+bool BatchRun::run_each() {
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
     if (key.existing || key.staged) {
-      if (!stage(item, key)) return End::run_again;
+      if (!stage(item, key)) return false;
       continue;
     }
     transaction_.handler_begins(key.claim);
@@ -80,8 +89,36 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   }
-  commit();
-  return End::committed;
+  return true;
+}
+
+/// Runs the handler once for all new messages. Returns false if the part must run again.
+bool BatchRun::run_at_once() {
+  std::vector<BatchItem*> items;
+  std::vector<Delivery> deliveries;
+  deliveries.reserve(part_.size());
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    BatchItem& item = *part_[i];
+    Key& key = keys_[key_of_[i]];
+    if (key.existing || key.staged) continue;
+    key.staged = items.size();  // staged_ begins with the new messages
+    transaction_.handler_begins(key.claim);
+    items.push_back(&item);
+    deliveries.emplace_back(*item.message, ++item.runs, context_.options.stop, item.index);
+  }
+  if (!items.empty()) {
+    run_handler(context_, *handlers_.at_once, session_, deliveries, batch_);
+    if (!session_.backend().guard_likely_intact()) throw transaction_lost(false);
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    staged_.push_back({items[i], {.outcome = Outcome::consumed, .stored = deliveries[i].stored()}, true});
+  }
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    Key& key = keys_[key_of_[i]];
+    if (!key.existing && staged_[*key.staged].item == part_[i]) continue;
+    if (!stage(*part_[i], key)) return false;
+  }
+  return true;
 }
 
 const BatchItem* BatchRun::find_item_in_progress() const {
@@ -197,7 +234,7 @@ void BatchRun::stage_copy(BatchItem& item, const Staged& first) {
 
 BatchRun::Staged BatchRun::run_handler_of(BatchItem& item) {
   Delivery delivery(*item.message, ++item.runs, context_.options.stop, item.index);
-  run_handler(context_, handler_, session_, delivery);
+  run_handler(context_, handlers_.one, session_, delivery);
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 

@@ -34,6 +34,12 @@ struct FailedItem {
   std::exception_ptr error;
 };
 
+/// The user's code of a batch.
+struct BatchHandlers {
+  const Handler& one;                     ///< For one message.
+  const BatchHandler* at_once = nullptr;  ///< For all new messages of a part, if the user gave such a handler.
+};
+
 /// One transaction with a part of a batch.
 ///
 /// If a function throws, or if it returns run_again, the owner must roll back. The results are valid only after the
@@ -47,10 +53,13 @@ class BatchRun {
   };
 
   /// `part`: items without a result, in the order of the batch.
-  BatchRun(const ConsumerContext& context, const Handler& handler, const ClaimRecovery& recovery,
-           SessionHandle& session, GuardedTransaction& transaction, std::span<BatchItem* const> part);
+  /// `batch`: the messages of the call.
+  BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
+           const ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
+           std::span<BatchItem* const> part);
 
-  /// Inserts all claims at once, then runs the handlers and commits. No message can be rolled back alone.
+  /// Inserts all claims at once, then runs the handlers, or the one for all, and commits. No message can be rolled back
+  /// alone.
   End run_without_savepoints(OnFailure on_failure);
 
   /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
@@ -94,6 +103,8 @@ class BatchRun {
   bool stage(BatchItem&, Key&);
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
+  bool run_each();
+  bool run_at_once();
   Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
   bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
@@ -102,7 +113,8 @@ class BatchRun {
   void commit();
 
   const ConsumerContext& context_;
-  const Handler& handler_;
+  const BatchHandlers handlers_;
+  const std::span<const Message> batch_;
   const ClaimRecovery& recovery_;
   SessionHandle& session_;
   GuardedTransaction& transaction_;

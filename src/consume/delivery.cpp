@@ -14,6 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 Delivery::Delivery(const Message& message, int attempt, std::stop_token stop, std::size_t index)
     : message_(&message), attempt_(attempt), index_(index), stop_(std::move(stop)) {}
 
+Delivery::Delivery(Delivery&&) noexcept = default;
 Delivery::~Delivery() = default;
 
 const Incoming& Delivery::incoming() const {

@@ -10,6 +10,7 @@
 #include "backend/error_classification.hpp"
 #include "consume/refused.hpp"
 #include "pool/connection_locals.hpp"
+#include "tables/outbox_scope.hpp"
 #include "telemetry/scope.hpp"
 #include "types/handler_error.hpp"
 
@@ -17,14 +18,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHandle& session, Delivery& delivery) {
-  DeliveryAccess::set_locals(delivery, session.locals());
-  DeliveryAccess::set_max_result(delivery, policy.options.max_result);
-  const HandlerConnection connection(session.backend().connection_ptr());
+namespace {
+
+/// Runs what calls the handler, and names the error of the session that a strange exception stands for.
+template <class Call>
+void with_errors_of(SessionHandle& session, const Call& call) {
   try {
-    run_in_scope(policy.options.listeners,
-                 policy.scope(ScopeKind::handler, {&delivery.message(), 1}, delivery.attempt()),
-                 [&] { handler(connection, delivery); });
+    call();
   } catch (const Error&) {
     throw;
   } catch (const Refused&) {
@@ -41,8 +41,41 @@ void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHa
     if (!backend::is_transient(found) && found != backend::ErrorClass::environment) throw;
     throw HandlerError{std::move(error), database.name(), std::move(*code)};
   }
-  // A handler with a catch clause for everything.
+}
+
+void prepare(Delivery& delivery, const ConsumerPolicy& policy, SessionHandle& session) {
+  DeliveryAccess::set_locals(delivery, session.locals());
+  DeliveryAccess::set_max_result(delivery, policy.options.max_result);
+}
+
+/// For a handler with a catch clause for everything.
+void throw_refusal(const Delivery& delivery) {
   if (DeliveryAccess::is_refused(delivery)) throw Refused{delivery.stored().value()};
+}
+
+}  // namespace
+
+void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHandle& session, Delivery& delivery) {
+  prepare(delivery, policy, session);
+  const OutboxScope outbox(session.backend(), policy.consumer, delivery.message());
+  const HandlerConnection connection(session.backend().connection_ptr());
+  with_errors_of(session, [&] {
+    run_in_scope(policy.options.listeners,
+                 policy.scope(ScopeKind::handler, {&delivery.message(), 1}, delivery.attempt()),
+                 [&] { handler(connection, delivery); });
+  });
+  throw_refusal(delivery);
+}
+
+void run_handler(const ConsumerPolicy& policy, const BatchHandler& handler, SessionHandle& session,
+                 std::span<Delivery> deliveries, std::span<const Message> batch) {
+  for (Delivery& each : deliveries) prepare(each, policy, session);
+  const HandlerConnection connection(session.backend().connection_ptr());
+  with_errors_of(session, [&] {
+    run_in_scope(policy.options.listeners, policy.scope(ScopeKind::handler, batch, deliveries.front().attempt()),
+                 [&] { handler(connection, deliveries); });
+  });
+  for (const Delivery& each : deliveries) throw_refusal(each);
 }
 
 }  // namespace detail

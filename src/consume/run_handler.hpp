@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include <txinbox/delivery.hpp>
 #include <txinbox/handler.hpp>
 #include <txinbox/version.hpp>
@@ -19,6 +21,10 @@ namespace detail {
 /// on the session had a transient error or one of the environment. So a deadlock is run again, whatever library the
 /// handler uses.
 void run_handler(const ConsumerPolicy&, const Handler&, SessionHandle&, Delivery&);
+
+/// The same for all deliveries of a part. `batch`: the messages of the call, for the scope.
+void run_handler(const ConsumerPolicy&, const BatchHandler&, SessionHandle&, std::span<Delivery>,
+                 std::span<const Message> batch);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -16,6 +16,22 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
+namespace {
+
+/// Calls the handler of a batch with one message.
+struct HandlerOfOne {
+  const BatchHandler& handler;
+
+  void operator()(const detail::HandlerConnection& connection, Delivery& delivery) const {
+    std::span<Delivery> deliveries(&delivery, 1);
+    handler(connection, deliveries);
+  }
+  // It passes on what the handler takes, so it must not be given a session instead.
+  void operator()(soci::session&, Delivery&) const = delete;
+};
+
+}  // namespace
+
 class TxConsumer::Impl : public detail::ConsumerContext {
  public:
   using ConsumerContext::ConsumerContext;
@@ -50,7 +66,15 @@ std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages,
                                               OnFailure on_failure) {
   detail::refuse_empty(handler);
   if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, handler, on_failure);
-  return detail::BatchDelivery(*impl_, messages, handler, on_failure).consume();
+  return detail::BatchDelivery(*impl_, messages, {handler}, on_failure).consume();
+}
+
+std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandler& handler,
+                                              OnFailure on_failure) {
+  detail::refuse_empty(handler);
+  const Handler one = HandlerOfOne{handler};
+  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, one, on_failure);
+  return detail::BatchDelivery(*impl_, messages, {one, &handler}, on_failure).consume();
 }
 
 TXINBOX_NAMESPACE_END

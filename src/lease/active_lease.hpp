@@ -12,7 +12,7 @@
 #include <txinbox/lease.hpp>
 #include <txinbox/version.hpp>
 
-#include "lease/lease_store.hpp"
+#include "lease/lease_call.hpp"
 #include "lease/lease_timer.hpp"
 
 namespace txinbox {

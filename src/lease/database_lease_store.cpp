@@ -1,15 +1,11 @@
 #include "lease/database_lease_store.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <utility>
 
-#include <fmt/format.h>
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
+#include "base/process_name.hpp"
 #include "base/reentrancy_check.hpp"
 #include "base/retry_schedule.hpp"
 #include "consume/attempt_marker.hpp"
@@ -28,31 +24,6 @@ using std::chrono::milliseconds;
 using Clock = LeaseTime::Clock;
 
 namespace {
-
-/// Returns the name that shows operators who holds a lease.
-std::string host_and_process() {
-  constexpr std::size_t most = 48;
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  std::string name = host.data();
-  name.resize(std::min(name.size(), most));
-  std::ranges::replace_if(
-      name, [](char c) { return c < '!' || c > '~'; }, '?');
-  return fmt::format("{}:{}", name, ::getpid());
-}
-
-TxConsumerOptions common_options(const LeaseOptions& options) {
-  return {.retry = options.retry,
-          .stop = options.stop,
-          .observer = options.observer,
-          .listeners = options.listeners,
-          .max_attempts = options.max_attempts,
-          .is_transient = options.is_transient,
-          .count_starts = options.count_starts,
-          .keep_error_text = options.keep_error_text,
-          .max_result = options.max_result,
-          .max_conflicts = options.max_conflicts};
-}
 
 class DatabaseLeaseCall final : public LeaseCall {
  public:

@@ -8,19 +8,19 @@
 #include <txinbox/version.hpp>
 
 #include "consume/consumer_context.hpp"
-#include "lease/lease_store.hpp"
+#include "lease/lease_call.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// Keeps leases in `txinbox_consumed_message`. Each step is a transaction of its own, on a connection of the pool.
-class DatabaseLeaseStore final : public LeaseStore {
+class DatabaseLeaseStore final : public LeaseProvider {
  public:
   /// Errors: as `LeaseConsumer`'s constructor.
   DatabaseLeaseStore(SessionProvider source, std::string consumer, const LeaseOptions& options);
 
-  const ConsumerPolicy& policy() const noexcept { return context_; }
+  const ConsumerPolicy& policy() const noexcept override { return context_; }
 
   std::unique_ptr<LeaseCall> begin(const Message&, const ContentHash&,
                                    const std::function<void(Event)>& notify) override;

@@ -11,6 +11,7 @@
 #include "lease/database_lease_store.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"
+#include "lease/store_leases.hpp"
 #include "pool/pool_state.hpp"
 
 namespace txinbox {
@@ -47,19 +48,24 @@ LeaseOptions without_heartbeat(LeaseOptions options) {
 class LeaseConsumer::Impl {
  public:
   Impl(detail::SessionProvider source, std::string consumer, LeaseOptions options)
-      : options_(checked(options)), store_(std::move(source), std::move(consumer), options_) {}
+      : options_(checked(options)),
+        leases_(std::make_unique<detail::DatabaseLeaseStore>(std::move(source), std::move(consumer), options_)) {}
+
+  Impl(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options)
+      : options_(checked(options)),
+        leases_(std::make_unique<detail::StoreLeases>(std::move(store), std::move(consumer), options_)) {}
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
-    return detail::LeaseDelivery(store_.policy(), options_, store_, *timer_, message, handler).consume();
+    return detail::LeaseDelivery(leases_->policy(), options_, *leases_, *timer_, message, handler).consume();
   }
 
-  std::string_view name() const noexcept { return store_.policy().consumer; }
+  std::string_view name() const noexcept { return leases_->policy().consumer; }
   const LeaseOptions& options() const noexcept { return options_; }
 
  private:
   const LeaseOptions options_;
-  detail::DatabaseLeaseStore store_;
+  const std::unique_ptr<detail::LeaseProvider> leases_;
   const std::shared_ptr<detail::LeaseTimer> timer_ = detail::LeaseTimer::make();
 };
 
@@ -70,6 +76,9 @@ LeaseConsumer::LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions opti
 LeaseConsumer::LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options)
     : impl_(std::make_unique<Impl>(detail::SessionProvider(detail::ConnectionAccess::of(connection)),
                                    std::move(consumer), without_heartbeat(std::move(options)))) {}
+
+LeaseConsumer::LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options)
+    : impl_(std::make_unique<Impl>(std::move(store), std::move(consumer), std::move(options))) {}
 
 LeaseConsumer::LeaseConsumer(LeaseConsumer&&) noexcept = default;
 LeaseConsumer& LeaseConsumer::operator=(LeaseConsumer&&) noexcept = default;

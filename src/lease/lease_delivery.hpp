@@ -11,7 +11,7 @@
 #include "base/retry_schedule.hpp"
 #include "consume/consumer_policy.hpp"
 #include "lease/active_lease.hpp"
-#include "lease/lease_store.hpp"
+#include "lease/lease_call.hpp"
 #include "lease/lease_timer.hpp"
 #include "message/content_hash.hpp"
 
@@ -22,7 +22,7 @@ namespace detail {
 /// One `LeaseConsumer::consume` call.
 class LeaseDelivery {
  public:
-  LeaseDelivery(const ConsumerPolicy& policy, const LeaseOptions& options, LeaseStore& store, LeaseTimer& timer,
+  LeaseDelivery(const ConsumerPolicy& policy, const LeaseOptions& options, LeaseProvider& store, LeaseTimer& timer,
                 const Message& message, const LeaseHandler& handler)
       : policy_(policy),
         options_(options),
@@ -44,7 +44,7 @@ class LeaseDelivery {
 
   const ConsumerPolicy& policy_;
   const LeaseOptions& options_;
-  LeaseStore& store_;
+  LeaseProvider& store_;
   LeaseTimer& timer_;
   const Message& message_;
   const LeaseHandler& handler_;

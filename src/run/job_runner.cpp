@@ -1,6 +1,7 @@
 #include "run/job_runner.hpp"
 
 #include <exception>
+#include <span>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -25,6 +26,21 @@ struct HandlerOfJob {
   void operator()(soci::session&, Delivery&) const = delete;
 };
 
+/// The same for all deliveries at once.
+struct BatchHandlerOfJob {
+  const BatchHandler& handler;
+  const Job& job;
+
+  void operator()(const HandlerConnection& connection, std::span<Delivery> deliveries) const {
+    for (Delivery& each : deliveries) DeliveryAccess::set_incoming(each, job[each.index()]->incoming);
+    handler(connection, deliveries);
+  }
+  void operator()(soci::session&, std::span<Delivery>) const = delete;
+};
+
+HandlerOfJob handler_of_job(const Handler& handler, const Job& job) { return {handler, job}; }
+BatchHandlerOfJob handler_of_job(const BatchHandler& handler, const Job& job) { return {handler, job}; }
+
 /// Whether one message of the job must not run if another one fails.
 bool has_order(const Job& job) {
   std::unordered_set<const Sequence*> sequences;
@@ -36,20 +52,24 @@ bool has_order(const Job& job) {
 
 }  // namespace
 
-JobResult TxJobRunner::run(const Job& job) const {
+template <class AnyHandler>
+JobResult TxJobRunner<AnyHandler>::run(const Job& job) const {
   const OnFailure on_failure = has_order(job) ? OnFailure::stop : OnFailure::skip;
   std::vector<Message> messages;
   messages.reserve(job.size());
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = consumer_.consume_batch(messages, HandlerOfJob{handler_, job}, on_failure);
+    result.results = consumer_.consume_batch(messages, handler_of_job(handler_, job), on_failure);
   } catch (...) {
     result.error = std::current_exception();
   }
   for (std::size_t i = 0; i < job.size(); ++i) job[i]->message = std::move(messages[i]);
   return result;
 }
+
+template class TxJobRunner<Handler>;
+template class TxJobRunner<BatchHandler>;
 
 JobResult LeaseJobRunner::run(const Job& job) const {
   const Entry& entry = *job.front();

@@ -35,10 +35,11 @@ class JobRunner {
   virtual JobResult run(const Job& job) const = 0;
 };
 
-/// A batch in one transaction.
+/// A batch in one transaction. `AnyHandler`: `Handler` or `BatchHandler`.
+template <class AnyHandler>
 class TxJobRunner : public JobRunner {
  public:
-  TxJobRunner(TxConsumer& consumer, const Handler& handler, std::size_t batch)
+  TxJobRunner(TxConsumer& consumer, const AnyHandler& handler, std::size_t batch)
       : consumer_(consumer), handler_(handler), batch_(batch) {}
 
   std::string_view consumer() const override { return consumer_.name(); }
@@ -47,9 +48,12 @@ class TxJobRunner : public JobRunner {
 
  private:
   TxConsumer& consumer_;
-  const Handler& handler_;
+  const AnyHandler& handler_;
   const std::size_t batch_;
 };
+
+extern template class TxJobRunner<Handler>;
+extern template class TxJobRunner<BatchHandler>;
 
 /// One message under a lease.
 class LeaseJobRunner : public JobRunner {

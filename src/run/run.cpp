@@ -26,6 +26,13 @@ RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of
   return detail::Loop(source, runner, message_of, options).run();
 }
 
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
+               const RunOptions& options) {
+  detail::refuse_empty(handler);
+  const detail::TxJobRunner runner(consumer, handler, options.batch);
+  return detail::Loop(source, runner, message_of, options).run();
+}
+
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
                const RunOptions& options) {
   detail::refuse_empty(handler);

@@ -78,8 +78,9 @@ std::vector<Migration> migrate(ConnectionRef connection) {
   const auto before = detail::examine(*catalog, database.name());
   refuse_foreign_tables(before);
   // Each migration can run again, and makes only what is missing.
-  const bool incomplete = std::ranges::any_of(
-      before.problems, [](const Problem& problem) { return problem.code == ErrorCode::schema_missing; });
+  const bool incomplete = std::ranges::any_of(before.problems, [](const Problem& problem) {
+    return problem.code == ErrorCode::schema_missing && problem.finding.severity == Severity::error;
+  });
   const int from = incomplete ? 0 : before.version;
   std::vector<Migration> applied;
   for (Migration& migration : migrations(std::string(database.name()))) {

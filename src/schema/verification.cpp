@@ -124,6 +124,10 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   std::erase_if(result.problems, [&](const Problem& p) {
     return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
   });
+  // Only a service with an outbox needs its tables. MariaDB and MySQL hide them from a user without rights on them.
+  for (Problem& p : result.problems) {
+    if (p.code == ErrorCode::schema_missing && backend::concerns_outbox(p)) p.finding.severity = Severity::note;
+  }
   return result;
 }
 
@@ -152,6 +156,7 @@ std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
   const auto& database = connection->database();
   const auto catalog = database.catalog(connection);
   auto result = examine_twice(*catalog, database.name());
+  std::erase_if(result.problems, backend::concerns_outbox);
   std::ranges::move(database.attach(connection, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
   throw_on_errors(result.problems);

@@ -1,6 +1,7 @@
 #include <txinbox/transaction.hpp>
 
 #include <memory>
+#include <optional>
 
 #include <txinbox/error.hpp>
 
@@ -9,6 +10,7 @@
 #include "message/content_hash.hpp"
 #include "message/key.hpp"
 #include "schema/verification.hpp"
+#include "tables/outbox_scope.hpp"
 #include "transaction/claim.hpp"
 #include "transaction/claim_recovery.hpp"
 #include "transaction/guarded_transaction.hpp"
@@ -39,7 +41,9 @@ class Transaction::Impl {
       detail::check_message(message);
       const detail::ContentHash hash(message.content);
       const backend::ClaimedRow* existing = guarded_.claim(consumer, message, hash.bytes());
-      return existing == nullptr ? Claim::claimed : detail::claim_for(*existing, hash.bytes());
+      if (existing != nullptr) return detail::claim_for(*existing, hash.bytes());
+      outbox_.emplace(*session_, consumer, message);
+      return Claim::claimed;
     } catch (...) {
       claim_threw_ = true;
       throw;
@@ -47,6 +51,7 @@ class Transaction::Impl {
   }
 
   void commit() {
+    outbox_.reset();
     if (claim_threw_) {
       roll_back();
       throw Error(
@@ -65,6 +70,7 @@ class Transaction::Impl {
   }
 
   void roll_back() noexcept {
+    outbox_.reset();
     guarded_.roll_back();
     resolve_claims();
   }
@@ -87,6 +93,7 @@ class Transaction::Impl {
   std::unique_ptr<backend::Session> session_;
   detail::GuardedTransaction guarded_;
   bool claim_threw_ = false;
+  std::optional<detail::OutboxScope> outbox_;  ///< Of the latest claim.
 };
 
 Transaction::Transaction(ConnectionRef connection)

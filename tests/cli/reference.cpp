@@ -17,9 +17,22 @@ using namespace txinbox::test;
 
 namespace {
 
-const std::vector<Command::Arguments> places{
-    {"migrate"}, {"doctor"}, {"consume"},        {"status"},          {"leases"},           {"show"},
-    {"forget"},  {"purge"},  {"failed", "list"}, {"failed", "retry"}, {"failed", "discard"}};
+const std::vector<Command::Arguments> places{{"migrate"},
+                                             {"doctor"},
+                                             {"consume"},
+                                             {"status"},
+                                             {"leases"},
+                                             {"show"},
+                                             {"forget"},
+                                             {"purge"},
+                                             {"failed", "list"},
+                                             {"failed", "retry"},
+                                             {"failed", "discard"},
+                                             {"outbox", "status"},
+                                             {"outbox", "list"},
+                                             {"outbox", "retry"},
+                                             {"outbox", "discard"},
+                                             {"relay"}};
 
 std::string help_of(Command::Arguments words) {
   words.emplace_back("--help");
@@ -123,7 +136,7 @@ TEST_CASE("the man page and the completions have every subcommand and option") {
 
 TEST_CASE("bash completes subcommands and the names of states") {
   CHECK(offered({"con"}) == std::set<std::string>{"consume"});
-  CHECK(offered({""}).size() == 9);
+  CHECK(offered({""}).size() == 11);
   CHECK(offered({"failed", ""}) == std::set<std::string>{"list", "retry", "discard"});
   CHECK(offered({"failed", "list", "--state", "par"}) == std::set<std::string>{"parked"});
   CHECK(offered({"purge", "--dry"}) == std::set<std::string>{"--dry-run"});

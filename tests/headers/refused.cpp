@@ -25,6 +25,7 @@ void use(txinbox::TxConsumer& consumer, txinbox::LeaseConsumer& leases, std::spa
   (void)consumer.consume(message, [](soci::session&, Delivery&) {});
   (void)consumer.consume(message, [](soci::session&) {});
   (void)consumer.consume_batch(messages, [](soci::session&, Delivery&) {});
+  (void)consumer.consume_batch(messages, [](soci::session&, std::span<Delivery>) {});
   (void)leases.consume(message, [](Lease&) {});
 #if defined(RETURNS_BOOL)
   (void)consumer.consume(message, [](soci::session&, Delivery&) { return false; });
@@ -32,6 +33,10 @@ void use(txinbox::TxConsumer& consumer, txinbox::LeaseConsumer& leases, std::spa
   (void)consumer.consume(message, [](soci::session&) { return false; });
 #elif defined(BATCH_RETURNS_ERROR_CODE)
   (void)consumer.consume_batch(messages, [](soci::session&, Delivery&) { return std::error_code(); });
+#elif defined(BATCH_HANDLER_RETURNS_BOOL)
+  (void)consumer.consume_batch(messages, [](soci::session&, std::span<Delivery>) { return true; });
+#elif defined(BATCH_HANDLER_FOR_ONE)
+  (void)consumer.consume(message, [](soci::session&, std::span<Delivery>) {});
 #elif defined(LEASE_RETURNS_BOOL)
   (void)leases.consume(message, [](Lease&) { return true; });
 #elif defined(IS_COROUTINE)

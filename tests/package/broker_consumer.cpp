@@ -1,7 +1,8 @@
-// What a service without SOCI needs for a broker: txinbox::core and the broker's component.
+// What a service without SOCI needs for a broker or for Redis: txinbox::core and the component.
 
 #include <txinbox/kafka.hpp>
 #include <txinbox/rabbitmq.hpp>
+#include <txinbox/redis.hpp>
 #include <txinbox/txinbox.hpp>
 
 #ifdef SOCI_H_INCLUDED
@@ -13,6 +14,8 @@ int main() {
       txinbox::kafka_options_from_url("kafka://127.0.0.1:9092/orders?group=order-service");
   const txinbox::RabbitMqOptions rabbitmq = txinbox::rabbitmq_options_from_url("amqp://127.0.0.1/shop/orders");
   if (kafka.group != "order-service" || rabbitmq.queue != "orders") return 1;
+  txinbox::LeaseConsumer consumer(txinbox::open_redis("redis://127.0.0.1:6379/2"), "order-service");
+  if (consumer.name() != "order-service") return 1;
   try {
     txinbox::open_kafka({});
   } catch (const txinbox::Error& error) {

@@ -2,11 +2,10 @@
 
 #include <string>
 
-#include <doctest/doctest.h>
-#include <txinbox/lease.hpp>
 #include <txinbox/pool.hpp>
 
 #include "support/effects.hpp"
+#include "support/lease_subject.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -15,12 +14,6 @@ struct Leases {
   EffectDatabase db;
   Pool pool = db.pool(4);
 };
-
-inline constexpr Outcome in_progress = Outcome::in_progress;
-inline const Message order{.business_key = "order123", .message_id = "m1"};
-
-inline void nothing(Lease&) {}
-inline void must_not_run(Lease&) { FAIL("a handler ran that must not"); }
 
 inline std::string row_state(const TestDatabase& db) { return db.text("select state from txinbox_consumed_message"); }
 

@@ -82,7 +82,8 @@ class PrometheusText {
     Labels labels = read_labels();
     require(take(" "), "no value");
     const double number = read_number(rest_);
-    require(number >= 0 && (sample.ends_with("_sum") || number == std::floor(number)), "not a count");
+    require(number >= 0 && (sample.ends_with("_sum") || type_ == "gauge" || number == std::floor(number)),
+            "not a count");
     require(!type_.empty(), "a sample without a type");
     require(samples_.emplace(std::pair(sample, labels), number).second, "a sample comes twice");
     if (type_ != "histogram") {

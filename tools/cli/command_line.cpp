@@ -18,6 +18,8 @@ void add_all(Command app, Run& run) {
   add_forget(app, run);
   add_purge(app, run);
   add_failed(app, run);
+  add_outbox(app, run);
+  add_relay(app, run);
 }
 
 }  // namespace txinbox::cli

@@ -1,9 +1,12 @@
 #include <algorithm>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <txinbox/inspect.hpp>
 
 #include "cli/help_text.hpp"
+#include "cli/redis_doctor.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/exit_status.hpp"
@@ -41,10 +44,15 @@ std::string as_table(const std::vector<Finding>& findings) {
   return format_table(rows, {}, {.columns = terminal_size().columns, .how = Narrow::wrap});
 }
 
-int run_doctor(const DoctorOptions& options) {
-  auto pool = open_for_reading(options.database);
+std::vector<Finding> findings_of(const DatabaseOption& database) {
+  if (const std::string url = database.url(); is_redis_url(url)) return diagnose_redis_at(url);
+  auto pool = open_for_reading(database);
   auto connection = pool.acquire();
-  auto findings = diagnose(connection.session());
+  return diagnose(connection.session());
+}
+
+int run_doctor(const DoctorOptions& options) {
+  auto findings = findings_of(options.database);
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 
@@ -60,14 +68,16 @@ int run_doctor(const DoctorOptions& options) {
 
 void add_doctor(Command app, Run& run) {
   auto options = std::make_shared<DoctorOptions>();
-  auto command = app.subcommand("doctor", "Say what makes this database unsafe or slow, and the remedy");
+  auto command =
+      app.subcommand("doctor", "Say what makes this database, or this Redis server, unsafe or slow, and the remedy");
   options->database.add_to(command);
   command.flag("--json", options->json, "Print JSON");
-  command.add_help({"txinbox doctor --db sqlite:orders.db"}, {{exit_ok, "nothing but notes was found"},
-                                                              {exit_found, "an error or a warning was found"},
-                                                              usage_status,
-                                                              database_status,
-                                                              output_status});
+  command.add_help({"txinbox doctor --db sqlite:orders.db", "txinbox doctor --db redis://cache"},
+                   {{exit_ok, "nothing but notes was found"},
+                    {exit_found, "an error or a warning was found"},
+                    usage_status,
+                    database_status,
+                    output_status});
   command.on_chosen(run, [options] { return run_doctor(*options); });
 }
 

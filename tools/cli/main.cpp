@@ -4,10 +4,12 @@
 
 #include <soci/error.h>
 #include <txinbox/error.hpp>
+#include <txinbox/lease_store_error.hpp>
 
 #include "base/one_line.hpp"
 #include "cli/command_line.hpp"
 #include "cli/consume/open_source.hpp"
+#include "cli/redis_doctor.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/describe_error.hpp"
@@ -37,6 +39,9 @@ int run_reporting_errors(const Run& run) {
   } catch (const soci::soci_error&) {
     message("txinbox: " + describe_setup_error(std::current_exception()));
     return exit_database;
+  } catch (const txinbox::LeaseStoreError& error) {
+    message("txinbox: " + txinbox::detail::one_line(error.what()));
+    return exit_database;
   } catch (const std::exception& error) {
     message("txinbox: " + txinbox::detail::one_line(error.what()));
     return exit_found;
@@ -51,7 +56,10 @@ int main(int argc, char** argv) {
 
   // Before the parser sees it: its messages repeat what it does not understand.
   for (int i = 1; i < argc; ++i) {
-    if (!is_url_with_password(argv[i]) && !is_source_url_with_password(argv[i])) continue;
+    if (!is_url_with_password(argv[i]) && !is_source_url_with_password(argv[i]) &&
+        !is_redis_url_with_password(argv[i])) {
+      continue;
+    }
     message(
         "txinbox: the command line holds a URL with a password, which every user of this machine can read; put a "
         "database's URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass; "

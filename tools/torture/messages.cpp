@@ -57,6 +57,7 @@ std::string to_line(const Assignment& assignment) {
   for (const Arrival& a : assignment.arrivals) arrivals.push_back({a.key, a.copy, a.tries, a.is_altered});
   return as_line({{"number", assignment.number},
                   {"batch", assignment.is_batch},
+                  {"at_once", assignment.is_at_once},
                   {"skip", assignment.skips_failures},
                   {"death", static_cast<int>(assignment.death)},
                   {"arrivals", std::move(arrivals)}});
@@ -78,6 +79,7 @@ std::optional<Assignment> read_assignment(std::string_view line) {
   return read<Assignment>(line, [](const Json& json) {
     Assignment assignment{.number = json.at("number").get<std::uint64_t>(),
                           .is_batch = json.at("batch").get<bool>(),
+                          .is_at_once = json.at("at_once").get<bool>(),
                           .skips_failures = json.at("skip").get<bool>(),
                           .death = static_cast<Death>(json.at("death").get<int>()),
                           .arrivals = {}};

@@ -43,6 +43,7 @@ enum class Death {
 struct Assignment {
   std::uint64_t number = 0;
   bool is_batch = false;        ///< By `consume_batch`, and else by `consume`: of one arrival.
+  bool is_at_once = false;      ///< The batch has one handler for all of its new messages.
   bool skips_failures = false;  ///< The batch's `OnFailure`.
   Death death = Death::never;
   std::vector<Arrival> arrivals = {};

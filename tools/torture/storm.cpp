@@ -173,6 +173,7 @@ Assignment Storm::next_assignment(Time now) {
   Assignment assignment{.number = ++last_assignment_, .is_batch = dice_.chance(5'000)};
   // With "fence" a handler waits for its successor, which must not be behind it in the same batch.
   if (options_.subject == "fence") assignment.is_batch = false;
+  assignment.is_at_once = assignment.is_batch && dice_.chance(5'000);
   assignment.skips_failures = dice_.chance(5'000);
   // Small ones more often.
   assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);

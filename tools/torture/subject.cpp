@@ -1,6 +1,7 @@
 #include "torture/subject.hpp"
 
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -29,11 +30,16 @@ class TxSubject : public Subject {
                               TransferHandler& handler, Counters& met) override {
     thread_counters = &met;
     const Handler call = [&](soci::session& sql, Delivery& delivery) { handler(sql, delivery); };
+    const BatchHandler call_for_all = [&](soci::session& sql, std::span<Delivery> deliveries) {
+      for (Delivery& each : deliveries) handler(sql, each);
+    };
     std::vector<Answer> answers;
     try {
       if (assignment.is_batch) {
         const auto on_failure = assignment.skips_failures ? OnFailure::skip : OnFailure::stop;
-        for (const Result& result : consumer_.consume_batch(messages, call, on_failure)) {
+        const auto results = assignment.is_at_once ? consumer_.consume_batch(messages, call_for_all, on_failure)
+                                                   : consumer_.consume_batch(messages, call, on_failure);
+        for (const Result& result : results) {
           answers.push_back(answer_for(result, handler.is_failure_planned(answers.size())));
         }
       } else {

@@ -1,19 +1,14 @@
 // Commits that fail, on the cluster that librdkafka brings for tests: a real broker does not fail on demand.
 
-#include <array>
 #include <chrono>
-#include <memory>
 #include <stop_token>
 #include <string>
 
 #include <doctest/doctest.h>
-// clang-format off: the second one must come behind the first
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-// clang-format on
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "mock_cluster.hpp"
 #include "publisher.hpp"
 #include "support/effects.hpp"
 #include "txinbox/kafka.hpp"
@@ -27,33 +22,6 @@ using namespace std::chrono_literals;
 constexpr std::int16_t produce = 0;
 constexpr std::int16_t offset_commit = 8;
 constexpr std::int16_t sync_group = 14;
-
-class MockCluster {
- public:
-  MockCluster() {
-    std::array<char, 256> text{};
-    client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), text.data(), text.size()));
-    cluster_ = rd_kafka_mock_cluster_new(client_.get(), 1);
-  }
-  ~MockCluster() { rd_kafka_mock_cluster_destroy(cluster_); }
-  MockCluster(const MockCluster&) = delete;
-  MockCluster& operator=(const MockCluster&) = delete;
-
-  std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
-  void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
-
-  template <class... Codes>
-  void fail(std::int16_t request, Codes... codes) {
-    rd_kafka_mock_push_request_errors(cluster_, request, sizeof...(codes), codes...);
-  }
-
- private:
-  struct Destroy {
-    void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
-  };
-  std::unique_ptr<rd_kafka_t, Destroy> client_;
-  rd_kafka_mock_cluster_t* cluster_;
-};
 
 TEST_CASE("Kafka: a commit of offsets that fails causes duplicates at most") {
   for (const auto code :

@@ -65,11 +65,38 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"purged", "BIGINT", false, true},
     ExpectedColumn{"purged_at", "DATETIME(6)"},
 };
+constexpr std::array outbox_message_columns = {
+    ExpectedColumn{"seq", "BIGINT", false, true},
+    ExpectedColumn{"id", "VARBINARY(36)", false},
+    ExpectedColumn{"aggregatetype", "VARBINARY(255)", false},
+    ExpectedColumn{"aggregateid", "VARBINARY(255)", false},
+    ExpectedColumn{"type", "VARBINARY(255)", false},
+    ExpectedColumn{"payload", "LONGBLOB", false},
+    ExpectedColumn{"headers", "BLOB"},
+    ExpectedColumn{"part", "INT", false},
+    ExpectedColumn{"attempts", "INT", false, true},
+    ExpectedColumn{"last_error", "BLOB"},
+    ExpectedColumn{"parked_at", "DATETIME(6)"},
+    ExpectedColumn{"created_at", "DATETIME(6)", false},
+};
+constexpr std::array outbox_relay_columns = {
+    ExpectedColumn{"token", "VARBINARY(16)", false},
+    ExpectedColumn{"name", "VARBINARY(64)", false},
+    ExpectedColumn{"started_at", "DATETIME(6)", false},
+    ExpectedColumn{"lease_expires_at", "DATETIME(6)", false},
+};
+constexpr std::array outbox_part_columns = {
+    ExpectedColumn{"part", "INT", false},
+    ExpectedColumn{"owner", "VARBINARY(16)"},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
                                          .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns});
+                                         .consumer = consumer_columns,
+                                         .outbox_message = outbox_message_columns,
+                                         .outbox_relay = outbox_relay_columns,
+                                         .outbox_part = outbox_part_columns});
 
 /// The same type, or a wider one. The size of an integer is only how it is displayed.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {

@@ -73,11 +73,38 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"purged", "bigint", false, true},
     ExpectedColumn{"purged_at", "timestamp with time zone"},
 };
+constexpr std::array outbox_message_columns = {
+    ExpectedColumn{"seq", "bigint", false, true},
+    ExpectedColumn{"id", "uuid", false},
+    ExpectedColumn{"aggregatetype", exact_text, false},
+    ExpectedColumn{"aggregateid", exact_text, false},
+    ExpectedColumn{"type", exact_text, false},
+    ExpectedColumn{"payload", "bytea", false},
+    ExpectedColumn{"headers", "text"},
+    ExpectedColumn{"part", "integer", false},
+    ExpectedColumn{"attempts", "integer", false, true},
+    ExpectedColumn{"last_error", "text"},
+    ExpectedColumn{"parked_at", "timestamp with time zone"},
+    ExpectedColumn{"created_at", "timestamp with time zone", false, true},
+};
+constexpr std::array outbox_relay_columns = {
+    ExpectedColumn{"token", "uuid", false},
+    ExpectedColumn{"name", "text", false},
+    ExpectedColumn{"started_at", "timestamp with time zone", false, true},
+    ExpectedColumn{"lease_expires_at", "timestamp with time zone", false},
+};
+constexpr std::array outbox_part_columns = {
+    ExpectedColumn{"part", "integer", false},
+    ExpectedColumn{"owner", "uuid"},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
                                          .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns});
+                                         .consumer = consumer_columns,
+                                         .outbox_message = outbox_message_columns,
+                                         .outbox_relay = outbox_relay_columns,
+                                         .outbox_part = outbox_part_columns});
 
 /// The same type, or one that holds more. The collation matters for keys only.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {

@@ -57,11 +57,38 @@ constexpr std::array consumer_columns = {
     ExpectedColumn{"retention", "INTEGER"},        ExpectedColumn{"purged", "INTEGER", false, true},
     ExpectedColumn{"purged_at", "TEXT"},
 };
+constexpr std::array outbox_message_columns = {
+    ExpectedColumn{"seq", "INTEGER"},
+    ExpectedColumn{"id", "TEXT", false},
+    ExpectedColumn{"aggregatetype", "TEXT", false},
+    ExpectedColumn{"aggregateid", "TEXT", false},
+    ExpectedColumn{"type", "TEXT", false},
+    ExpectedColumn{"payload", "BLOB", false},
+    ExpectedColumn{"headers", "TEXT"},
+    ExpectedColumn{"part", "INTEGER", false},
+    ExpectedColumn{"attempts", "INTEGER", false, true},
+    ExpectedColumn{"last_error", "TEXT"},
+    ExpectedColumn{"parked_at", "TEXT"},
+    ExpectedColumn{"created_at", "TEXT", false, true},
+};
+constexpr std::array outbox_relay_columns = {
+    ExpectedColumn{"token", "BLOB", false},
+    ExpectedColumn{"name", "TEXT", false},
+    ExpectedColumn{"started_at", "TEXT", false, true},
+    ExpectedColumn{"lease_expires_at", "TEXT", false},
+};
+constexpr std::array outbox_part_columns = {
+    ExpectedColumn{"part", "INTEGER", false},
+    ExpectedColumn{"owner", "BLOB"},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
                                          .conflicting_message = conflicting_message_columns,
-                                         .consumer = consumer_columns});
+                                         .consumer = consumer_columns,
+                                         .outbox_message = outbox_message_columns,
+                                         .outbox_relay = outbox_relay_columns,
+                                         .outbox_part = outbox_part_columns});
 
 /// The affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {

@@ -1,5 +1,6 @@
 // The tables of least privileges in docs/operations/migrations.md, tried with users that have exactly these.
 
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/old_rows.hpp"
+#include "support/recording_publisher.hpp"
 #include "support/schema_tools.hpp"
 #include "support/test_user.hpp"
 
@@ -98,6 +100,66 @@ TEST_CASE("the migration needs no more than its table says, and the service can 
   grant_service(service, db);
   Pool pool = service.pool();
   CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
+}
+
+TEST_CASE("adding to the outbox and relaying need no more than the table says, and no less" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const std::string schema = schema_of(db);
+  const auto add = [](soci::session& sql, Delivery&) { Outbox::add(sql, {.topic = "t", .key = "k", .payload = "p"}); };
+
+  const User service(db);
+  grant_service(service, db);
+  {
+    Pool pool = service.pool();
+    TxConsumer consumer(pool, "svc");
+    CHECK(consumer.consume({.business_key = "0"}, nothing).outcome == Outcome::consumed);
+    CHECK_THROWS((void)consumer.consume({.business_key = "1"}, add));
+    service.grant(here<std::string>("", "select, insert, update", "insert") + " on " + schema +
+                  ".txinbox_outbox_message");
+    CHECK(consumer.consume({.business_key = "1"}, add).outcome == Outcome::consumed);
+  }
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1);
+
+  const User relay(db);
+  grant_service(relay, db);
+  relay.grant("select, update, delete on " + schema + ".txinbox_outbox_message");
+  relay.grant("select, insert, update, delete on " + schema + ".txinbox_outbox_relay");
+  relay.grant("select, update on " + schema + ".txinbox_outbox_part");
+  Pool pool = relay.pool();
+  RecordingPublisher broker;
+  std::atomic<int> errors = 0;
+  const RelayOptions options{.poll = std::chrono::milliseconds(5),
+                             .initial_backoff = std::chrono::milliseconds(5),
+                             .observer = [&](const RelayEvent& event) {
+                               if (event.type == RelayEventType::error) ++errors;
+                             }};
+  const std::vector<std::string> published{"p"};
+  {
+    const OutboxRelay running(pool, broker.publisher([&](const OutgoingMessage&) {
+      return broker.tries("p") == 0 ? PublishResult{PublishStatus::failed, "once"} : PublishResult{};
+    }),
+                              options);
+    CHECK(broker.payloads(1) == published);
+    CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 0; }));
+  }
+  CHECK(errors == 0);
+
+  for (const std::string& privilege :
+       {"delete on " + schema + ".txinbox_outbox_message", "delete on " + schema + ".txinbox_outbox_relay",
+        "update on " + schema + ".txinbox_outbox_part"}) {
+    CAPTURE(privilege);
+    relay.revoke(privilege);
+    Outbox::add(*db.session(), {.topic = "t"});
+    errors = 0;
+    {
+      const OutboxRelay refused(pool, broker.publisher(), options);
+      CHECK(eventually([&] { return errors > 0; }));
+    }
+    relay.grant(privilege);
+    db.run("delete from txinbox_outbox_message");
+    db.run("delete from txinbox_outbox_relay");
+  }
 }
 
 TEST_CASE("a service that calls migrate at its start needs no right to create" *

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -132,8 +133,8 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
     CAPTURE(each.name);
     const std::string in_pool = cell(each, *each.in_pool, Subject::pool);
     const std::string on_session = cell(each, *each.in_session, Subject::session);
-    // A connection of its own the handler must not close.
-    if (each.name != "reconnects" && each.name != "closes the session") {
+    // A handler must not free a native connection: nobody can notice that.
+    if (!std::string_view(each.name).ends_with("reconnects") && each.name != "closes the session") {
       CHECK(cell(each, *each.in_session, Subject::native_connection) == on_session);
     }
     const std::string row = fmt::format("| {} | {} | {} |\n", each.name, in_pool, on_session);

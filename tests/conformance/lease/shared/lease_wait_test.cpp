@@ -7,10 +7,9 @@
 #include <thread>
 
 #include <doctest/doctest.h>
-#include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
-#include "support/leases.hpp"
+#include "support/lease_subject.hpp"
 #include "support/outcomes.hpp"
 
 namespace txinbox::test {
@@ -19,9 +18,9 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST_CASE("a delivery can wait for the other worker's result") {
-  Leases t;
-  LeaseConsumer consumer(t.pool, "svc");
-  LeaseConsumer patient(t.pool, "svc", {.wait = 20s});
+  const LeaseSubject t;
+  LeaseConsumer consumer = t.consumer();
+  LeaseConsumer patient = t.consumer({.wait = 20s});
   std::atomic<bool> running = false;
   std::thread first([&] {
     CHECK(consumer
@@ -41,8 +40,8 @@ TEST_CASE("a delivery can wait for the other worker's result") {
 }
 
 TEST_CASE("a waiting delivery runs the handler when the other worker gives up, and stops waiting at the stop token") {
-  Leases t;
-  LeaseConsumer consumer(t.pool, "svc");
+  const LeaseSubject t;
+  LeaseConsumer consumer = t.consumer();
   std::atomic<bool> running = false;
   std::atomic<bool> end = false;
   std::thread first([&] {
@@ -61,7 +60,7 @@ TEST_CASE("a waiting delivery runs the handler when the other worker gives up, a
       std::this_thread::sleep_for(50ms);
       end = true;
     });
-    CHECK(LeaseConsumer(t.pool, "svc", {.wait = 20s}).consume(order, nothing).outcome == consumed);
+    CHECK(t.consumer({.wait = 20s}).consume(order, nothing).outcome == consumed);
     ending.join();
   }
   SUBCASE("a stop") {
@@ -70,7 +69,7 @@ TEST_CASE("a waiting delivery runs the handler when the other worker gives up, a
       std::this_thread::sleep_for(50ms);
       stop.request_stop();
     });
-    LeaseConsumer waiting(t.pool, "svc", {.wait = 1h, .stop = stop.get_token()});
+    LeaseConsumer waiting = t.consumer({.wait = 1h, .stop = stop.get_token()});
     CHECK(waiting.consume(order, must_not_run).outcome == in_progress);
     stopping.join();
   }

@@ -11,10 +11,12 @@
 #include <variant>
 
 #include <txinbox/event.hpp>
+#include <txinbox/lease_consumer.hpp>
 #include <txinbox/message.hpp>
 #include <txinbox/result.hpp>
 #include <txinbox/version.hpp>
 
+#include "consume/consumer_policy.hpp"
 #include "lease/lease_timer.hpp"
 #include "message/content_hash.hpp"
 
@@ -65,12 +67,15 @@ class LeaseCall {
   LeaseCall() = default;
 };
 
-/// Where a `LeaseConsumer` keeps its leases.
-class LeaseStore {
+/// Begins the calls of one `LeaseConsumer`: on the database, or on a `LeaseStore`.
+class LeaseProvider {
  public:
-  virtual ~LeaseStore() = default;
-  LeaseStore(const LeaseStore&) = delete;
-  LeaseStore& operator=(const LeaseStore&) = delete;
+  virtual ~LeaseProvider() = default;
+  LeaseProvider(const LeaseProvider&) = delete;
+  LeaseProvider& operator=(const LeaseProvider&) = delete;
+
+  /// What the consumer's options say.
+  virtual const ConsumerPolicy& policy() const noexcept = 0;
 
   /// Begins one `consume` call. All arguments must outlive it. `notify` gets the event `retry`.
   virtual std::unique_ptr<LeaseCall> begin(const Message&, const ContentHash&,
@@ -79,12 +84,15 @@ class LeaseStore {
   /// Counts the duplicates among results that are known, for `status`. It ignores errors.
   virtual void count_duplicate(const Result&) noexcept {}
 
-  /// Identifies the store, for the check against nested calls.
+  /// Identifies what keeps the leases, for the check against nested calls.
   virtual const void* identity() const noexcept = 0;
 
  protected:
-  LeaseStore() = default;
+  LeaseProvider() = default;
 };
+
+/// The options that both kinds of consumers have.
+TxConsumerOptions common_options(const LeaseOptions&);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

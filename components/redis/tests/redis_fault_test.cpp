@@ -1,0 +1,301 @@
+// What Redis answers besides the answer: errors, silence, lost replies, rights that are missing.
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <txinbox/txinbox.hpp>
+
+#include "redis_server.hpp"
+#include "support/child_process.hpp"
+#include "support/lease_subject.hpp"
+#include "support/outcomes.hpp"
+#include "support/proxy.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const RetryPolicy once{.max_attempts = 1};
+
+/// The class of what a delivery throws, and none if it throws nothing.
+template <class F>
+std::string class_of_error(F&& f) {
+  try {
+    f();
+    return "nothing";
+  } catch (...) {
+    return error_class(std::current_exception());
+  }
+}
+
+struct RedisLeases {
+  RedisServer server;
+  std::shared_ptr<LeaseStore> store = open_redis(RedisServer::options());
+
+  LeaseConsumer consumer(LeaseOptions options = {}) const { return {store, "svc", std::move(options)}; }
+  std::string field(const std::string& name) { return server.run({"HGET", "txinbox:3:svc:order123", name}); }
+};
+
+TEST_CASE("a server that has forgotten the scripts gets them again, at each step") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer();
+  t.server.run({"SCRIPT", "FLUSH"});
+  const auto handler = [&](Lease& lease) {
+    t.server.run({"SCRIPT", "FLUSH"});
+    lease.renew();
+    t.server.run({"SCRIPT", "FLUSH"});
+  };
+  CHECK(consumer.consume(order, handler).outcome == consumed);
+  t.server.run({"SCRIPT", "FLUSH"});
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"},
+                                         [&](Lease&) {
+                                           t.server.run({"SCRIPT", "FLUSH"});
+                                           throw std::runtime_error("no");
+                                         }),
+                  std::runtime_error);
+  CHECK(consumer.consume({.business_key = "2"}, nothing).outcome == consumed);
+}
+
+TEST_CASE("a connection that the server has closed is made again") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer({.retry = once});
+  for (int i = 0; i < 20; ++i) {
+    const Message message{.business_key = "k" + std::to_string(i)};
+    const auto handler = [&](Lease&) { t.server.run({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"}); };
+    CHECK(consumer.consume(message, handler).outcome == consumed);
+  }
+}
+
+TEST_CASE("a lost reply to any step is found out, and the step counts once") {
+  RedisLeases t;
+  Proxy proxy("redis://" + broker_address() + "/");
+  RedisOptions options = redis_options_from_url(proxy.url());
+  options.timeout = 10s;
+  LeaseConsumer consumer(open_redis(options), "svc", {.max_attempts = 3, .retry = once});
+  CHECK(consumer.consume({.business_key = "first"}, nothing).outcome == consumed);  // connected from now on
+  SUBCASE("to the claim") {
+    proxy.lose_reply();
+    CHECK(consumer.consume(order, [&](Lease&) { CHECK(t.field("attempts") == "1"); }).outcome == consumed);
+  }
+  SUBCASE("to a renewal") {
+    const auto handler = [&](Lease& lease) {
+      proxy.lose_reply();
+      lease.renew();
+      CHECK(lease.remaining() > 50s);
+    };
+    CHECK(consumer.consume(order, handler).outcome == consumed);
+  }
+  SUBCASE("to the completion") {
+    const auto handler = [&](Lease& lease) {
+      lease.delivery().store("receipt");
+      proxy.lose_reply();
+    };
+    CHECK(consumer.consume(order, handler).outcome == consumed);
+    CHECK(consumer.consume(order, must_not_run).stored == "receipt");
+  }
+  SUBCASE("to a failure") {
+    const auto handler = [&](Lease&) {
+      proxy.lose_reply();
+      throw std::runtime_error("no");
+    };
+    CHECK_THROWS_AS((void)consumer.consume(order, handler), std::runtime_error);
+    CHECK(t.field("failures") == "1");
+    CHECK(consumer.consume(order, nothing).outcome == consumed);
+  }
+  SUBCASE("to a failure that parks the message") {
+    const auto handler = [&](Lease&) {
+      proxy.lose_reply();
+      throw Error(ErrorCode::rejected, "no");
+    };
+    CHECK(consumer.consume(order, handler).outcome == parked);
+  }
+  CHECK(proxy.lost() == 1);
+}
+
+TEST_CASE("a server that does not answer costs the time-outs, and the handler does not run") {
+  RedisLeases t;
+  Proxy proxy("redis://" + broker_address() + "/");
+  RedisOptions options = redis_options_from_url(proxy.url());
+  options.timeout = 100ms;
+  LeaseConsumer consumer(open_redis(options), "svc", {.retry = once});
+  proxy.fall_silent();
+  CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis timeout");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "transient");
+  proxy.fall_silent(false);
+}
+
+TEST_CASE("a handler learns that its lease is over, also while its heartbeat waits for a silent server") {
+  RedisLeases t;
+  Proxy proxy("redis://" + broker_address() + "/");
+  RedisOptions options = redis_options_from_url(proxy.url());
+  options.timeout = 60s;  // the heartbeat waits for longer than the lease runs
+  LeaseConsumer consumer(open_redis(options), "svc", {.lease = 1s, .heartbeat = 100ms, .retry = once});
+  const auto handler = [&](Lease& lease) {
+    proxy.fall_silent();
+    const auto give_up = std::chrono::steady_clock::now() + 50s;
+    while (!lease.stop_token().stop_requested() && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(1ms);
+    }
+    CHECK(lease.stop_token().stop_requested());
+    CHECK(lease.remaining() == 0ms);
+    proxy.fall_silent(false);
+  };
+  CHECK(consumer.consume(order, handler).outcome == consumed);  // nobody has taken over
+}
+
+TEST_CASE("a server that is not there is a transient error") {
+  RedisOptions options = RedisServer::options();
+  options.port = 1;
+  LeaseConsumer consumer(open_redis(options), "svc", {.retry = once});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "transient");
+  CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis not_connected");
+}
+
+TEST_CASE("a server without memory refuses a lease and a completion, and neither counts as a failure") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer({.max_attempts = 1});
+  t.server.run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  t.server.run({"CONFIG", "SET", "maxmemory", "1"});
+  CHECK(class_of_error([&] { (void)consumer.consume(order, must_not_run); }) == "redis OOM");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "other");
+  t.server.run({"CONFIG", "SET", "maxmemory", "0"});
+  const auto full_meanwhile = [&](Lease& lease) {
+    t.server.run({"CONFIG", "SET", "maxmemory", "1"});
+    lease.renew();
+  };
+  CHECK(class_of_error([&] { (void)consumer.consume(order, full_meanwhile); }) == "redis OOM");
+  t.server.run({"CONFIG", "SET", "maxmemory", "0"});
+  CHECK(t.field("state") == "consuming");
+  CHECK(t.field("failures") == "0");
+}
+
+TEST_CASE("a server that became a replica is a transient error, and nothing is completed there") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer({.retry = once});
+  const auto handler = [&](Lease&) { t.server.run({"REPLICAOF", "127.0.0.1", "1"}); };
+  CHECK(class_of_error([&] { (void)consumer.consume(order, handler); }) == "redis READONLY");
+  CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "2"}, must_not_run); }) == "transient");
+  t.server.run({"REPLICAOF", "NO", "ONE"});
+  CHECK(consumer.consume(order, must_not_run).outcome == in_progress);
+}
+
+TEST_CASE("with fewer replicas than wait_replicas nothing is acknowledged, not even a duplicate") {
+  RedisLeases t;
+  CHECK(t.consumer().consume(order, nothing).outcome == consumed);
+  RedisOptions options = RedisServer::options();
+  options.wait_replicas = 1;
+  options.replica_timeout = 10ms;
+  LeaseConsumer careful(open_redis(options), "svc", {.retry = once});
+  CHECK(class_of_error([&] { (void)careful.consume(order, must_not_run); }) == "redis too_few_replicas");
+  CHECK(thrown_by([&] { (void)careful.consume({.business_key = "2"}, must_not_run); }) == "transient");
+}
+
+TEST_CASE("a key that is not of this library is refused, not overwritten") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer();
+  t.server.run({"SET", "txinbox:3:svc:order123", "mine"});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "unknown_state");
+  CHECK(t.server.run({"GET", "txinbox:3:svc:order123"}) == "mine");
+  t.server.run({"DEL", "txinbox:3:svc:order123"});
+  t.server.run({"HSET", "txinbox:3:svc:order123", "state", "postponed"});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "unknown_state");
+}
+
+// components/redis/README.md lists these rights.
+const std::vector<std::string> rights{"+ping", "+evalsha", "+eval", "+time", "+hmget", "+hset", "+pexpire"};
+
+void set_user(RedisServer& server, const std::string& without) {
+  std::vector<std::string> command{"ACL", "SETUSER", "worker", "reset", "on", ">secret", "~txinbox:*"};
+  for (const std::string& each : rights) {
+    if (each != without) command.push_back(each);
+  }
+  server.run(command);
+}
+
+RedisOptions worker() {
+  RedisOptions options = RedisServer::options();
+  options.user = "worker";
+  options.password = "secret";
+  return options;
+}
+
+TEST_CASE("a user with the rights of the docs can do each step, and no right of them is too much") {
+  RedisLeases t;
+  set_user(t.server, "");
+  LeaseConsumer consumer(open_redis(worker()), "svc", {.retry = once});
+  const auto handler = [&](Lease& lease) {
+    lease.renew();
+    lease.delivery().store("done");
+  };
+  Message message = order;
+  CHECK(consumer.consume(message, handler).outcome == consumed);
+  message.valid_for = 1ms;
+  std::this_thread::sleep_for(5ms);
+  CHECK(consumer.consume(message, handler).outcome == consumed);
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, [](Lease&) { throw std::runtime_error("no"); }),
+                  std::runtime_error);
+  for (const std::string& each : rights) {
+    if (each == "+ping") continue;  // only tells that the server has a free connection
+    CAPTURE(each);
+    set_user(t.server, each);
+    t.server.run({"SCRIPT", "FLUSH"});
+    LeaseConsumer limited(open_redis(worker()), "svc", {.retry = once});
+    const std::string error = class_of_error([&] { (void)limited.consume({.business_key = each}, must_not_run); });
+    CHECK((error == "access_refused" || error == "redis ERR"));  // the latter from Redis 7.0 for what is in a script
+  }
+  t.server.run({"ACL", "DELUSER", "worker"});
+}
+
+TEST_CASE("a wrong password, no password and an unknown user stop the consumer") {
+  RedisLeases t;
+  RedisOptions options = RedisServer::options();
+  SUBCASE("wrong") { options.password = "wrong"; }
+  SUBCASE("none") { options.password.clear(); }
+  SUBCASE("unknown user") { options.user = "nobody"; }
+  LeaseConsumer consumer(open_redis(options), "svc");
+  try {
+    (void)consumer.consume(order, must_not_run);
+    FAIL("it was let in");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::access_refused);
+    CHECK(action_for(std::current_exception()) == Action::stop);
+    CHECK(std::string(error.what()).find(RedisServer::password()) == std::string::npos);
+  }
+}
+
+TEST_CASE("a database of another number has other keys, and one that is not there is refused") {
+  RedisLeases t;
+  RedisOptions options = RedisServer::options();
+  options.database = 3;
+  CHECK(LeaseConsumer(open_redis(options), "svc").consume(order, nothing).outcome == consumed);
+  CHECK(t.consumer().consume(order, nothing).outcome == consumed);
+  options.database = 1000;
+  LeaseConsumer consumer(open_redis(options), "svc");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "invalid_argument");
+}
+
+TEST_CASE("a child of fork must open its own store") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer();
+  CHECK(consumer.consume(order, nothing).outcome == consumed);
+  CHECK(in_process([&] {
+          try {
+            (void)consumer.consume({.business_key = "2"}, nothing);
+          } catch (const Error& error) {
+            if (error.code() == ErrorCode::forked) return;
+            throw;
+          }
+          throw std::runtime_error("the child used the connection of its parent");
+        }) == 0);
+  CHECK(consumer.consume(order, must_not_run).outcome == duplicate);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <hiredis/hiredis.h>
+#include <txinbox/redis.hpp>
+
+#include "brokers/broker_under_test.hpp"
+
+namespace txinbox::test {
+
+/// The server that brokers.sh has started, emptied.
+class RedisServer {
+ public:
+  RedisServer() : RedisServer(0) {
+    password();
+    run({"FLUSHALL"});
+  }
+
+  /// Another server on this port, which is not emptied. 0: the one of brokers.sh.
+  explicit RedisServer(std::uint16_t port) : port_(port) {}
+
+  /// Of the user "default".
+  static std::string password();
+
+  static RedisOptions options();
+
+  /// Runs a command with another client. An array is given with spaces between its elements; no value is empty.
+  ///
+  /// Errors: `std::runtime_error` for an error reply.
+  std::string run(const std::vector<std::string>& command);
+
+  /// The names of all keys.
+  std::vector<std::string> keys();
+
+  static void kill() { control("kill"); }
+  static void start() { control("start"); }
+
+ private:
+  struct Free {
+    void operator()(redisContext* context) const { redisFree(context); }
+    void operator()(redisReply* reply) const { freeReplyObject(reply); }
+  };
+  using Reply = std::unique_ptr<redisReply, Free>;
+
+  static void control(const std::string& what);
+  Reply ask(const std::vector<std::string>& command);
+
+  const std::uint16_t port_;
+  std::unique_ptr<redisContext, Free> context_;
+};
+
+}  // namespace txinbox::test

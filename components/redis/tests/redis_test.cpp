@@ -1,0 +1,108 @@
+// What only Redis has: its options, its errors and its own way of forgetting.
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <txinbox/txinbox.hpp>
+
+#include "brokers/command_tests.hpp"
+#include "redis_server.hpp"
+#include "support/lease_subject.hpp"
+#include "support/outcomes.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a URL gives the options, and nothing in it is taken for granted") {
+  ::setenv("TXINBOX_REDIS_PASSWORD", "secret", 1);
+  const RedisOptions options = redis_options_from_url(
+      "redis://app%40shop@[::1]:6380/3?prefix=inbox&keep=3600&timeout=250&wait_replicas=1&replica_timeout=50");
+  CHECK(options.user == "app@shop");
+  CHECK(options.host == "::1");
+  CHECK(options.port == 6380);
+  CHECK(options.database == 3);
+  CHECK(options.password == "secret");
+  CHECK(options.prefix == "inbox");
+  CHECK(options.keep == 1h);
+  CHECK(options.timeout == 250ms);
+  CHECK(options.wait_replicas == 1);
+  CHECK(options.replica_timeout == 50ms);
+  CHECK(redis_options_from_url("redis://cache").port == 6379);
+  for (const char* wrong : {"redis://", "redis://a:b@host", "rediss://host", "http://host", "redis://host:0x",
+                            "redis://host:70000", "redis://host/one", "redis://host?secret=1", "redis://host?keep",
+                            "redis://host?keep=-1", "redis://%zz", "redis://[::1"}) {
+    CAPTURE(wrong);
+    CHECK(thrown_by([&] { (void)redis_options_from_url(wrong); }) == "invalid_argument");
+  }
+  for (const char* wrong : {"redis://host:0", "redis://host?keep=0", "redis://host?timeout=0",
+                            "redis://host?prefix=", "redis://host?replica_timeout=0"}) {
+    CAPTURE(wrong);
+    CHECK(thrown_by([&] { (void)open_redis(wrong); }) == "invalid_argument");
+  }
+}
+
+TEST_CASE("what needs the tables of the database is refused on a store") {
+  const auto store = open_redis("redis://localhost");
+  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.count_starts = true}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.keep_error_text = true}); }) == "invalid_argument");
+  CHECK(thrown_by([&] { LeaseConsumer(std::shared_ptr<LeaseStore>(), "svc"); }) == "invalid_argument");
+}
+
+TEST_CASE("pairs of consumer and key that look alike are different") {
+  RedisServer server;
+  const auto store = open_redis(RedisServer::options());
+  CHECK(LeaseConsumer(store, "a:b").consume({.business_key = "c"}, nothing).outcome == consumed);
+  CHECK(LeaseConsumer(store, "a").consume({.business_key = "b:c"}, nothing).outcome == consumed);
+  CHECK(server.keys().size() == 2);
+}
+
+TEST_CASE("a key lives for as long as it is kept, and for two leases at least") {
+  RedisServer server;
+  RedisOptions options = RedisServer::options();
+  options.keep = 100s;
+  const auto store = open_redis(options);
+  const auto lives = [&] { return std::stoll(server.run({"PTTL", "txinbox:3:svc:order123"})); };
+  CHECK(LeaseConsumer(store, "svc").consume(order, [&](Lease&) { CHECK(lives() > 119'000); }).outcome == consumed);
+  CHECK(lives() > 0);
+  CHECK(lives() <= 120'000);
+  LeaseConsumer quick(store, "svc", {.lease = 1s});
+  CHECK_THROWS_AS((void)quick.consume({.business_key = "2"}, [](Lease&) { throw std::runtime_error("no"); }),
+                  std::runtime_error);
+  const auto left = std::stoll(server.run({"PTTL", "txinbox:3:svc:2"}));
+  CHECK((left > 0 && left <= 100'000));
+}
+
+TEST_CASE("a result of the greatest length is given back") {
+  RedisServer server;
+  constexpr std::size_t most = 1 << 20;
+  LeaseConsumer consumer(open_redis(RedisServer::options()), "svc", {.max_result = most});
+  const std::string result(most, '\0');
+  CHECK(consumer.consume(order, [&](Lease& lease) { lease.delivery().store(result); }).outcome == consumed);
+  CHECK(consumer.consume(order, must_not_run).stored == result);
+}
+
+TEST_CASE("what Redis forgets runs again, with a greater fence") {
+  RedisServer server;
+  LeaseConsumer consumer(open_redis(RedisServer::options()), "svc");
+  std::int64_t fence = 0;
+  CHECK(consumer.consume(order, [&](Lease& lease) { fence = lease.fence(); }).outcome == consumed);
+  server.run({"FLUSHALL"});
+  CHECK(consumer.consume(order, [&](Lease& lease) { CHECK(lease.fence() > fence); }).outcome == consumed);
+}
+
+TEST_CASE("the example charges once") {
+  const char* program = std::getenv("TXINBOX_EXAMPLE");
+  if (program == nullptr) return;  // the examples are not built
+  RedisServer server;
+  CHECK(output_of_example(program, "redis://" + broker_address()) ==
+        "consumed: receipt for charge123\nalready_consumed: receipt for charge123\n");
+}
+
+}  // namespace
+}  // namespace txinbox::test

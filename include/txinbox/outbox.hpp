@@ -1,0 +1,68 @@
+#pragma once
+
+/// @file
+/// Messages that are published if, and only if, a transaction commits.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <txinbox/connection_ref.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// A message that a service publishes.
+///
+/// @limits texts are valid UTF-8 without NUL.
+struct OutgoingMessage {
+  /// Where it goes, 1 to 255 bytes: a topic of Kafka, a routing key of RabbitMQ. Column `aggregatetype`.
+  std::string topic;
+
+  /// The key, 0 to 255 bytes: messages of one key are published in the order of their insertion. Messages with an empty
+  /// key have no order. Column `aggregateid`.
+  std::string key = {};
+
+  /// What kind of message it is, 0 to 255 bytes, such as "OrderBooked". Column `type`.
+  std::string type = {};
+
+  /// The content: at most 4 MiB, any bytes.
+  std::string payload = {};
+
+  /// More headers, at most 64 KiB as JSON. Column `headers`: a JSON object of strings.
+  std::map<std::string, std::string> headers = {};
+
+  /// The message id, a UUID. Receivers recognize by it a message that comes again. Empty: `Outbox::add` chooses one.
+  std::string id = {};
+};
+
+/// The outbox: a table in the service's own database. `add` inserts messages into it, in the caller's transaction. An
+/// `OutboxRelay` publishes them after the commit. Debezium can read the table, too (docs/guides/outbox.md).
+class Outbox {
+ public:
+  /// Adds a message to the outbox, and returns its id. The row commits with the transaction, or not at all.
+  ///
+  /// If `OutgoingMessage::id` is empty, and this is the connection of a running handler of a `TxConsumer`, or of a
+  /// `Transaction` with a claim, the id is derived from the consumer, the business key, and the number of messages that
+  /// this run has added before. So a handler that runs again, for example after `forget`, adds the same ids. If a row
+  /// with a derived id is still in the outbox, that row stays as it is. With `Message::valid_for`, in a
+  /// `BatchHandler`, and outside of a handler, the id is random.
+  ///
+  /// @transaction the one that is open on the connection. If none is open, the row is committed at once.
+  /// @blocking    one round trip. A transaction that adds the same id waits for the first.
+  /// @limits      those of `OutgoingMessage`.
+  /// @errors      after a database error, the transaction must be rolled back.
+  /// - `Error` invalid_argument for a message that breaks the limits, before a statement is sent.
+  /// - A database error as it was; also if the outbox has a row with the id that the caller gave.
+  ///
+  /// @threads     only the connection's thread.
+  static std::string add(ConnectionRef connection, const OutgoingMessage& message);
+
+  /// Adds several messages in their order, with few statements, and returns their ids. Otherwise as for one.
+  static std::vector<std::string> add(ConnectionRef connection, std::span<const OutgoingMessage> messages);
+};
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

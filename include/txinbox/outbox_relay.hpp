@@ -1,0 +1,151 @@
+#pragma once
+
+/// @file
+/// Publishes the messages of the outbox.
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <txinbox/outbox.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+class Pool;
+
+/// What became of one message.
+enum class PublishStatus {
+  confirmed,  ///< The broker has it for good. The relay removes its row.
+  failed,     ///< The broker did not take it. The relay publishes it again later, with the same id.
+  rejected,   ///< It can never be published. The relay parks it at once.
+};
+
+/// The name of the enumerator, such as "confirmed".
+std::string_view to_string(PublishStatus) noexcept;
+
+/// What a publisher returns for one message.
+struct PublishResult {
+  PublishStatus status = PublishStatus::confirmed;  ///< What the relay does with the row.
+  std::string error = {};  ///< Why it was not confirmed. The table keeps its first 1,000 bytes.
+};
+
+/// Publishes messages, and returns one result for each, in the same order. No two of the messages have the same key, so
+/// it may publish them in any order. It returns `confirmed` only if the broker has confirmed the message: what is
+/// confirmed is removed.
+///
+/// If it throws, no message of the call counts as published, and none as failed: the relay waits, and publishes all of
+/// them again. It should throw if the broker cannot be reached, and return within half of `RelayOptions::lease`.
+using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
+
+/// What happened in a relay.
+enum class RelayEventType {
+  published,  ///< `messages` were confirmed, and their rows are removed.
+  failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. It will be published again.
+  parked,     ///< A message was given up: `id`, `attempts`, `text`.
+  error,      ///< The publisher threw, or the database failed: `error`. The relay goes on after a wait.
+  parts,      ///< The relay now publishes `parts` of the 64 parts.
+};
+
+/// The name of the enumerator, such as "published".
+std::string_view to_string(RelayEventType) noexcept;
+
+/// One thing that happened in a relay. It is valid only during the call of the observer.
+struct RelayEvent {
+  RelayEventType type;                   ///< It says which of the other members have a value.
+  std::size_t messages = 0;              ///< For published: how many.
+  std::string_view id = {};              ///< For failed and parked: the message's id.
+  int attempts = 0;                      ///< For failed and parked: how often the message was not confirmed.
+  std::string_view text = {};            ///< For failed and parked: what the publisher said.
+  std::exception_ptr error = {};         ///< For error.
+  std::size_t parts = 0;                 ///< For parts.
+  std::chrono::nanoseconds duration{0};  ///< For published: the time from reading the rows to removing them.
+};
+
+/// How an `OutboxRelay` works.
+struct RelayOptions {
+  /// How many rows are read and removed at a time, from 1 to 10,000.
+  std::size_t batch = 500;
+
+  /// How long the relay waits before it reads again when the outbox was empty. The wait doubles each time, up to
+  /// `idle_poll`. At least 1 ms. `OutboxRelay::wake` ends the wait.
+  std::chrono::milliseconds poll{100};
+  std::chrono::milliseconds idle_poll{1'000};  ///< The longest wait of an idle relay.
+
+  /// The relay reads behind the last row that it has seen. So that it finds the rows of transactions that commit late,
+  /// it reads all from the beginning after this time. At least 1 ms.
+  std::chrono::milliseconds sweep{10'000};
+
+  /// For how long the relay owns its parts after it has last said that it runs, from 100 ms to a day. If it crashes or
+  /// hangs, another relay takes the parts over after this time. A call of the publisher that takes longer can publish
+  /// messages that another relay has published already.
+  std::chrono::milliseconds lease{30'000};
+
+  /// After this many failed attempts, a message is parked, and the next message of its key is published. 0: never, so
+  /// that its key waits until it can be published.
+  int max_attempts = 0;
+
+  /// How long a key waits after a message of it has failed. The wait doubles with each failure, up to `max_backoff`.
+  /// At least 1 ms. Other keys do not wait.
+  std::chrono::milliseconds initial_backoff{1'000};
+  std::chrono::milliseconds max_backoff{60'000};  ///< The longest wait of a key, and of the relay after an error.
+
+  /// Once it is set, the relay stops as after `request_stop`.
+  std::stop_token stop = {};
+
+  /// It is called for each event, on the relay's thread. What it throws is ignored.
+  std::function<void(const RelayEvent&)> observer = {};
+};
+
+/// Publishes the messages of the outbox in the background, on a thread of its own.
+///
+/// Every message is published at least once, with the same id each time. Messages of one key are published in the order
+/// of their insertion: a message is published for the first time only after the messages of its key before it were
+/// confirmed or parked. The outbox has 64 parts, and all messages of a key are in one part. Any number of relays, in
+/// any number of processes, share the parts. Each part is published by one relay at a time.
+///
+/// It holds no connection while it calls the publisher, and none while it waits.
+///
+/// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
+/// @processes it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
+class OutboxRelay {
+ public:
+  /// Starts the thread.
+  ///
+  /// @errors `Error` invalid_argument for an empty publisher, or an option out of its range. Errors of the database go
+  ///         to the observer.
+  OutboxRelay(Pool& pool, Publisher publisher, RelayOptions options = {});
+
+  OutboxRelay(const OutboxRelay&) = delete;
+  OutboxRelay& operator=(const OutboxRelay&) = delete;
+
+  /// Stops the thread and waits for it. The relay gives its parts back.
+  ///
+  /// @blocking until the present call of the publisher returns, and what it confirmed is removed.
+  ~OutboxRelay();
+
+  /// Makes the relay read at once, for example after a commit that has added messages. Call it after the commit.
+  ///
+  /// @threads any.
+  void wake() noexcept;
+
+  /// Asks the thread to stop, and does not wait for it.
+  ///
+  /// @threads any.
+  void request_stop() noexcept;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,22 @@
+#include "lease/lease_call.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+TxConsumerOptions common_options(const LeaseOptions& options) {
+  return {.retry = options.retry,
+          .stop = options.stop,
+          .observer = options.observer,
+          .listeners = options.listeners,
+          .max_attempts = options.max_attempts,
+          .is_transient = options.is_transient,
+          .count_starts = options.count_starts,
+          .keep_error_text = options.keep_error_text,
+          .max_result = options.max_result,
+          .max_conflicts = options.max_conflicts};
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,159 @@
+#include "lease/store_leases.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include <txinbox/error.hpp>
+
+#include "base/hex.hpp"
+#include "base/process_name.hpp"
+#include "base/retry_schedule.hpp"
+#include "base/token.hpp"
+#include "lease/active_lease.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using std::chrono::milliseconds;
+using Clock = LeaseTime::Clock;
+
+namespace {
+
+const LeaseOptions& checked(const LeaseOptions& options) {
+  if (options.count_starts || options.keep_error_text) {
+    throw Error(ErrorCode::invalid_argument,
+                "LeaseOptions::count_starts and keep_error_text need the tables of the database; a lease store has "
+                "neither markers of attempts nor error texts");
+  }
+  return options;
+}
+
+class StoreLeaseCall final : public LeaseCall {
+ public:
+  StoreLeaseCall(LeaseStore& store, const ConsumerPolicy& policy, milliseconds lease, std::string_view owner_name,
+                 const Message& message, const ContentHash& hash, const std::function<void(Event)>& notify)
+      : store_(store),
+        policy_(policy),
+        notify_(notify),
+        hash_(to_hex(hash.bytes())),
+        request_{.consumer = policy.consumer,
+                 .business_key = message.business_key,
+                 .message_id = message.message_id,
+                 .content_hash = hash_,
+                 .token = token_,
+                 .owner = owner_name,
+                 .lease = lease,
+                 .valid_for = message.valid_for} {}
+
+  std::variant<Grant, Result> claim() override;
+  std::optional<Clock::time_point> renew(std::int64_t fence, const std::stop_token& stop) override;
+  bool complete(std::int64_t fence, const std::optional<std::string>& result) override;
+  bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept override;
+
+ private:
+  template <class Step>
+  auto with_retries(const Step& step);
+
+  LeaseStore& store_;
+  const ConsumerPolicy& policy_;
+  const std::function<void(Event)>& notify_;
+  const std::string token_ = Token::random().hex();
+  const std::string hash_;
+  const LeaseRequest request_;
+};
+
+template <class Step>
+auto StoreLeaseCall::with_retries(const Step& step) {
+  RetrySchedule schedule(policy_.options.retry);
+  for (;;) {
+    std::exception_ptr error;
+    try {
+      return step();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const auto backoff = schedule.next_backoff();
+    if (!is_transient(error) || !schedule.may_retry(backoff)) std::rethrow_exception(error);
+    notify_({.type = EventType::retry, .attempt = schedule.attempt(), .error = error, .backoff = backoff});
+    if (!schedule.wait(backoff, policy_.options.stop)) std::rethrow_exception(error);
+  }
+}
+
+Result result_of(LeaseAnswer& answer) {
+  switch (answer.state) {
+    case LeaseState::in_progress:
+      return {.outcome = Outcome::in_progress, .retry_after = std::max(answer.remaining, milliseconds(0))};
+    case LeaseState::consumed:
+      return {.outcome = Outcome::already_consumed, .stored = std::move(answer.result), .age = answer.age};
+    case LeaseState::conflict:
+      return {.outcome = Outcome::conflict};
+    case LeaseState::parked:
+      return {.outcome = Outcome::parked};
+    case LeaseState::granted:
+      break;
+  }
+  throw Error(ErrorCode::unknown_state, "the lease store gave an answer that this version does not know");
+}
+
+/// Counts the time of the lease from before the request: then the lease never ends earlier in the store.
+std::variant<Grant, Result> StoreLeaseCall::claim() {
+  constexpr int tries_to_be_in_time = 3;
+  bool taken_over = false;
+  for (int i = 0; i < tries_to_be_in_time; ++i) {
+    Clock::time_point sent;
+    LeaseAnswer answer = with_retries([&] {
+      sent = Clock::now();
+      return store_.claim(request_);
+    });
+    if (answer.state != LeaseState::granted) return result_of(answer);
+    taken_over = taken_over || answer.taken_over;
+    if (Clock::now() < sent + answer.remaining) return Grant{answer.fence, sent + answer.remaining, taken_over};
+  }
+  throw lease_is_too_short(request_.lease);
+}
+
+std::optional<Clock::time_point> StoreLeaseCall::renew(std::int64_t fence, const std::stop_token& /*stop*/) {
+  const auto sent = Clock::now();
+  if (!store_.renew(request_, fence)) return std::nullopt;
+  return sent + request_.lease;
+}
+
+bool StoreLeaseCall::complete(std::int64_t fence, const std::optional<std::string>& result) {
+  return with_retries([&] { return store_.complete(request_, fence, result); });
+}
+
+bool StoreLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& error) noexcept {
+  try {
+    const bool counts = policy_.counts(error);
+    return store_.fail(request_, fence,
+                       {.counts = counts,
+                        .rejected = counts && is_rejected(error),
+                        .max_attempts = policy_.options.max_attempts,
+                        .error_class = error_class(error)});
+  } catch (...) {
+    return false;  // the lease expires by itself
+  }
+}
+
+}  // namespace
+
+StoreLeases::StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options)
+    : store_(std::move(store)),
+      policy_(std::move(consumer), common_options(checked(options))),
+      lease_(options.lease),
+      owner_name_(host_and_process()) {
+  if (!store_) throw Error(ErrorCode::invalid_argument, "the lease store is null");
+}
+
+std::unique_ptr<LeaseCall> StoreLeases::begin(const Message& message, const ContentHash& hash,
+                                              const std::function<void(Event)>& notify) {
+  return std::make_unique<StoreLeaseCall>(*store_, policy_, lease_, owner_name_, message, hash, notify);
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

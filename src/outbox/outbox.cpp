@@ -1,0 +1,84 @@
+#include <txinbox/outbox.hpp>
+
+#include <memory>
+#include <utility>
+
+#include "backend/connection_access.hpp"
+#include "backend/database.hpp"
+#include "backend/table_check.hpp"
+#include "outbox/outgoing_message.hpp"
+#include "tables/outbox_scope.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+using detail::OutboxRow;
+
+/// Inserts rows in statements that are not too long. Rows whose ids were derived, and rows with ids of the caller, do
+/// not stand in one statement.
+class Insertion {
+ public:
+  Insertion(const backend::NativeConnection& connection, const detail::OutboxClaim* claim)
+      : connection_(connection),
+        dialect_(connection.database().dialect({})),
+        // Without a claim the table is found as the caller's own tables are.
+        table_(claim != nullptr ? claim->session().dialect().table(backend::outbox_message_table)
+                                : std::string(backend::outbox_message_table)) {}
+
+  void add(OutboxRow row, bool derived) {
+    constexpr std::size_t most_rows = 500, most_bytes = 1024UL * 1024;
+    if (derived != derived_ || rows_.size() == most_rows || bytes_ + row.payload.size() > most_bytes) flush();
+    derived_ = derived;
+    bytes_ += row.payload.size();
+    rows_.push_back(std::move(row));
+  }
+
+  void flush() {
+    if (rows_.empty()) return;
+    connection_.database().run(connection_, detail::insert_outbox_rows(*dialect_, table_, rows_, derived_));
+    rows_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  const backend::NativeConnection& connection_;
+  const std::unique_ptr<backend::Dialect> dialect_;
+  const std::string table_;
+  std::vector<OutboxRow> rows_;
+  bool derived_ = false;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> Outbox::add(ConnectionRef connection, std::span<const OutgoingMessage> messages) {
+  std::vector<OutboxRow> rows;
+  rows.reserve(messages.size());
+  for (const OutgoingMessage& message : messages) rows.push_back(detail::row_of(message));
+
+  const backend::NativeConnection& sql = *detail::ConnectionAccess::of(connection);
+  const auto claim = detail::OutboxScope::on(sql.handle());
+  Insertion insertion(sql, claim.get());
+  std::vector<std::string> ids;
+  ids.reserve(rows.size());
+  for (OutboxRow& row : rows) {
+    bool derived = false;
+    if (row.id.empty() && claim) {
+      row.id = claim->next_id();
+      derived = !row.id.empty();
+    }
+    if (row.id.empty()) row.id = detail::random_message_id();
+    ids.push_back(row.id);
+    insertion.add(std::move(row), derived);
+  }
+  insertion.flush();
+  return ids;
+}
+
+std::string Outbox::add(ConnectionRef connection, const OutgoingMessage& message) {
+  return std::move(add(std::move(connection), std::span(&message, 1)).front());
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,178 @@
+#include <txinbox/outbox_messages.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "backend/connection_access.hpp"
+#include "backend/session.hpp"
+#include "backend/table_check.hpp"
+#include "base/hex.hpp"
+#include "base/uuid.hpp"
+#include "pool/inbox_session.hpp"
+#include "types/enum_names.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace {
+
+constexpr detail::EnumNames<OutboxState, OutboxState::parked> state_names("waiting", "failing", "parked");
+
+/// As SQL.
+std::string condition_of(OutboxState state) {
+  switch (state) {
+    case OutboxState::waiting:
+      return "parked_at IS NULL AND attempts = 0";
+    case OutboxState::failing:
+      return "parked_at IS NULL AND attempts > 0";
+    case OutboxState::parked:
+      break;
+  }
+  return "parked_at IS NOT NULL";
+}
+
+std::string condition_of(const OutboxFilter& filter, const backend::Dialect& sql) {
+  std::string condition = filter.state ? condition_of(*filter.state) : "1 = 1";
+  if (!filter.id.empty()) {
+    const auto id = detail::parse_uuid(filter.id);
+    if (!id) throw Error(ErrorCode::invalid_argument, "the id of the message is not a UUID");
+    condition += fmt::format(" AND id = '{}'", *id);
+  }
+  if (!filter.topic.empty()) condition += " AND aggregatetype = " + sql.text(filter.topic);
+  if (!filter.key.empty()) condition += " AND aggregateid = " + sql.text(filter.key);
+  return condition;
+}
+
+std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
+
+struct Listed {
+  std::int64_t seq;
+  OutboxMessageInfo message;
+};
+
+std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter) {
+  const backend::Dialect& sql = session.dialect();
+  std::vector<Listed> found;
+  for (backend::Row& row : session.read(
+           fmt::format("SELECT seq, id, aggregatetype, aggregateid, type, attempts, last_error, {}, {}, {}, {} FROM {} "
+                       "WHERE {} ORDER BY seq LIMIT {}",
+                       sql.utc_text("created_at"), sql.milliseconds_since("created_at"), sql.utc_text("parked_at"),
+                       filter.payloads ? sql.hex_text("payload") : "NULL", sql.table(backend::outbox_message_table),
+                       condition_of(filter, sql), filter.limit),
+           11)) {
+    const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
+    OutboxMessageInfo message{.id = take(1),
+                              .topic = take(2),
+                              .key = take(3),
+                              .type = take(4),
+                              .attempts = static_cast<int>(number(row[5])),
+                              .last_error = take(6),
+                              .created_at = take(7),
+                              .age = std::chrono::milliseconds(number(row[8])),
+                              .parked_at = take(9)};
+    if (!message.parked_at.empty()) {
+      message.state = OutboxState::parked;
+    } else if (message.attempts > 0) {
+      message.state = OutboxState::failing;
+    }
+    if (row[10]) message.payload = detail::from_hex(*row[10]);
+    found.push_back({number(row[0]), std::move(message)});
+  }
+  return found;
+}
+
+/// One statement for each message: a relay, too, locks one message after the other.
+std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter, std::string_view change) {
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  filter.payloads = false;
+  std::size_t changed = 0;
+  for (const Listed& each : read(*session, filter)) {
+    changed +=
+        session->change(fmt::format(fmt::runtime(change), session->dialect().table(backend::outbox_message_table),
+                                    each.seq, condition_of(each.message.state)));
+  }
+  return changed;
+}
+
+void read_relays(backend::Session& session, OutboxStatus& status) {
+  const backend::Dialect& sql = session.dialect();
+  const std::string relays = sql.table(backend::outbox_relay_table);
+  const std::string parts = sql.table(backend::outbox_part_table);
+  status.free_parts = 0;
+  for (const backend::Row& row : session.read(fmt::format("SELECT count(*) FROM {}", parts), 1)) {
+    status.free_parts = static_cast<int>(number(row[0]));
+  }
+  for (backend::Row& row : session.read(
+           fmt::format("SELECT r.name, {}, {}, (SELECT count(*) FROM {} p WHERE p.owner = r.token) FROM {} r ORDER BY "
+                       "r.name",
+                       sql.utc_text("r.started_at"), sql.milliseconds_since("r.lease_expires_at"), parts, relays),
+           4)) {
+    OutboxRelayInfo& relay = status.relays.emplace_back();
+    relay.name = row[0].value_or("");
+    relay.started_at = row[1].value_or("");
+    relay.remaining = std::chrono::milliseconds(-number(row[2]));
+    relay.parts = static_cast<int>(number(row[3]));
+    if (relay.remaining.count() > 0) status.free_parts -= relay.parts;
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(OutboxState state) noexcept { return state_names[state]; }
+
+OutboxStatus outbox_status(ConnectionRef connection) {
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const backend::Dialect& sql = session->dialect();
+  const std::string table = sql.table(backend::outbox_message_table);
+  OutboxStatus status;
+  for (const backend::Row& row :
+       session->read(fmt::format("SELECT sum(CASE WHEN {} THEN 1 ELSE 0 END), sum(CASE WHEN {} THEN 1 ELSE 0 END), "
+                                 "sum(CASE WHEN {} THEN 1 ELSE 0 END) FROM {}",
+                                 condition_of(OutboxState::waiting), condition_of(OutboxState::failing),
+                                 condition_of(OutboxState::parked), table),
+                     3)) {
+    status.waiting = number(row[0]);
+    status.failing = number(row[1]);
+    status.parked = number(row[2]);
+  }
+  for (const backend::Row& row :
+       session->read(fmt::format("SELECT {}, {} FROM {} WHERE parked_at IS NULL ORDER BY seq LIMIT 1",
+                                 sql.utc_text("created_at"), sql.milliseconds_since("created_at"), table),
+                     2)) {
+    status.oldest = row[0].value_or("");
+    status.oldest_age = std::chrono::milliseconds(number(row[1]));
+  }
+  read_relays(*session, status);
+  return status;
+}
+
+std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const OutboxFilter& filter) {
+  const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  std::vector<OutboxMessageInfo> messages;
+  for (Listed& each : read(*session, filter)) messages.push_back(std::move(each.message));
+  return messages;
+}
+
+std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter) {
+  OutboxFilter parked = filter;
+  parked.state = OutboxState::parked;
+  return change_each(connection, parked, "UPDATE {} SET parked_at = NULL, attempts = 0 WHERE seq = {} AND {}");
+}
+
+std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter) {
+  constexpr std::string_view remove = "DELETE FROM {} WHERE seq = {} AND {}";
+  if (filter.state) return change_each(connection, filter, remove);
+  std::size_t removed = 0;
+  for (const OutboxState state : {OutboxState::parked, OutboxState::failing}) {
+    OutboxFilter one = filter;
+    one.state = state;
+    one.limit = filter.limit - removed;
+    removed += change_each(connection, one, remove);
+  }
+  return removed;
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+#include "base/token.hpp"
+#include "pool/session_provider.hpp"
+#include "tables/outbox_part_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// The parts that one relay publishes. It takes its share of all parts: their number divided by that of the relays.
+class PartLeases {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  PartLeases(SessionProvider& source, std::chrono::milliseconds lease);
+
+  /// Extends the lease, takes free parts, and gives back what is more than the share. Returns whether it took parts.
+  bool refresh(const std::stop_token& stop);
+
+  /// Extends the lease and changes no part. Returns false if the lease is lost; then no part is ours.
+  bool renew(const std::stop_token& stop);
+
+  /// When the next `refresh` is due.
+  Clock::time_point next_refresh() const noexcept { return refreshed_ + lease_ / 6; }
+
+  /// Whether less than half of the lease is left.
+  bool needs_renewal() const noexcept { return Clock::now() > expires_ - lease_ / 2; }
+
+  /// Whether the parts are still ours. It is counted from before the last extension was sent.
+  bool valid() const noexcept { return Clock::now() < expires_; }
+
+  const std::set<int>& parts() const noexcept { return parts_; }
+
+  /// Lets other relays take the parts at once.
+  void leave() noexcept;
+
+ private:
+  void enter(const OutboxPartTable& table);
+  void give_up() noexcept;
+  bool balance(const OutboxPartTable& table);
+
+  SessionProvider& source_;
+  const std::chrono::milliseconds lease_;
+  const std::string name_;
+  Token token_ = Token::random();
+  bool entered_ = false;
+  Clock::time_point expires_{};
+  Clock::time_point refreshed_{};
+  std::set<int> parts_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,187 @@
+#include "outbox/relay_run.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "base/one_line.hpp"
+#include "base/utf8.hpp"
+#include "outbox/outgoing_message.hpp"
+#include "pool/with_session.hpp"
+#include "telemetry/scope.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+namespace {
+
+/// With more waiting keys than this, the broker is out of order rather than a message.
+constexpr std::size_t most_waiting = 1'000;
+
+/// The text as the table keeps it.
+std::string short_text(std::string_view text) {
+  constexpr std::size_t longest = 1'000;
+  std::string line = one_line(text.substr(0, longest));
+  std::erase(line, '\0');
+  line.resize(std::min(line.size(), find_invalid_utf8(line)));
+  return line;
+}
+
+/// Splits the rows so that no key comes twice in a part. Each part has the rows in their order.
+std::vector<std::vector<OutboxRow>> in_rounds(std::vector<OutboxRow> rows) {
+  std::vector<std::vector<OutboxRow>> rounds;
+  std::map<std::string, std::size_t, std::less<>> next_round;
+  for (OutboxRow& row : rows) {
+    const std::size_t round = row.key.empty() ? 0 : next_round[row.key]++;
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back(std::move(row));
+  }
+  return rounds;
+}
+
+}  // namespace
+
+RelayRun::RelayRun(SessionProvider& source, const Publisher& publisher, const RelayOptions& options)
+    : source_(source),
+      publisher_(publisher),
+      options_(options),
+      leases_(source, options.lease),
+      position_(options.sweep) {}
+
+void RelayRun::notify(const RelayEvent& event) const noexcept {
+  if (options_.observer) ignore_errors([&] { options_.observer(event); });
+}
+
+RelayRun::Clock::time_point RelayRun::next(Clock::time_point latest) const {
+  return waiting_.next(std::min(latest, leases_.next_refresh()));
+}
+
+bool RelayRun::step(const std::stop_token& stop) {
+  settle();  // what an error has interrupted
+  if (Clock::now() >= leases_.next_refresh() || !leases_.valid()) {
+    const std::size_t before = leases_.parts().size();
+    if (leases_.refresh(stop)) position_.start_over(Clock::now());
+    if (leases_.parts().size() != before) {
+      notify({.type = RelayEventType::parts, .parts = leases_.parts().size()});
+    }
+  }
+  const auto now = Clock::now();
+  if (waiting_.remove_due(now) || position_.sweep_is_due(now)) position_.start_over(now);
+  if (leases_.parts().empty() || waiting_.size() >= most_waiting) return false;
+
+  std::vector<OutboxRow> rows = read(stop);
+  const bool all = rows.size() < options_.batch;
+  const std::int64_t last = rows.empty() ? 0 : rows.back().seq;
+  if (!publish(std::move(rows), stop)) return false;
+  position_.advance(last, all, Clock::now());
+  return !all;
+}
+
+std::vector<OutboxRow> RelayRun::read(const std::stop_token& stop) {
+  OutboxQuery query{.parts = leases_.parts(), .after = position_.after(), .limit = options_.batch};
+  for (const auto& [key, until] : waiting_.keys()) query.waiting_keys.push_back(key);
+  for (const auto& [row, until] : waiting_.rows()) query.waiting_rows.push_back(row);
+  return with_session(source_, stop,
+                      [&](backend::Session& session) { return OutboxMessageTable(session).read(query); });
+}
+
+/// Returns false if it ended before the last row.
+bool RelayRun::publish(std::vector<OutboxRow> rows, const std::stop_token& stop) {
+  constexpr std::chrono::seconds longest_unsettled(1);
+  settled_at_ = Clock::now();
+  bool complete = true;
+  try {
+    for (std::vector<OutboxRow>& round : in_rounds(std::move(rows))) {
+      std::erase_if(round, [&](const OutboxRow& row) { return waiting_.contains(row.key); });
+      if (round.empty()) continue;
+      complete = publish_round(std::move(round), stop);
+      if (!complete) break;
+      if (Clock::now() - settled_at_ > longest_unsettled) settle();
+    }
+  } catch (...) {
+    settle();
+    throw;
+  }
+  settle();
+  return complete;
+}
+
+/// The lease is long enough for a call of the publisher that takes half of it.
+bool RelayRun::may_publish(const std::stop_token& stop) {
+  if (stop.stop_requested()) return false;
+  if (leases_.needs_renewal() && !leases_.renew(stop)) return false;
+  return leases_.valid();
+}
+
+bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token& stop) {
+  if (!may_publish(stop)) return false;
+  std::vector<OutgoingMessage> messages;
+  std::vector<OutboxRow> sent;  // without their texts, but with key and id
+  for (OutboxRow& row : round) {
+    OutboxRow kept{.seq = row.seq, .id = row.id, .key = row.key, .attempts = row.attempts};
+    try {
+      messages.push_back(message_of(std::move(row)));
+      sent.push_back(std::move(kept));
+    } catch (const Error& error) {
+      fail(kept, error.what(), true);
+    }
+  }
+  if (messages.empty()) return true;
+  const std::vector<PublishResult> results = publisher_(messages);
+  if (results.size() != messages.size()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the publisher returned {} results for {} messages", results.size(), messages.size()));
+  }
+  for (std::size_t i = 0; i < sent.size(); ++i) take_result(sent[i], results[i]);
+  return true;
+}
+
+void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
+  if (result.status == PublishStatus::confirmed) {
+    confirmed_.push_back(row.seq);
+  } else {
+    fail(row, result.error, result.status == PublishStatus::rejected);
+  }
+}
+
+/// A key whose message is parked waits only until the table says so.
+void RelayRun::fail(const OutboxRow& row, std::string error, bool rejected) {
+  error = short_text(error);
+  const int attempts = row.attempts + 1;
+  const bool park = rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
+  const auto backoff =
+      std::min(options_.max_backoff, options_.initial_backoff * (std::int64_t{1} << std::min(row.attempts, 20)));
+  waiting_.add(row.key, row.seq, Clock::now() + (park ? std::chrono::milliseconds(0) : backoff));
+  notify({.type = park ? RelayEventType::parked : RelayEventType::failed,
+          .id = row.id,
+          .attempts = attempts,
+          .text = error});
+  failures_.push_back({row.seq, std::move(error), park});
+}
+
+void RelayRun::settle() {
+  if (!confirmed_.empty() || !failures_.empty()) {
+    // Without the stop token: what was confirmed would be published again.
+    with_session(source_, {}, [&](backend::Session& session) {
+      const OutboxMessageTable table(session);
+      if (!confirmed_.empty()) {
+        table.remove(confirmed_);
+        notify(
+            {.type = RelayEventType::published, .messages = confirmed_.size(), .duration = Clock::now() - settled_at_});
+        confirmed_.clear();
+      }
+      while (!failures_.empty()) {
+        table.record_failure(failures_.back().row, failures_.back().error, failures_.back().park);
+        failures_.pop_back();
+      }
+    });
+  }
+  settled_at_ = Clock::now();
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

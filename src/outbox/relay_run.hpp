@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <txinbox/outbox_relay.hpp>
+
+#include "outbox/part_leases.hpp"
+#include "outbox/read_position.hpp"
+#include "outbox/waiting_keys.hpp"
+#include "pool/session_provider.hpp"
+#include "tables/outbox_message_table.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// What a relay does, one batch after the other.
+class RelayRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// All must outlive it.
+  RelayRun(SessionProvider& source, const Publisher& publisher, const RelayOptions& options);
+
+  /// Takes parts if that is due, then reads one batch and publishes it. Returns whether there can be more to publish at
+  /// once. After an exception, what was not removed will be published again.
+  bool step(const std::stop_token& stop);
+
+  /// When the next step has something to do, if no message comes before; at most `latest`.
+  Clock::time_point next(Clock::time_point latest) const;
+
+  /// Gives the parts back.
+  void leave() noexcept { leases_.leave(); }
+
+  void notify(const RelayEvent&) const noexcept;
+
+ private:
+  struct Failure {
+    std::int64_t row;
+    std::string error;
+    bool park;
+  };
+
+  std::vector<OutboxRow> read(const std::stop_token& stop);
+  bool publish(std::vector<OutboxRow> rows, const std::stop_token& stop);
+  bool publish_round(std::vector<OutboxRow> round, const std::stop_token& stop);
+  bool may_publish(const std::stop_token& stop);
+  void take_result(const OutboxRow& row, const PublishResult& result);
+  void fail(const OutboxRow& row, std::string error, bool rejected);
+
+  /// Writes into the table what was confirmed and what has failed.
+  void settle();
+
+  SessionProvider& source_;
+  const Publisher& publisher_;
+  const RelayOptions& options_;
+  PartLeases leases_;
+  ReadPosition position_;
+  WaitingKeys waiting_;
+  std::vector<std::int64_t> confirmed_;
+  std::vector<Failure> failures_;
+  Clock::time_point settled_at_{};
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,97 @@
+#include "tables/outbox_message_table.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
+#include "base/hex.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+int outbox_part(std::string_view key, std::string_view id) noexcept {
+  // FNV-1a with 32 bits. Rows in the table depend on it: never change it.
+  std::uint32_t hash = 2'166'136'261U;
+  for (const char c : key.empty() ? id : key) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 16'777'619U;
+  }
+  return static_cast<int>(hash % outbox_parts);
+}
+
+std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view table, std::span<const OutboxRow> rows,
+                               bool keep_existing) {
+  std::string text = fmt::format(
+      "INSERT INTO {} (id, aggregatetype, aggregateid, type, payload, headers, part, created_at) VALUES ", table);
+  for (const OutboxRow& row : rows) {
+    text += fmt::format("{}('{}', {}, {}, {}, {}, {}, {}, {})", &row == rows.data() ? "" : ", ", row.id,
+                        sql.text(row.topic), sql.text(row.key), sql.text(row.type), sql.bytes(row.payload),
+                        sql.text_or_null(row.headers), outbox_part(row.key, row.id), sql.now());
+  }
+  if (!keep_existing) return text;
+  const std::string_view unless = sql.unless_exists();
+  return text += unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
+}
+
+OutboxMessageTable::OutboxMessageTable(backend::Session& session)
+    : session_(session), table_(session.dialect().table(backend::outbox_message_table)) {}
+
+std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const {
+  const backend::Dialect& sql = session_.dialect();
+  std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
+  if (query.parts.size() < outbox_parts) {
+    condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
+  }
+  if (!query.waiting_keys.empty()) {
+    std::string keys;
+    for (const std::string& key : query.waiting_keys) keys += (keys.empty() ? "" : ", ") + sql.text(key);
+    condition += fmt::format(" AND m.aggregateid NOT IN ({})", keys);
+  }
+  if (!query.waiting_rows.empty()) {
+    condition += fmt::format(" AND m.seq NOT IN ({})", fmt::join(query.waiting_rows, ", "));
+  }
+  std::string select = fmt::format(
+      "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, {} AS payload, m.headers, m.attempts FROM {} m "
+      "WHERE "
+      "{} ORDER BY m.seq LIMIT {}",
+      sql.hex_text("m.payload"), table_, condition, query.limit);
+  if (query.after > 0) {
+    // The look at the key stands outside of the limit, and has a limit of its own: PostgreSQL then knows that it is
+    // cheap, also without statistics of the table. Otherwise it compiles the statement each time (JIT).
+    select = fmt::format(
+        "SELECT * FROM ({}) m WHERE m.aggregateid = {} OR (SELECT e.seq FROM {} e WHERE e.aggregateid = m.aggregateid "
+        "AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS NULL ORDER BY m.seq",
+        select, sql.text(""), table_, query.after);
+  }
+  std::vector<OutboxRow> rows;
+  for (backend::Row& row : session_.read(select, 8)) {
+    const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
+    rows.push_back({.seq = backend::number_in(take(0)),
+                    .id = take(1),
+                    .topic = take(2),
+                    .key = take(3),
+                    .type = take(4),
+                    .payload = from_hex(take(5)),
+                    .headers = take(6),
+                    .attempts = static_cast<int>(backend::number_in(take(7)))});
+  }
+  return rows;
+}
+
+void OutboxMessageTable::remove(std::span<const std::int64_t> rows) const {
+  if (rows.empty()) return;
+  session_.change(fmt::format("DELETE FROM {} WHERE seq IN ({})", table_, fmt::join(rows, ", ")));
+}
+
+void OutboxMessageTable::record_failure(std::int64_t row, std::string_view error, bool park) const {
+  const backend::Dialect& sql = session_.dialect();
+  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE seq = {}", table_,
+                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", row));
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

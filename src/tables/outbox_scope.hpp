@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <txinbox/message.hpp>
+#include <txinbox/version.hpp>
+
+#include "backend/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// A claim, for the messages that are added to the outbox in its transaction.
+class OutboxClaim {
+ public:
+  OutboxClaim(const backend::Session& session, std::string_view consumer, const Message& message)
+      : session_(session),
+        consumer_(consumer),
+        business_key_(message.business_key),
+        key_recurs_(message.valid_for.count() > 0) {}
+
+  const backend::Session& session() const noexcept { return session_; }
+
+  /// Returns the next derived message id; empty if the message is not the only one of its key (`valid_for`).
+  std::string next_id();
+
+ private:
+  const backend::Session& session_;
+  const std::string consumer_;
+  const std::string business_key_;
+  const bool key_recurs_;
+  std::uint64_t added_ = 0;
+};
+
+/// While it exists, `Outbox::add` on this thread and on the session's connection adds messages for this claim.
+///
+/// `Outbox::add` takes a connection and no delivery. It finds the claim by the connection.
+class OutboxScope {
+ public:
+  /// The session must outlive the scope.
+  OutboxScope(const backend::Session& session, std::string_view consumer, const Message& message);
+  OutboxScope(const OutboxScope&) = delete;
+  OutboxScope& operator=(const OutboxScope&) = delete;
+  ~OutboxScope() = default;
+
+  /// Returns the latest claim of this thread on the connection with this handle; null if there is none.
+  static std::shared_ptr<OutboxClaim> on(const void* handle) noexcept;
+
+ private:
+  const std::shared_ptr<OutboxClaim> claim_;
+};
+
+/// Returns a random message id, a UUID of version 4.
+std::string random_message_id();
+
+/// Returns the id of a message that a handler adds, a UUID of version 8. `number` counts the messages of the run.
+std::string derived_message_id(std::string_view consumer, std::string_view business_key, std::uint64_t number);
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

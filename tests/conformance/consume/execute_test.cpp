@@ -1,0 +1,111 @@
+// txinbox::execute keeps a statement prepared, and does what the statement says.
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/soci/execute.hpp>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+
+namespace txinbox::test {
+namespace {
+
+struct NoteDatabase : EffectDatabase {
+  NoteDatabase() {
+    run("create table note (no varchar(64) not null primary key, amount bigint, rate double precision, text "
+        "varchar(64))");
+  }
+};
+
+TEST_CASE("a statement of a handler runs for each message with its own parameters") {
+  for (const bool pooled : {true, false}) {
+    CAPTURE(pooled);
+    const NoteDatabase db;
+    Pool pool = db.pool(1);
+    const auto sql = db.session();
+    TxConsumer consumer = pooled ? TxConsumer(pool, "svc") : TxConsumer(*sql, "svc");
+    for (const int n : {1, 2, 3}) {
+      const std::string key = "order" + std::to_string(n);
+      const auto result = consumer.consume({.business_key = key}, [&](soci::session& session, Delivery& d) {
+        std::optional<std::string> text;
+        if (n == 2) text = "two";
+        CHECK(execute(session, d, "insert into note values (:no, :amount, :rate, :text)", key, n, 0.5 * n, text) == 1);
+      });
+      CHECK(result.outcome == consumed);
+    }
+    CHECK(db.number("select count(*) from note where amount = 2 and rate = 1.0 and text = 'two'") == 1);
+    CHECK(db.number("select count(*) from note where text is null") == 2);
+    (void)consumer.consume({.business_key = "all"}, [](soci::session& session, Delivery& d) {
+      CHECK(execute(session, d, "update note set amount = amount + 1") == 3);
+      CHECK(execute(session, d, "delete from note where no = :no", "no such note") == 0);
+    });
+    CHECK(db.number("select sum(amount) from note") == 9);
+  }
+}
+
+TEST_CASE("one text may have parameters of other types the next time") {
+  const NoteDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const char* const insert = "insert into note values (:no, :amount, 1, null)";
+  (void)consumer.consume({.business_key = "a"}, [&](soci::session& sql, Delivery& d) {
+    execute(sql, d, insert, "a", 1);
+    execute(sql, d, insert, std::string("b"), std::optional<long long>());
+    execute(sql, d, insert, std::string_view("c"), 3ULL);
+  });
+  CHECK(db.number("select count(*) from note where amount is null") == 1);
+  CHECK(db.number("select sum(amount) from note") == 4);
+}
+
+TEST_CASE("a statement that failed can be run again") {
+  const NoteDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto add = [](soci::session& sql, Delivery& d) {
+    execute(sql, d, "insert into note values (:no, 0, 0, null)", d.message().business_key.substr(0, 1));
+  };
+  CHECK(consumer.consume({.business_key = "a1"}, add).outcome == consumed);
+  CHECK_THROWS_AS((void)consumer.consume({.business_key = "a2"}, add), soci::soci_error);
+  CHECK(consumer.consume({.business_key = "b1"}, add).outcome == consumed);
+  // A handler that catches the error; PostgreSQL needs a savepoint then.
+  (void)consumer.consume({.business_key = "c1"}, [&](soci::session& sql, Delivery& d) {
+    for (const char* no : {"a", "c"}) {
+      sql << "savepoint mine";
+      try {
+        execute(sql, d, "insert into note values (:no, 0, 0, null)", no);
+        sql << "release savepoint mine";
+      } catch (const soci::soci_error&) {
+        sql << "rollback to savepoint mine";
+      }
+    }
+  });
+  CHECK(db.number("select count(*) from note") == 3);
+}
+
+TEST_CASE("texts without end do not fill the memory of a connection") {
+  const NoteDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  (void)consumer.consume({.business_key = "many"}, [&](soci::session& sql, Delivery& d) {
+    for (int i = 0; i < 250; ++i) {
+      execute(sql, d, "insert into note values (:no, " + std::to_string(i) + ", 0, null)", std::to_string(i));
+    }
+  });
+  CHECK(db.number("select count(*) from note") == 250);
+  if (on_postgresql()) {
+    const auto connection = pool.acquire();
+    long long kept = 0;
+    *connection << "select count(*) from pg_prepared_statements where statement like 'insert into note%'",
+        soci::into(kept);
+    CHECK(kept <= 100);
+    CHECK(kept > 0);
+  }
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,169 @@
+// What operators see of the outbox, and what they can change.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/outbox_messages.hpp>
+#include <txinbox/txinbox.hpp>
+
+#include "support/recording_publisher.hpp"
+#include "support/schema_tools.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An outbox with a message of each state; the messages of key "k" are the first that fail.
+struct Scene {
+  TestDatabase db;
+  std::vector<std::string> ids;
+
+  Scene() {
+    const std::vector<OutgoingMessage> messages{{.topic = "stock", .key = "w", .type = "T", .payload = "1"},
+                                                {.topic = "stock", .key = "f", .payload = "2"},
+                                                {.topic = "mail", .key = "p", .payload = std::string("\xff\0", 2)}};
+    ids = Outbox::add(*db.session(), messages);
+    set("f", "attempts = 2, last_error = 'no route'");
+    set("p", "attempts = 3, last_error = 'bad schema', parked_at = " +
+                 here<std::string>("'2026-01-31 23:59:59.123'", "'2026-01-31 23:59:59.123'",
+                                   "'2026-01-31 23:59:59.123+00'"));
+  }
+
+  void set(const std::string& key, const std::string& what) const {
+    db.run("update txinbox_outbox_message set " + what + " where aggregateid = '" + key + "'");
+  }
+  long long rows() const { return db.number("select count(*) from txinbox_outbox_message"); }
+};
+
+TEST_CASE("the status counts each state, and knows the oldest message and the relays") {
+  const Scene scene;
+  OutboxStatus status = outbox_status(*scene.db.session());
+  CHECK(status.waiting == 1);
+  CHECK(status.failing == 1);
+  CHECK(status.parked == 1);
+  CHECK(status.oldest.size() == 26);
+  CHECK(status.oldest_age >= 0ms);
+  CHECK(status.relays.empty());
+  CHECK(status.free_parts == 64);
+
+  Pool pool = scene.db.pool(1);
+  RecordingPublisher broker;
+  {
+    const OutboxRelay relay(pool, broker.publisher(), {});
+    CHECK(eventually([&] { return outbox_status(*scene.db.session()).free_parts == 0; }));
+    status = outbox_status(*scene.db.session());
+    REQUIRE(status.relays.size() == 1);
+    CHECK(status.relays[0].parts == 64);
+    CHECK(status.relays[0].remaining > 0ms);
+    CHECK(status.relays[0].name.find(':') != std::string::npos);
+    CHECK(broker.confirmed(2).size() == 2);
+  }
+  status = outbox_status(*scene.db.session());
+  CHECK(status.relays.empty());
+  CHECK(status.free_parts == 64);
+  CHECK(status.parked == 1);
+  CHECK(status.waiting + status.failing == 0);
+  CHECK(status.oldest.empty());
+}
+
+TEST_CASE("a relay whose lease has run out counts as none") {
+  const Scene scene;
+  Pool pool = scene.db.pool(1);
+  scene.db.run("delete from txinbox_outbox_message");
+  const OutboxRelay relay(pool, RecordingPublisher().publisher(), {});
+  CHECK(eventually([&] { return outbox_status(*scene.db.session()).free_parts == 0; }));
+  scene.db.run("update txinbox_outbox_relay set lease_expires_at = started_at");
+  const OutboxStatus status = outbox_status(*scene.db.session());
+  REQUIRE(status.relays.size() == 1);
+  CHECK(status.relays[0].remaining <= 0ms);
+  CHECK(status.free_parts == 64);
+}
+
+TEST_CASE("the list has what is chosen, in the order of insertion") {
+  const Scene scene;
+  const auto sql = scene.db.session();
+  const auto all = list_outbox(*sql, {.payloads = true});
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].id == scene.ids[0]);
+  CHECK(all[0].topic == "stock");
+  CHECK(all[0].key == "w");
+  CHECK(all[0].type == "T");
+  CHECK(all[0].state == OutboxState::waiting);
+  CHECK(all[0].payload == "1");
+  CHECK(all[1].state == OutboxState::failing);
+  CHECK(all[1].attempts == 2);
+  CHECK(all[1].last_error == "no route");
+  CHECK(all[2].state == OutboxState::parked);
+  CHECK(all[2].parked_at.starts_with("2026-01-31 23:59:59.123"));
+  CHECK(all[2].payload == std::string("\xff\0", 2));
+
+  const auto ids_of = [&](const OutboxFilter& filter) {
+    std::vector<std::string> ids;
+    for (const auto& each : list_outbox(*sql, filter)) {
+      ids.push_back(each.id);
+      CHECK(!each.payload);
+    }
+    return ids;
+  };
+  using Ids = std::vector<std::string>;
+  CHECK(ids_of({.id = scene.ids[1]}) == Ids{scene.ids[1]});
+  CHECK(ids_of({.topic = "stock"}) == Ids{scene.ids[0], scene.ids[1]});
+  CHECK(ids_of({.key = "p"}) == Ids{scene.ids[2]});
+  CHECK(ids_of({.state = OutboxState::failing}) == Ids{scene.ids[1]});
+  CHECK(ids_of({.limit = 2}) == Ids{scene.ids[0], scene.ids[1]});
+  CHECK(ids_of({.key = "unknown"}).empty());
+  CHECK(thrown_by([&] { (void)list_outbox(*sql, {.id = "x"}); }) == "invalid_argument");
+}
+
+TEST_CASE("a parked message that is retried is published") {
+  const Scene scene;
+  const auto sql = scene.db.session();
+  CHECK(retry_outbox(*sql, {.id = scene.ids[0]}) == 0);
+  CHECK(retry_outbox(*sql, {.id = scene.ids[1]}) == 0);
+  Pool pool = scene.db.pool(1);
+  RecordingPublisher broker;
+  const OutboxRelay relay(pool, broker.publisher(), {.poll = 5ms, .sweep = 50ms});
+  CHECK(broker.confirmed(2).size() == 2);
+  CHECK(retry_outbox(*sql, {.topic = "mail"}) == 1);
+  CHECK(broker.confirmed(3).size() == 3);
+  CHECK(eventually([&] { return scene.rows() == 0; }));
+}
+
+TEST_CASE("discard removes what is parked or failing, and what waits only if it is told so") {
+  const Scene scene;
+  const auto sql = scene.db.session();
+  CHECK(discard_outbox(*sql, {.id = scene.ids[0]}) == 0);
+  CHECK(discard_outbox(*sql, {.limit = 1}) == 1);
+  CHECK(scene.rows() == 2);
+  CHECK(discard_outbox(*sql, {}) == 1);
+  CHECK(scene.rows() == 1);
+  CHECK(discard_outbox(*sql, {.state = OutboxState::waiting}) == 1);
+  CHECK(scene.rows() == 0);
+}
+
+TEST_CASE("doctor warns of messages that nobody publishes, and notes those that are parked") {
+  const Scene scene;
+  const auto sql = scene.db.session();
+  const auto found = [&] {
+    std::string all;
+    for (const Finding& each : findings_about(*sql, "outbox")) {
+      all += std::string(to_string(each.severity)) + ": " + each.found + "\n";
+    }
+    return all;
+  };
+  CHECK(found() == "note: 1 messages are parked\n");
+  scene.set("w", "created_at = " +
+                     here<std::string>("'2026-01-31 23:59:59'", "'2026-01-31 23:59:59'", "'2026-01-31 23:59:59+00'"));
+  CHECK(found().starts_with("warning: the oldest message that is not published was added at 2026-01-31 23:59:59"));
+  CHECK(found().find("no relay runs") != std::string::npos);
+  scene.db.run("delete from txinbox_outbox_message");
+  CHECK(found().empty());
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <txinbox/lease.hpp>
+#include <txinbox/lease_consumer.hpp>
+
+namespace txinbox::test {
+
+/// Where the leases of the tests in conformance/lease/shared are. These tests run on the database, and on each
+/// `LeaseStore`. A program has one kind.
+class LeaseKeeper {
+ public:
+  /// A new one without keys. Each program defines it.
+  static std::unique_ptr<LeaseKeeper> make();
+  virtual ~LeaseKeeper() = default;
+
+  virtual LeaseConsumer consumer(const std::string& name, LeaseOptions options) = 0;
+
+  /// The state of the only key: "consuming", "consumed", "parked"; empty if there is none.
+  virtual std::string state() = 0;
+
+  /// When the lease of the only key ends. Later times compare greater.
+  virtual std::string ends() = 0;
+
+  /// As if the time of all leases had passed.
+  virtual void let_run_out() = 0;
+
+  /// Removes a key of the consumer "svc". Returns whether it was there.
+  virtual bool forget(const std::string& key) = 0;
+
+  /// The number of keys in the state consumed.
+  virtual long long consumed() = 0;
+};
+
+/// One for one test.
+struct LeaseSubject {
+  std::unique_ptr<LeaseKeeper> keeper = LeaseKeeper::make();
+
+  LeaseConsumer consumer(LeaseOptions options = {}) const { return keeper->consumer("svc", std::move(options)); }
+  LeaseConsumer other_consumer() const { return keeper->consumer("other", {}); }
+  std::string state() const { return keeper->state(); }
+  std::string ends() const { return keeper->ends(); }
+  void let_run_out() const { keeper->let_run_out(); }
+  bool forget(const std::string& key) const { return keeper->forget(key); }
+  long long completed() const { return keeper->consumed(); }
+};
+
+inline constexpr Outcome in_progress = Outcome::in_progress;
+inline const Message order{.business_key = "order123", .message_id = "m1"};
+
+inline void nothing(Lease&) {}
+inline void must_not_run(Lease&) { FAIL("a handler ran that must not"); }
+
+}  // namespace txinbox::test

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace txinbox::cli {
+
+/// A program that runs beside the command. It reads lines from its standard input, and answers with lines on its
+/// standard output. Its standard error is that of the command.
+class Program {
+ public:
+  /// Starts `sh -c command` in a process group of its own, so that a signal of the terminal does not reach it.
+  ///
+  /// Errors: std::system_error.
+  explicit Program(const std::string& command);
+
+  /// Closes the program's input, and waits for its end. After five seconds it kills the program.
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Writes `input`, and returns as many lines as `lines` says.
+  ///
+  /// Errors: std::runtime_error if the program ends before that, or takes longer than `timeout`, or writes more than
+  ///         64 MiB.
+  std::vector<std::string> exchange(std::string_view input, std::size_t lines, std::chrono::milliseconds timeout);
+
+ private:
+  void take_lines(std::vector<std::string>& lines, std::size_t most);
+
+  pid_t pid_ = -1;
+  int input_ = -1;  ///< Of the program.
+  int output_ = -1;
+  std::string unread_;
+};
+
+}  // namespace txinbox::cli
