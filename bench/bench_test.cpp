@@ -50,10 +50,11 @@ TEST_CASE("every variant is measured in every round, with new keys and with dupl
   CHECK(result["messages_per_round"] == 100);
   CHECK(names_of(result["new"], 2) == std::set<std::string>{"by_hand_no_dedup", "by_hand", "by_hand_soci", "consume",
                                                             "consume_soci_handler", "consume_session", "consume_native",
-                                                            "batch_10", "batch_100", "by_hand_batch_100"});
-  CHECK(names_of(result["duplicate"], 2) == std::set<std::string>{"by_hand", "by_hand_soci", "consume",
-                                                                  "consume_soci_handler", "consume_session",
-                                                                  "consume_native", "batch_10", "batch_100"});
+                                                            "batch_10", "batch_100", "batch_100_at_once",
+                                                            "by_hand_batch_100", "by_hand_batch_100_at_once"});
+  CHECK(names_of(result["duplicate"], 2) ==
+        std::set<std::string>{"by_hand", "by_hand_soci", "consume", "consume_soci_handler", "consume_session",
+                              "consume_native", "batch_10", "batch_100", "batch_100_at_once"});
 }
 
 TEST_CASE("a variant that is not known is refused") {
@@ -89,6 +90,8 @@ TEST_CASE("a message that is faster than it can be fails the run") {
 
 TEST_CASE("the other sections measure what they say") {
   const Folder folder;
+  CHECK(run_variant(folder.target, {.variant = "consume_native", .messages = 20})["messages"] == 20);
+
   const Json threads =
       measure_threads(folder.target, {.rounds = 1, .slot = std::chrono::milliseconds(20), .threads = {1, 3}});
   CHECK(names_of(threads["messages_per_second"]["by_hand"], 1) == std::set<std::string>{"1", "3"});

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <vector>
 
 #include <soci/soci.h>
 #include <txinbox/tx_consumer.hpp>
@@ -18,6 +20,12 @@ class BusinessWork {
 
   void run(const Message& message) { api_->update(row_of(message)); }
 
+  void run(std::span<Delivery> deliveries) {
+    std::vector<int> rows;
+    for (const Delivery& each : deliveries) rows.push_back(row_of(each.message()));
+    api_->update_all(rows);
+  }
+
  private:
   std::unique_ptr<ClientApi> api_;
 };
@@ -25,6 +33,13 @@ class BusinessWork {
 inline Handler business_handler() {
   return [](soci::session& sql, Delivery& delivery) {
     delivery.per_connection<BusinessWork>(sql).run(delivery.message());
+  };
+}
+
+/// One statement for all messages of a batch; their rows must be different.
+inline BatchHandler business_batch_handler() {
+  return [](soci::session& sql, std::span<Delivery> deliveries) {
+    deliveries.front().per_connection<BusinessWork>(sql).run(deliveries);
   };
 }
 

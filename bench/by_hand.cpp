@@ -6,6 +6,7 @@
 #include <mysqld_error.h>
 
 #include <string>
+#include <vector>
 
 #include "client_api.hpp"
 #include "database.hpp"
@@ -33,6 +34,15 @@ void consume_batch_by_hand(ClientApi& api, std::span<const Message> messages) {
   api.begin();
   api.claim_all(messages);
   for (const Message& each : messages) api.update(row_of(each));
+  api.commit();
+}
+
+void consume_batch_at_once_by_hand(ClientApi& api, std::span<const Message> messages) {
+  api.begin();
+  api.claim_all(messages);
+  std::vector<int> rows;
+  for (const Message& each : messages) rows.push_back(row_of(each));
+  api.update_all(rows);
   api.commit();
 }
 

@@ -27,4 +27,7 @@ bool consume_by_soci(soci::session&, const Message&);
 /// sorted already.
 void consume_batch_by_hand(ClientApi&, std::span<const Message>);
 
+/// The same with one UPDATE for all messages.
+void consume_batch_at_once_by_hand(ClientApi&, std::span<const Message>);
+
 }  // namespace txinbox::bench

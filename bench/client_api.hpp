@@ -31,6 +31,9 @@ class ClientApi {
   /// The business work: adds 1 to one row of `bench_account`.
   virtual void update(int row) = 0;
 
+  /// The same for several rows, each once, with one statement.
+  virtual void update_all(std::span<const int> rows) = 0;
+
   virtual void commit() = 0;
   virtual void roll_back() = 0;
 

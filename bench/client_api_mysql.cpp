@@ -93,6 +93,24 @@ class MysqlApi final : public ClientApi {
     if (update_.run(binds_) != 0) update_.fail();
   }
 
+  void update_all(std::span<const int> rows) override {
+    if (rows.size() != update_rows_) {
+      std::string sql = "UPDATE bench_account SET n = n + 1 WHERE id IN (?";
+      for (std::size_t i = 1; i < rows.size(); ++i) sql.append(", ?");
+      update_all_ = std::make_unique<Statement>();
+      update_all_->prepare(db_, sql.append(")"));
+      update_rows_ = rows.size();
+    }
+    std::vector<int> values(rows.begin(), rows.end());
+    binds_.clear();
+    for (int& each : values) {
+      MYSQL_BIND& bind = binds_.emplace_back();
+      bind.buffer_type = MYSQL_TYPE_LONG;
+      bind.buffer = &each;
+    }
+    if (update_all_->run(binds_) != 0) update_all_->fail();
+  }
+
   void commit() override { run("COMMIT"); }
   void roll_back() override { run("ROLLBACK"); }
 
@@ -112,6 +130,8 @@ class MysqlApi final : public ClientApi {
   Statement update_;
   std::unique_ptr<Statement> insert_all_;
   std::size_t rows_ = 0;
+  std::unique_ptr<Statement> update_all_;
+  std::size_t update_rows_ = 0;
   std::vector<MYSQL_BIND> binds_;
 };
 

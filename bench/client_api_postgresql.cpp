@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "client_api.hpp"
 
 namespace txinbox::bench {
@@ -23,6 +25,7 @@ constexpr auto insert_all_sql =
     "SELECT 'by-hand', key, 'consumed', '00000000000000000000000000000000' FROM unnest($1::text[]) AS key "
     "ON CONFLICT DO NOTHING";
 constexpr auto update_sql = "UPDATE bench_account SET n = n + 1 WHERE id = $1";
+constexpr auto update_all_sql = "UPDATE bench_account SET n = n + 1 WHERE id = ANY ($1::int[])";
 
 class PostgresqlApi final : public ClientApi {
  public:
@@ -30,7 +33,7 @@ class PostgresqlApi final : public ClientApi {
 
   ~PostgresqlApi() override {
     if (PQtransactionStatus(db_) != PQTRANS_IDLE && PQtransactionStatus(db_) != PQTRANS_INTRANS) return;
-    for (const std::string* name : {&insert_, &insert_all_, &update_}) {
+    for (const std::string* name : {&insert_, &insert_all_, &update_, &update_all_}) {
       if (!name->empty()) PQclear(PQexec(db_, ("DEALLOCATE " + *name).c_str()));
     }
   }
@@ -53,6 +56,10 @@ class PostgresqlApi final : public ClientApi {
   }
 
   void update(int row) override { run(update_, update_sql, std::to_string(row).c_str()); }
+
+  void update_all(std::span<const int> rows) override {
+    run(update_all_, update_all_sql, fmt::format("{{{}}}", fmt::join(rows, ",")).c_str());
+  }
 
   void commit() override { finish(PQexec(db_, "COMMIT")); }
   void roll_back() override { finish(PQexec(db_, "ROLLBACK")); }
@@ -92,6 +99,7 @@ class PostgresqlApi final : public ClientApi {
   std::string insert_;
   std::string insert_all_;
   std::string update_;
+  std::string update_all_;
   std::string keys_;
 };
 

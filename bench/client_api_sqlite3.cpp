@@ -10,6 +10,8 @@ using namespace sqlite_api;  // NOLINT(google-build-using-namespace): SOCI 4.0 d
 
 #include <stdexcept>
 
+#include <fmt/format.h>
+
 #include "client_api.hpp"
 
 namespace txinbox::bench {
@@ -66,6 +68,12 @@ class Sqlite3Api final : public ClientApi {
     update_.run(db_);
   }
 
+  void update_all(std::span<const int> rows) override {
+    const std::string array = fmt::format("[{}]", fmt::join(rows, ","));
+    sqlite3_bind_text(update_all_.prepared(db_), 1, array.data(), static_cast<int>(array.size()), SQLITE_TRANSIENT);
+    update_all_.run(db_);
+  }
+
   void commit() override { commit_.run(db_); }
   void roll_back() override { roll_back_.run(db_); }
   void ping() override {}
@@ -77,6 +85,7 @@ class Sqlite3Api final : public ClientApi {
       "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
       "VALUES ('by-hand', ?1, 'consumed', zeroblob(16)) ON CONFLICT (consumer, business_key) DO NOTHING"};
   Statement update_{"UPDATE bench_account SET n = n + 1 WHERE id = ?1"};
+  Statement update_all_{"UPDATE bench_account SET n = n + 1 WHERE id IN (SELECT value FROM json_each(?1))"};
   Statement commit_{"COMMIT"};
   Statement roll_back_{"ROLLBACK"};
 };

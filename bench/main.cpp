@@ -61,6 +61,12 @@ int main(int argc, char** argv) {
   command->add_option("--round-trip-us", round_trip, "Time that a proxy adds to each round trip");
   command->add_option("--at-least-us", at_least, "A single message that takes less fails the run");
 
+  VariantOptions variant;
+  command = add(app, "variant", "Runs one variant and measures nothing", common, chosen,
+                [&] { return run_variant(target, variant); });
+  command->add_option("--name", variant.variant)->required();
+  command->add_option("--messages", variant.messages);
+
   ThreadOptions threads;
   long thread_slot = threads.slot.count();
   command = add(app, "threads", "Throughput by threads", common, chosen, [&] {

@@ -6,6 +6,7 @@
 # $TXINBOX_BENCH_WORK/failures, and the others go on.
 set -uo pipefail
 
+folder=$(cd "$(dirname "$0")" && pwd)
 build=$TXINBOX_BENCH_BUILD work=$TXINBOX_BENCH_WORK quick=$TXINBOX_BENCH_QUICK
 program=$build/bench/txinbox_bench
 read -r -a databases <<<"$TXINBOX_BENCH_DATABASES"
@@ -24,7 +25,12 @@ measure() {
   if [ "$durability" = relaxed ]; then relaxed=(--relaxed); fi
   printf '== [%d:%02d] %s: %s, %s, %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$section" "$database" "$placement" \
     "$durability" >&2
-  if result=$(taskset -c "$cpu" "$program" "$@" --database "$database" --folder "$work" "${relaxed[@]}"); then
+  local command=("$program" "$@")
+  case $section in
+    http) command=("$build/bench/txinbox_bench_http" "$@") ;;
+    instructions) command=("$@") ;;
+  esac
+  if result=$(taskset -c "$cpu" "${command[@]}" --database "$database" --folder "$work" "${relaxed[@]}"); then
     printf '{"section":"%s","database":"%s","placement":"%s","durability":"%s","result":%s}\n' \
       "$section" "$database" "$placement" "$durability" "$result" \
       >"$work/raw/$section-$database-$placement-$durability.json"
@@ -53,8 +59,13 @@ for section in "$@"; do
         ;;
       round-trip)
         [ "$database" != sqlite3 ] || continue
-        measure round-trip "$database" two-cpus durable transactions --variants by_hand,consume --round-trip-us 1000 \
+        measure round-trip "$database" two-cpus durable transactions --variants by_hand,consume,batch_100_at_once --round-trip-us 1000 \
           --rounds "$(either 3 21)" --slot-ms "$(either 50 100)" --at-most "$(either 2 15)"
+        ;;
+      instructions)
+        # Durability changes what the disk does, not what the client does.
+        measure instructions "$database" "$(apart "$database")" relaxed "$folder/instructions.sh" "$program" \
+          "$(either 200 1000)" by_hand consume consume_session consume_native --
         ;;
       threads)
         measure threads "$database" "$(apart "$database")" durable threads --threads "$(either 1,4,16 1,2,4,8,16)" \
@@ -74,6 +85,9 @@ for section in "$@"; do
         [ "$database" != sqlite3 ] || other_cpu=$TXINBOX_BENCH_CPU_1
         measure purge "$database" "$(apart "$database")" durable purge --rows "$(either 300000 10000000)" \
           --rounds "$(either 1 7)" --slot-ms "$(either 300 2000)" --rest-ms "$(either 100 1000)" --purge-cpu "$other_cpu"
+        ;;
+      http)
+        measure http "$database" "$(apart "$database")" durable --rounds "$(either 2 9)" --slot-ms "$(either 200 1000)"
         ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
@@ -98,7 +112,7 @@ for section in "$@"; do
         [ "$database" != sqlite3 ] || preload=$build/bench/libtxinbox_fsync_delay.so
         for placement in $(either one-cpu "$(placements "$database")"); do
           LD_PRELOAD=$preload measure slow-disk "$database" "$placement" durable transactions --new-only \
-            --variants consume,batch_100,by_hand_batch_100 --at-least-us 2000 --rounds "$(either 1 21)" \
+            --variants consume,batch_100,by_hand_batch_100,batch_100_at_once,by_hand_batch_100_at_once --at-least-us 2000 --rounds "$(either 1 21)" \
             --at-most "$(either 2 7)"
         done
         ;;

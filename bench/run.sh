@@ -4,13 +4,16 @@
 # Usage: bench/run.sh [OPTION]...
 #   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
-#   --only SECTION   transactions, round-trip, threads, sizes, purge, redeliveries, command, memory or
-#                    slow-disk only; may be repeated
+#   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http,
+#                    redeliveries, command, memory or slow-disk only; may be repeated
+#   --compare REVISION
+#                    instead of a report: builds that revision, too, lets both run in turns, and prints the ratios
+#                    of their times with their spread. About 5 minutes after the builds
 #   --output FOLDER  where benchmarks.md and the folder benchmarks/ go; build/bench by default
 #   --help
 #
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/release,
-# starts servers of its own and ends them. A full run takes about 13 minutes after the build, and needs two
+# starts servers of its own and ends them. A full run takes about 21 minutes after the build, and needs two
 # CPUs and 10 GB of disk in $TMPDIR (or /tmp); leave the machine alone meanwhile. `bench/run.sh --output docs`
 # made docs/benchmarks.md.
 #
@@ -18,7 +21,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-quick='' output=$root/build/bench
+quick='' output=$root/build/bench compare=''
 databases=() sections=()
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
@@ -35,11 +38,12 @@ while [ $# -gt 0 ]; do
       ;;
     --only)
       case ${2:-} in
-        transactions | round-trip | threads | sizes | purge | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        transactions | round-trip | instructions | threads | sizes | purge | http | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
       ;;
+    --compare) [ -n "${2:-}" ] || wrong "--compare needs a revision"; compare=$2; shift ;;
     --output) [ -n "${2:-}" ] || wrong "--output needs a folder"; output=$2; shift ;;
     --help | -h) usage; exit 0 ;;
     *) wrong "unknown option $1" ;;
@@ -47,9 +51,15 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
-[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip threads sizes purge redeliveries command memory slow-disk)
+only=("${sections[@]}")
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
+
+if [ -n "$compare" ]; then
+  [ ${#only[@]} = 0 ] || wrong "--compare and --only are two runs"
+  compared=$(git -C "$root" rev-parse --verify --quiet --short "$compare^{commit}") || wrong "no revision '$compare'"
+fi
 
 step "Install what is missing"
 "$root/tests/install-packages.sh" bench
@@ -59,7 +69,8 @@ build=$root/build/release
 mkdir -p "$build" "$output"
 cd "$root"
 cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
-cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand >&2
+cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand \
+  txinbox_bench_http >&2
 
 # The first two CPUs that this process may use: pinned, or the figures are up to five times off.
 read -r TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1 < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')
@@ -90,6 +101,21 @@ with_servers() {
     "${@:2}"
   fi
 }
+
+if [ -n "$compare" ]; then
+  step "Build $compared (release)"
+  other=$root/build/compare/$compared
+  mkdir -p "$other/source"
+  git -C "$root" archive "$compared" | tar -x -C "$other/source"
+  cmake -S "$other/source" -B "$other/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTXINBOX_BUILD_TESTS=OFF \
+    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_CLI=OFF >"$other/configure.log" 2>&1 ||
+    { cat "$other/configure.log" >&2; exit 1; }
+  cmake --build "$other/build" --target txinbox_bench >&2
+  step "Compare"
+  with_servers -- "$root/bench/compare.sh" "$other/build/bench/txinbox_bench"
+  python3 -B "$root/bench/report/compare.py" "$work/rounds.jsonl" "$compared"
+  exit
+fi
 
 SECONDS=0
 fast=()

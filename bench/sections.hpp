@@ -29,6 +29,14 @@ struct TransactionOptions {
 /// One message, and batches, against the same by hand.
 Json measure_transactions(const Target&, const TransactionOptions&);
 
+struct VariantOptions {
+  std::string variant = {};
+  int messages = 1'000;
+};
+
+/// Runs one variant once and measures nothing: bench/instructions.sh counts the instructions of the process.
+Json run_variant(const Target&, const VariantOptions&);
+
 struct ThreadOptions {
   int rounds = 5;
   std::chrono::milliseconds slot{300};

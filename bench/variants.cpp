@@ -52,10 +52,14 @@ struct Variants::Impl {
                 [this](soci::session&, Delivery& delivery) { api->update(row_of(delivery.message())); });
     add_consume("consume_native", TxConsumer(native_handle(sql), "consume_native"),
                 [this](NativeHandle, Delivery& delivery) { api->update(row_of(delivery.message())); });
-    add_batch(10);
-    add_batch(100);
+    add_batch("batch_10", 10, business_handler());
+    add_batch("batch_100", 100, business_handler());
+    add_batch("batch_100_at_once", 100, business_batch_handler());
     add("by_hand_batch_100",
         in_parts(100, [this](std::span<const Message> part) { consume_batch_by_hand(*api, part); }), true, false);
+    add("by_hand_batch_100_at_once",
+        in_parts(100, [this](std::span<const Message> part) { consume_batch_at_once_by_hand(*api, part); }), true,
+        false);
   }
 
   void add(std::string name, Run run, bool claims = true, bool duplicates = true) {
@@ -73,10 +77,10 @@ struct Variants::Impl {
         }));
   }
 
-  void add_batch(std::size_t size) {
-    const auto name = fmt::format("batch_{}", size);
+  template <class AnyHandler>
+  void add_batch(const std::string& name, std::size_t size, AnyHandler business) {
     auto consumer = std::make_shared<TxConsumer>(pool, name);
-    add(name, in_parts(size, [consumer, handler = business_handler()](std::span<const Message> part) {
+    add(name, in_parts(size, [consumer, handler = std::move(business)](std::span<const Message> part) {
           std::ranges::for_each(consumer->consume_batch(part, handler), require_acknowledged);
         }));
   }

@@ -14,7 +14,9 @@ VARIANTS = {
     "consume_native": "4. `consume` on the caller's native connection",
     "batch_10": "5. `consume_batch` of 10",
     "batch_100": "5. `consume_batch` of 100",
-    "by_hand_batch_100": "6. the best batch of 100 by hand",
+    "batch_100_at_once": "5. `consume_batch` of 100, one handler for all",
+    "by_hand_batch_100": "6. the best batch of 100 by hand, an UPDATE each",
+    "by_hand_batch_100_at_once": "6. the same, one UPDATE for all",
 }
 ABSENT = "This run did not measure it."
 
@@ -73,9 +75,12 @@ def batches(run):
                 Ratios(new["consume"], new["batch_10"]) if "batch_10" in new else "–",
                 Ratios(new["consume"], new["batch_100"]),
                 Ratios(new["batch_100"], new["by_hand_batch_100"]),
+                Ratios(new["consume"], new["batch_100_at_once"]),
+                Ratios(new["batch_100_at_once"], new["by_hand_batch_100_at_once"]),
             ])
     return or_absent(rows, ["", "One at a time, a second", "Batches of 100, a second", "Throughput of 10",
-                            "Throughput of 100", "Time of 100 / best by hand"])
+                            "Throughput of 100", "Time of 100 / best by hand", "Throughput of 100, one handler",
+                            "Time of it / best by hand"])
 
 
 def round_trip(run):
@@ -90,8 +95,23 @@ def round_trip(run):
             *(f"{median(new[v]) / 1000:.2f} ms" for v in ("by_hand", "consume")),
             Ratios(new["consume"], new["by_hand"]),
             Ratios(again["consume"], again["by_hand"]),
+            Ratios(new["consume"], new["batch_100_at_once"]),
         ])
-    return or_absent(rows, ["", "Ping takes more", "By hand with dedup", "`consume`", "Ratio", "Ratio of duplicates"])
+    return or_absent(rows, ["", "Ping takes more", "By hand with dedup", "`consume`", "Ratio", "Ratio of duplicates",
+                            "Throughput of 100, one handler"])
+
+
+def instructions(run):
+    rows = []
+    for m in run.find("instructions"):
+        counts = m["result"]["instructions"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(f"{counts[v]:,}" for v in ("by_hand", "consume", "consume_session", "consume_native")),
+            digits(counts["consume_native"] / counts["consume_session"]),
+        ])
+    return or_absent(rows, ["", "By hand", "`consume`, pool", "The caller's session", "The caller's native connection",
+                            "Native / session"])
 
 
 def threads(run):
@@ -149,6 +169,22 @@ def purge(run):
             ])
     return or_absent(rows, ["", "Meanwhile", "Mean", "Ratio", "Median", "99 %", "99.9 %", "Longest",
                             "Rows removed a second"], left=2)
+
+
+def http(run):
+    rows = []
+    for m in run.find("http"):
+        rates, in_flight = m["result"]["requests_per_second"], m["result"]["in_flight"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(digits(median(rates[v])) for v in ("plain", "guarded")),
+            Ratios(rates["guarded"], rates["plain"]),
+            f"{digits(median(in_flight['duplicate_ms']))} ms",
+            f"{digits(max(in_flight['duplicate_ms']))} ms",
+            f"{digits(max(in_flight['other_ms']))} ms",
+        ])
+    return or_absent(rows, ["", "Without a guard, a second", "With it", "Ratio", "A copy in flight", "at most",
+                            "Another request, at most"])
 
 
 def redeliveries(run):

@@ -11,10 +11,18 @@ RELAXED = "`consume` / by hand with dedup, not durable"
 ROUND_TRIP = "the same, durable, with a round trip of 1 ms"
 DUPLICATE = "duplicate from the database / by hand"
 NATIVE = "a native connection / a session of SOCI"
+NATIVE_INSTRUCTIONS = "the same, in instructions of the client"
 FROM_MEMORY = "duplicates from memory, a second"
 BATCH = "throughput, batch of 100 / one at a time"
 SLOW_DISK = "the same with 2 ms more for each fsync"
 BEST_BATCH = "batch of 100 / the best batch by hand, time"
+AT_ONCE = "throughput, batch of 100 with one handler / one at a time"
+AT_ONCE_SLOW_DISK = "the same with 2 ms more for each fsync (one handler)"
+AT_ONCE_ROUND_TRIP = "the same with a round trip of 1 ms (one handler)"
+AT_ONCE_BEST = "batch of 100 with one handler / the best by hand, time"
+HTTP = "HTTP requests a second, with a guard / without"
+HTTP_COPIES = "a copy of a request in flight, the longest"
+HTTP_OTHERS = "another request meanwhile, the longest"
 SIZES = "one message at 10 million rows / at 1 thousand"
 
 
@@ -68,6 +76,31 @@ def native(run):
         yield Target(NATIVE, name_of(m, durability=False), 1.00, time_ratio(m, "consume_native", "consume_session"))
 
 
+def native_instructions(run):
+    for m in run.find("instructions"):
+        counts = m["result"]["instructions"]
+        yield Target(NATIVE_INSTRUCTIONS, DATABASES[m["database"]], 1.00,
+                     round(counts["consume_native"] / counts["consume_session"], 2))
+
+
+def http(run):
+    for m in run.find("http"):
+        rates = m["result"]["requests_per_second"]
+        yield Target(HTTP, DATABASES[m["database"]], 0.85 if m["database"] == "sqlite3" else 0.65,
+                     Ratios(rates["guarded"], rates["plain"]).median, at_least=True)
+
+
+def http_copies(run):
+    for m in run.find("http"):
+        yield Target(HTTP_COPIES, DATABASES[m["database"]], 20, max(m["result"]["in_flight"]["duplicate_ms"]),
+                     unit=" ms")
+
+
+def http_others(run):
+    for m in run.find("http"):
+        yield Target(HTTP_OTHERS, DATABASES[m["database"]], 50, max(m["result"]["in_flight"]["other_ms"]), unit=" ms")
+
+
 def from_memory(run):
     for m in run.find("redeliveries"):
         rate = 1e6 / median(m["result"]["microseconds"]["from_memory"])
@@ -89,6 +122,30 @@ def slow_disk(run):
 def best_batch(run):
     for m in run.find("transactions", durability="durable"):
         yield Target(BEST_BATCH, name_of(m, durability=False), 1.15, time_ratio(m, "batch_100", "by_hand_batch_100"))
+
+
+def at_once(run):
+    for m in run.find("transactions", durability="durable"):
+        yield Target(AT_ONCE, name_of(m, durability=False), 20 if m["placement"] == "two-cpus" else 15,
+                     time_ratio(m, "consume", "batch_100_at_once"), at_least=True)
+
+
+def at_once_slow_disk(run):
+    for m in run.find("slow-disk"):
+        yield Target(AT_ONCE_SLOW_DISK, name_of(m, durability=False), 55, time_ratio(m, "consume", "batch_100_at_once"),
+                     at_least=True)
+
+
+def at_once_round_trip(run):
+    for m in run.find("round-trip"):
+        yield Target(AT_ONCE_ROUND_TRIP, name_of(m, durability=False), 50,
+                     time_ratio(m, "consume", "batch_100_at_once"), at_least=True)
+
+
+def at_once_best(run):
+    for m in run.find("transactions", durability="durable"):
+        yield Target(AT_ONCE_BEST, name_of(m, durability=False), 1.25,
+                     time_ratio(m, "batch_100_at_once", "by_hand_batch_100_at_once"))
 
 
 def sizes(run):
@@ -119,10 +176,18 @@ def all_targets(run):
         ROUND_TRIP: round_trip(run),
         DUPLICATE: duplicates(run),
         NATIVE: native(run),
+        NATIVE_INSTRUCTIONS: native_instructions(run),
         FROM_MEMORY: from_memory(run),
         BATCH: batches(run),
         SLOW_DISK: slow_disk(run),
         BEST_BATCH: best_batch(run),
+        AT_ONCE: at_once(run),
+        AT_ONCE_SLOW_DISK: at_once_slow_disk(run),
+        AT_ONCE_ROUND_TRIP: at_once_round_trip(run),
+        AT_ONCE_BEST: at_once_best(run),
+        HTTP: http(run),
+        HTTP_COPIES: http_copies(run),
+        HTTP_OTHERS: http_others(run),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),
