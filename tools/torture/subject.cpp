@@ -31,7 +31,10 @@ class TxSubject : public Subject {
     thread_counters = &met;
     const Handler call = [&](soci::session& sql, Delivery& delivery) { handler(sql, delivery); };
     const BatchHandler call_for_all = [&](soci::session& sql, std::span<Delivery> deliveries) {
-      for (Delivery& each : deliveries) handler(sql, each);
+      for (Delivery& each : deliveries) {
+        handler(sql, each);
+        if (sql.get_backend() == nullptr) return;  // it has closed the session: no statement can run any more
+      }
     };
     std::vector<Answer> answers;
     try {
