@@ -1,46 +1,25 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
-#include <system_error>
 #include <utility>
 
-#include <txinbox/error.hpp>
 #include <txinbox/kafka.hpp>
+
+#include "shared/component_url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
+using component::ComponentUrl;
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
+constexpr std::string_view scheme = "kafka://";
+constexpr std::string_view form = "a Kafka URL is kafka://HOST:PORT/TOPIC?group=NAME";
 
-std::string decoded(std::string_view text) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      result += text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low < 0) refuse("the Kafka URL has a % that two hexadecimal digits do not follow; write %25 for %");
-    result += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return result;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
+std::vector<std::string> split(const ComponentUrl& url, std::string_view text) {
   std::vector<std::string> parts;
   while (!text.empty()) {
-    const auto end = std::min(text.find(separator), text.size());
-    parts.push_back(decoded(text.substr(0, end)));
+    const auto end = std::min(text.find(','), text.size());
+    parts.push_back(url.decoded(text.substr(0, end)));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
@@ -51,20 +30,12 @@ bool is_password(std::string_view name) {
          name == "ssl.key.pem" || name == "sasl.jaas.config";
 }
 
-std::chrono::milliseconds milliseconds_of(const std::string& name, const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 1) {
-    refuse("the Kafka URL's " + name + " is not a number of milliseconds");
-  }
-  return std::chrono::milliseconds(number);
-}
-
-void set_parameter(KafkaOptions& options, const std::string& name, std::string value) {
+void set_parameter(const ComponentUrl& url, KafkaOptions& options, const std::string& name, std::string value) {
+  const auto milliseconds = [&] { return std::chrono::milliseconds(url.number<int>(name, value, 1)); };
   if (is_password(name)) {
-    refuse("the Kafka URL holds " + name +
-           ", which other users of this machine can read; put the password into the environment variable "
-           "TXINBOX_KAFKA_PASSWORD");
+    url.refuse("it holds " + name +
+               ", which other users of this machine can read; put the password into the environment variable "
+               "TXINBOX_KAFKA_PASSWORD");
   }
   if (name == "group") {
     options.group = std::move(value);
@@ -73,46 +44,36 @@ void set_parameter(KafkaOptions& options, const std::string& name, std::string v
   } else if (name == "dead_letters") {
     options.dead_letters = std::move(value);
   } else if (name == "session.timeout.ms") {
-    options.session_timeout = milliseconds_of(name, value);
+    options.session_timeout = milliseconds();
   } else if (name == "max.poll.interval.ms") {
-    options.max_poll_interval = milliseconds_of(name, value);
+    options.max_poll_interval = milliseconds();
   } else if (name.find('.') != std::string::npos) {
     options.properties[name] = std::move(value);
   } else {
-    refuse("the Kafka URL has an unknown parameter " + name +
-           "; there are group, instance_id, dead_letters and the properties of librdkafka");
+    url.refuse("unknown parameter " + name +
+               "; there are group, instance_id, dead_letters and the properties of librdkafka");
   }
 }
 
 }  // namespace
 
 KafkaOptions kafka_options_from_url(std::string_view url) {
-  constexpr std::string_view scheme = "kafka://";
-  constexpr const char* form = "a Kafka URL is kafka://HOST:PORT/TOPIC?group=NAME: ";
-  if (!url.starts_with(scheme)) refuse(std::string(form) + "this one begins otherwise");
-  url.remove_prefix(scheme.size());
-  const auto question = std::min(url.find('?'), url.size());
-  std::string_view query = url.substr(std::min(question + 1, url.size()));
-  const std::string_view place = url.substr(0, question);
+  const ComponentUrl parsed(form, url.substr(std::min(scheme.size(), url.size())));
+  if (!url.starts_with(scheme)) parsed.refuse("this one begins otherwise");
+  const std::string_view place = parsed.place();
   const auto slash = place.find('/');
   if (place.find('@') != std::string_view::npos) {
-    refuse(std::string(form) + "a user is the parameter sasl.username, and the password is in TXINBOX_KAFKA_PASSWORD");
+    parsed.refuse("a user is the parameter sasl.username, and the password is in TXINBOX_KAFKA_PASSWORD");
   }
   if (slash == 0 || slash == std::string_view::npos || slash + 1 == place.size()) {
-    refuse(std::string(form) + "the broker or the topic is missing");
+    parsed.refuse("the broker or the topic is missing");
   }
   KafkaOptions options;
-  options.brokers = decoded(place.substr(0, slash));
-  options.topics = split(place.substr(slash + 1), ',');
-  while (!query.empty()) {
-    const auto end = std::min(query.find('&'), query.size());
-    const std::string_view pair = query.substr(0, end);
-    query.remove_prefix(std::min(end + 1, query.size()));
-    const auto equals = pair.find('=');
-    if (equals == std::string_view::npos) refuse(std::string(form) + "a parameter has no value");
-    set_parameter(options, decoded(pair.substr(0, equals)), decoded(pair.substr(equals + 1)));
-  }
-  if (options.group.empty()) refuse(std::string(form) + "the parameter group is missing");
+  options.brokers = parsed.decoded(place.substr(0, slash));
+  options.topics = split(parsed, place.substr(slash + 1));
+  parsed.for_each_parameter(
+      [&](const std::string& name, std::string value) { set_parameter(parsed, options, name, std::move(value)); });
+  if (options.group.empty()) parsed.refuse("the parameter group is missing");
   const char* password = std::getenv("TXINBOX_KAFKA_PASSWORD");
   if (password != nullptr && *password != '\0') options.properties["sasl.password"] = password;
   return options;

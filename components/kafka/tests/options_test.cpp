@@ -40,7 +40,7 @@ TEST_CASE("a Kafka URL that is wrong is refused, and is not repeated") {
         "kafka://h/orders", "kafka://h/orders?group=", "kafka://h/orders?group", "kafka://h/orders?group=g&other=1",
         "http://h/orders?group=g", "kafka://user@h/orders?group=g", "kafka://h/orders?group=g&sasl.password=hunter2",
         "kafka://h/orders?group=g&ssl.key.password=hunter2", "kafka://h/orders?group=%g",
-        "kafka://h/orders?group=g&session.timeout.ms=soon"}) {
+        "kafka://h/orders?group=g&session.timeout.ms=soon", "kafka://h/orders?group=%00"}) {
     CAPTURE(url);
     const std::string text = refusal_of([&] { (void)kafka_options_from_url(url); });
     CHECK_FALSE(text.empty());

@@ -45,11 +45,26 @@ TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
 }
 
 TEST_CASE("a RabbitMQ URL that is wrong is refused, and is not repeated") {
-  for (const std::string url :
-       {"", "amqp:", "amqp://", "amqp://h", "amqp://h/q", "amqp://h//q", "amqp://h/v/", "amqp:///v/q", "http://h/v/q",
-        "amqp://u:hunter2@h/v/q", "amqp://h:port/v/q", "amqp://h:99999/v/q", "amqp://h/v/q?other=1",
-        "amqp://h/v/q?prefetch=many", "amqp://h/v/q?prefetch=99999", "amqp://h/v/q?exclusive=maybe", "amqp://h/v/q?x",
-        "amqp://h/v/q%2"}) {
+  for (const std::string url : {"",
+                                "amqp:",
+                                "amqp://",
+                                "amqp://h",
+                                "amqp://h/q",
+                                "amqp://h//q",
+                                "amqp://h/v/",
+                                "amqp:///v/q",
+                                "http://h/v/q",
+                                "amqp://u:hunter2@h/v/q",
+                                "amqp://h:port/v/q",
+                                "amqp://h:99999/v/q",
+                                "amqp://h/v/q?other=1",
+                                "amqp://h/v/q?prefetch=many",
+                                "amqp://h/v/q?prefetch=99999",
+                                "amqp://h/v/q?exclusive=maybe",
+                                "amqp://h/v/q?x",
+                                "amqp://h/v/q%2",
+                                "amqp://h/v/q%00",
+                                "amqp://[::1/v/q"}) {
     CAPTURE(url);
     const std::string text = refusal_of([&] { (void)rabbitmq_options_from_url(url); });
     CHECK_FALSE(text.empty());
