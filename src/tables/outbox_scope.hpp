@@ -17,11 +17,10 @@ namespace detail {
 /// A claim, for the messages that are added to the outbox in its transaction.
 class OutboxClaim {
  public:
-  OutboxClaim(const backend::Session& session, std::string_view consumer, const Message& message)
-      : session_(session),
-        consumer_(consumer),
-        business_key_(message.business_key),
-        key_recurs_(message.valid_for.count() > 0) {}
+  /// `key_recurs`: whether the key can be claimed again, because the message is valid for a time only.
+  OutboxClaim(const backend::Session& session, std::string_view consumer, std::string_view business_key,
+              bool key_recurs) noexcept
+      : session_(session), consumer_(consumer), business_key_(business_key), key_recurs_(key_recurs) {}
 
   const backend::Session& session() const noexcept { return session_; }
 
@@ -30,8 +29,8 @@ class OutboxClaim {
 
  private:
   const backend::Session& session_;
-  const std::string consumer_;
-  const std::string business_key_;
+  const std::string_view consumer_;
+  const std::string_view business_key_;
   const bool key_recurs_;
   std::uint64_t added_ = 0;
 };
@@ -41,8 +40,11 @@ class OutboxClaim {
 /// `Outbox::add` takes a connection and no delivery. It finds the claim by the connection.
 class OutboxScope {
  public:
-  /// The session must outlive the scope.
-  OutboxScope(const backend::Session& session, std::string_view consumer, const Message& message);
+  /// The session and the names must outlive the scope: each handler run makes one, so nothing is copied.
+  OutboxScope(const backend::Session& session, std::string_view consumer, std::string_view business_key,
+              bool key_recurs);
+  OutboxScope(const backend::Session& session, std::string_view consumer, const Message& message)
+      : OutboxScope(session, consumer, message.business_key, message.valid_for.count() > 0) {}
   OutboxScope(const OutboxScope&) = delete;
   OutboxScope& operator=(const OutboxScope&) = delete;
   ~OutboxScope() = default;

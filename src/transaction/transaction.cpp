@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <txinbox/error.hpp>
 
@@ -17,6 +19,22 @@
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+
+namespace {
+
+/// Keeps the names of a claim for as long as messages can be added to the outbox for it.
+struct LatestClaim {
+  LatestClaim(const backend::Session& session, std::string_view consumer_name, const Message& message)
+      : consumer(consumer_name),
+        business_key(message.business_key),
+        outbox(session, consumer, business_key, message.valid_for.count() > 0) {}
+
+  const std::string consumer;
+  const std::string business_key;
+  const detail::OutboxScope outbox;
+};
+
+}  // namespace
 
 class Transaction::Impl {
  public:
@@ -42,7 +60,7 @@ class Transaction::Impl {
       const detail::ContentHash hash(message.content);
       const backend::ClaimedRow* existing = guarded_.claim(consumer, message, hash.bytes());
       if (existing != nullptr) return detail::claim_for(*existing, hash.bytes());
-      outbox_.emplace(*session_, consumer, message);
+      latest_claim_.emplace(*session_, consumer, message);
       return Claim::claimed;
     } catch (...) {
       claim_threw_ = true;
@@ -51,7 +69,7 @@ class Transaction::Impl {
   }
 
   void commit() {
-    outbox_.reset();
+    latest_claim_.reset();
     if (claim_threw_) {
       roll_back();
       throw Error(
@@ -70,7 +88,7 @@ class Transaction::Impl {
   }
 
   void roll_back() noexcept {
-    outbox_.reset();
+    latest_claim_.reset();
     guarded_.roll_back();
     resolve_claims();
   }
@@ -93,7 +111,7 @@ class Transaction::Impl {
   std::unique_ptr<backend::Session> session_;
   detail::GuardedTransaction guarded_;
   bool claim_threw_ = false;
-  std::optional<detail::OutboxScope> outbox_;  ///< Of the latest claim.
+  std::optional<LatestClaim> latest_claim_;
 };
 
 Transaction::Transaction(ConnectionRef connection)
