@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <txinbox/message.hpp>
 #include <txinbox/source.hpp>
@@ -19,6 +20,9 @@ namespace detail {
 
 struct Entry;
 using EntryPtr = std::shared_ptr<Entry>;
+
+/// What a worker runs together. The sequences of its messages belong to it until it is finished.
+using Job = std::vector<EntryPtr>;
 
 /// Messages that run one after the other.
 struct Sequence {

@@ -28,10 +28,10 @@ bool is_stuck(const Lane& lane) {
 
 Scheduler::Scheduler(const RunOptions& options, std::size_t job_size)
     : job_size_(job_size),
-      order_(options.order),
       max_held_(options.max_in_flight != 0 ? options.max_in_flight : 4 * job_size * options.workers),
       max_bytes_(options.max_in_flight_bytes),
-      backoff_(options.backoff, options.max_backoff) {}
+      backoff_(options.backoff, options.max_backoff),
+      queue_(options.order) {}
 
 EntryPtr Scheduler::hold(Incoming incoming) {
   auto entry = std::make_shared<Entry>();
@@ -54,54 +54,19 @@ void Scheduler::release(const EntryPtr& entry) {
   held_.erase(entry->held);
 }
 
-std::shared_ptr<Sequence> Scheduler::sequence_for(const Incoming& incoming) {
-  const bool by_key = order_ == Order::key;
-  if (!incoming.lane || (by_key && !incoming.key)) return std::make_shared<Sequence>();
-  std::string id = std::to_string(*incoming.lane);
-  if (by_key) id.append("/").append(*incoming.key);
-  auto& sequence = sequences_[id];
-  if (!sequence) {
-    sequence = std::make_shared<Sequence>();
-    sequence->id = std::move(id);
-  }
-  return sequence;
-}
-
 void Scheduler::touch(const std::shared_ptr<Lane>& lane) {
   if (lane->was_touched) return;
   lane->was_touched = true;
   touched_.push_back(lane);
 }
 
-/// Puts a sequence that no worker has to where it waits. Forgets it if it is empty.
-void Scheduler::enqueue(const std::shared_ptr<Sequence>& sequence) {
-  if (sequence->is_queued || sequence->is_running) return;
-  if (sequence->waiting.empty()) {
-    if (!sequence->id.empty()) sequences_.erase(sequence->id);
-    return;
-  }
-  sequence->is_queued = true;
-  if (sequence->not_before > Clock::now()) {
-    delayed_.emplace(sequence->not_before, sequence);
-  } else {
-    ready_.push_back(sequence);
-  }
-}
-
-void Scheduler::enqueue_due(Clock::time_point now) {
-  while (!delayed_.empty() && delayed_.begin()->first <= now) {
-    ready_.push_back(std::move(delayed_.begin()->second));
-    delayed_.erase(delayed_.begin());
-  }
-}
-
 void Scheduler::add(Incoming incoming, Message message) {
   const std::lock_guard lock(mutex_);
   const EntryPtr entry = hold(std::move(incoming));
   entry->message = std::move(message);
-  entry->sequence = sequence_for(entry->incoming);
+  entry->sequence = queue_.sequence_for(entry->incoming);
   entry->sequence->waiting.push_back(entry.get());
-  enqueue(entry->sequence);
+  queue_.enqueue(entry->sequence);
 }
 
 void Scheduler::add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error) {
@@ -119,11 +84,6 @@ std::size_t Scheduler::room() const {
   return held < max_held_ ? max_held_ - held : 0;
 }
 
-bool Scheduler::is_empty() const {
-  const std::lock_guard lock(mutex_);
-  return held_.empty();
-}
-
 std::size_t Scheduler::forget_lost(const Source& source) {
   const std::lock_guard lock(mutex_);
   std::size_t lost = 0;
@@ -138,7 +98,7 @@ std::size_t Scheduler::forget_lost(const Source& source) {
       touch(std::exchange(entry->lane, nullptr));
     }
     if (entry->state == Entry::State::running) continue;  // `finish` releases it
-    // The sequence stays where it is queued. `take_job` passes over it if it is empty.
+    // The sequence stays where it is queued. The queue passes over it if it is empty.
     if (entry->state == Entry::State::waiting) std::erase(entry->sequence->waiting, entry.get());
     release(entry);
   }
@@ -232,57 +192,26 @@ void Scheduler::end_locked(std::exception_ptr error) {
   has_work_.notify_all();
 }
 
-bool Scheduler::has_ended() const {
-  const std::lock_guard lock(mutex_);
-  return has_ended_;
-}
-
-std::exception_ptr Scheduler::error() const {
-  const std::lock_guard lock(mutex_);
-  return error_;
-}
-
-RunSummary Scheduler::summary() const {
-  const std::lock_guard lock(mutex_);
-  return summary_;
-}
-
 Job Scheduler::take_job() {
   std::unique_lock lock(mutex_);
-  Job job;
-  while (job.empty() && !has_ended_) {
+  while (!has_ended_) {
     const auto now = Clock::now();
-    enqueue_due(now);
-    // The times are copied: another thread may change or remove them during the wait, which compares them at its end.
+    // The time is copied: another thread may change or remove it during the wait, which compares it at its end.
+    std::optional<Clock::time_point> until;
     if (now < blocked_until_) {
-      const auto until = blocked_until_;
-      has_work_.wait_until(lock, until);
-      continue;
+      until = blocked_until_;
+    } else {
+      Job job = queue_.take(now, job_size_);
+      if (!job.empty()) return job;
+      until = queue_.next_due();
     }
-    if (ready_.empty()) {
-      if (delayed_.empty()) {
-        has_work_.wait(lock);
-      } else {
-        const auto until = delayed_.begin()->first;
-        has_work_.wait_until(lock, until);
-      }
-      continue;
-    }
-    while (!ready_.empty() && job.size() < job_size_) {
-      const auto sequence = std::move(ready_.front());
-      ready_.pop_front();
-      sequence->is_queued = false;
-      while (!sequence->waiting.empty() && job.size() < job_size_) {
-        Entry& entry = *sequence->waiting.front();
-        sequence->waiting.pop_front();
-        entry.state = Entry::State::running;
-        sequence->is_running = true;
-        job.push_back(*entry.held);
-      }
-      enqueue(sequence);  // forgets it if it is empty
+    if (until) {
+      has_work_.wait_until(lock, *until);
+    } else {
+      has_work_.wait(lock);
     }
   }
-  return job;
+  return {};
 }
 
 void Scheduler::finish(const Job& job, JobResult result) {
@@ -309,7 +238,7 @@ void Scheduler::give_back(const Job& job) {
   for (const EntryPtr& entry : job) {
     if (entry->sequence->is_running) {
       entry->sequence->is_running = false;
-      enqueue(entry->sequence);
+      queue_.enqueue(entry->sequence);
     }
   }
 }

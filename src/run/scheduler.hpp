@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <list>
 #include <map>
@@ -22,6 +21,7 @@
 
 #include "run/backoff.hpp"
 #include "run/entry.hpp"
+#include "run/sequence_queue.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -35,9 +35,6 @@ struct Occurrence {
   std::exception_ptr error = {};
   std::chrono::milliseconds backoff{0};
 };
-
-/// What a worker runs together. The sequences of its messages belong to it until it is finished.
-using Job = std::vector<EntryPtr>;
 
 /// How the messages of one job ended. If `error` is set, none of them ran, and `results` is empty.
 struct JobResult {
@@ -72,7 +69,10 @@ class Scheduler {
   std::size_t room() const;
 
   /// Whether no message is held.
-  bool is_empty() const;
+  bool is_empty() const {
+    const std::lock_guard lock(mutex_);
+    return held_.empty();
+  }
 
   /// Forgets the messages that the broker has taken back. Returns how many there were.
   std::size_t forget_lost(const Source& source);
@@ -98,9 +98,18 @@ class Scheduler {
   /// No more jobs begin. The first error stays.
   void end(std::exception_ptr error = {});
 
-  bool has_ended() const;
-  std::exception_ptr error() const;
-  RunSummary summary() const;
+  bool has_ended() const {
+    const std::lock_guard lock(mutex_);
+    return has_ended_;
+  }
+  std::exception_ptr error() const {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+  RunSummary summary() const {
+    const std::lock_guard lock(mutex_);
+    return summary_;
+  }
 
   /// Waits for messages. Returns an empty job after `end`.
   Job take_job();
@@ -111,10 +120,7 @@ class Scheduler {
  private:
   EntryPtr hold(Incoming incoming);
   void release(const EntryPtr&);
-  std::shared_ptr<Sequence> sequence_for(const Incoming&);
   void touch(const std::shared_ptr<Lane>&);
-  void enqueue(const std::shared_ptr<Sequence>&);
-  void enqueue_due(Clock::time_point now);
   void give_back(const Job&);
 
   void decide(const EntryPtr&, Result&);
@@ -127,7 +133,6 @@ class Scheduler {
   void settle(Lane&, Settlement&);
 
   const std::size_t job_size_;
-  const Order order_;
   const std::size_t max_held_;
   const std::size_t max_bytes_;
   Backoff backoff_;
@@ -138,9 +143,7 @@ class Scheduler {
   std::size_t bytes_ = 0;
   std::unordered_map<std::uint64_t, std::shared_ptr<Lane>> lanes_;
   std::vector<std::shared_ptr<Lane>> touched_;
-  std::unordered_map<std::string, std::shared_ptr<Sequence>> sequences_;
-  std::deque<std::shared_ptr<Sequence>> ready_;
-  std::multimap<Clock::time_point, std::shared_ptr<Sequence>> delayed_;
+  SequenceQueue queue_;
   std::multimap<Clock::time_point, EntryPtr> dead_letters_;
   std::vector<EntryPtr> done_without_lane_;
   std::vector<Occurrence> occurrences_;

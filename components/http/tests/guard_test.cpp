@@ -1,22 +1,19 @@
 // Each row of the guard's table, through a socket.
 
-#include <atomic>
 #include <chrono>
 #include <future>
 #include <latch>
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "orders.hpp"
 #include "service.hpp"
 #include "support/effects.hpp"
-#include "support/sql_time.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -27,54 +24,6 @@ using http::Guard;
 using http::GuardOptions;
 using http::Request;
 using http::Response;
-
-std::string tenant(const Request& request) {
-  return std::string(http::find_header(request.headers, "Tenant").value_or("nobody"));
-}
-
-/// Inserts an order, and answers with its number, which is different in each run.
-Response place_order(soci::session& sql, const Request& request) {
-  static std::atomic<int> next = 0;
-  const std::string no = std::to_string(++next);
-  sql << "insert into effect values (:id)", soci::use(request.body);
-  return {.status = 201,
-          .headers = {{"Content-Type", "application/json"}, {"Location", "/orders/" + no}, {"Set-Cookie", "sid=1"}},
-          .body = "{\"no\":" + no + "}"};
-}
-
-struct Orders {
-  EffectDatabase db;
-  Pool pool = db.pool({.connections = 4});
-  TxConsumer consumer;
-  Guard guard;
-  Service service;
-
-  explicit Orders(Service::Handler handler = place_order, GuardOptions options = {}, TxConsumerOptions of_consumer = {})
-      : consumer(pool, "POST /orders", with_claim_wait(std::move(of_consumer))),
-        guard(consumer, tenant, std::move(options)),
-        service(guard, std::move(handler)) {}
-
-  static TxConsumerOptions with_claim_wait(TxConsumerOptions options) {
-    if (!options.claim_wait) options.claim_wait = 0ms;
-    return options;
-  }
-};
-
-void check_problem(const Response& response, int status) {
-  CHECK(response.status == status);
-  CHECK(field(response, "Content-Type") == "application/problem+json");
-  CHECK(response.body.find("\"status\":" + std::to_string(status)) != std::string::npos);
-  CHECK(field(response, "Idempotent-Replayed") == "-");
-}
-
-void check_replay(const Response& replay, const Response& first) {
-  CHECK(replay.status == first.status);
-  CHECK(replay.body == first.body);
-  CHECK(field(replay, "Content-Type") == field(first, "Content-Type"));
-  CHECK(field(replay, "Location") == field(first, "Location"));
-  CHECK(field(replay, "Idempotent-Replayed") == "true");
-  CHECK(field(replay, "Set-Cookie") == "-");
-}
 
 TEST_CASE("the first request runs, and the same one again gets its answer, with and without quotes") {
   const Orders t;
@@ -92,48 +41,12 @@ TEST_CASE("the first request runs, and the same one again gets its answer, with 
   CHECK(t.db.claim_of("nobody/k1") == "consumed");
 }
 
-TEST_CASE("a request without a valid key gets 400, and runs nothing") {
-  GuardOptions options;
-  options.documentation = "https://api.example/idempotency";
-  const Orders t(place_order, options);
-  check_problem(t.service.post("book", {}), 400);
-  for (const std::string& key : {std::string("\"\""), std::string(129, 'k'), std::string("a b"), std::string("a,b"),
-                                 std::string("\"open"), std::string("\"a\"b"), std::string("k\xc3\xa4")}) {
-    CAPTURE(key);
-    const Response answer = t.service.order(key, "book");
-    check_problem(answer, 400);
-    CHECK(field(answer, "Link") == "<https://api.example/idempotency>; rel=\"describedby\"");
-  }
-  check_problem(t.service.post("book", {{"Idempotency-Key", "a"}, {"Idempotency-Key", "a"}}), 400);
-  CHECK(t.service.order(std::string(128, 'k'), "book").status == 201);
-  CHECK(t.db.effects() == 1);
-}
-
 TEST_CASE("another request under the key gets 422, does not see the answer, and fills no table") {
   const Orders t;
   CHECK(t.service.order("k", "book").status == 201);
   for (int i = 0; i < 20; ++i) check_problem(t.service.order("k", "other " + std::to_string(i)), 422);
   CHECK(t.db.effects() == 1);
   CHECK(t.db.number("select count(*) from txinbox_conflicting_message") == 8);
-}
-
-TEST_CASE("the same key of another tenant is another key, whatever slashes are in it") {
-  // Without a socket, because cpp-httplib decodes %2F in header fields.
-  Orders t;
-  const auto order_of = [&](const std::string& who, const std::string& key) {
-    return t.guard.handle(
-        {.method = "POST", .target = "/orders", .headers = {{"Tenant", who}, {"Idempotency-Key", key}}, .body = "book"},
-        place_order);
-  };
-  CHECK(field(order_of("a", "b/k"), "Idempotent-Replayed") == "-");
-  CHECK(field(order_of("a/b", "k"), "Idempotent-Replayed") == "-");
-  CHECK(field(order_of("a%2Fb", "k"), "Idempotent-Replayed") == "-");
-  CHECK(field(order_of("a/b", "k"), "Idempotent-Replayed") == "true");
-  CHECK(t.db.effects() == 3);
-  CHECK(order_of(std::string(120, 'x'), "k").status == 201);
-  CHECK(order_of(std::string(121, 'x'), "k").status == 500);
-  CHECK(order_of("", "k").status == 500);
-  CHECK(t.db.effects() == 4);
 }
 
 TEST_CASE("a copy of a running request gets 409 at once, and other requests run") {
@@ -290,48 +203,6 @@ TEST_CASE("a body that is too large gets 413") {
   const Orders t(place_order, options);
   check_problem(t.service.order("k", "12345678901"), 413);
   CHECK(t.service.order("k", "1234567890").status == 201);
-}
-
-TEST_CASE("without a key, where none is required, each request runs") {
-  GuardOptions options;
-  options.required = false;
-  const Orders t(place_order, options);
-  CHECK(t.service.post("book", {}).status == 201);
-  CHECK(field(t.service.post("book", {}), "Idempotent-Replayed") == "-");
-  CHECK(t.db.effects() == 2);
-  check_problem(t.service.order("a b", "book"), 400);
-}
-
-TEST_CASE("equal parameters within valid_for are one request") {
-  GuardOptions options;
-  options.key = http::key_of_parameters();
-  options.valid_for = 10s;
-  const Orders t(place_order, options);
-  const Response first = t.service.post("book", {});
-  check_replay(t.service.post("book", {}), first);
-  CHECK(t.service.post("pen", {}).status == 201);
-  make_older(t.db, "1 = 1", 11s);
-  std::vector<std::future<Response>> clicks;
-  for (int i = 0; i < 8; ++i)
-    clicks.push_back(std::async(std::launch::async, [&] { return t.service.post("book", {}); }));
-  int ran = 0;
-  for (auto& click : clicks) {
-    const Response answer = click.get();
-    if (answer.status == 201 && field(answer, "Idempotent-Replayed") == "-") ++ran;
-  }
-  CHECK(ran == 1);
-  CHECK(t.db.effects_of("book") == 2);
-}
-
-TEST_CASE("a key in the JSON of the body") {
-  GuardOptions options;
-  options.key = http::key_of(JsonTemplate("order:{/order/no}"));
-  const Orders t(place_order, options);
-  const Response first = t.service.post(R"({"order":{"no":7}})", {});
-  check_replay(t.service.post(R"({"order":{"no":7}})", {}), first);
-  check_problem(t.service.post(R"({"order":{}})", {}), 400);
-  check_problem(t.service.post("no JSON", {}), 400);
-  CHECK(t.db.claim_of("nobody/order:7") == "consumed");
 }
 
 TEST_CASE("three copies of each of many requests at once: one runs, and all answers of a key are equal") {

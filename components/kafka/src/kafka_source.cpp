@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include <txinbox/error.hpp>
@@ -110,35 +109,6 @@ std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
   return incoming_of(*message, lane, partition.epoch);
 }
 
-void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
-  switch (code) {
-    case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
-      report(SourceEventType::warning,
-             "no poll for longer than max_poll_interval: the broker gives the partitions to other consumers");
-      return;
-    case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
-      throw Error(ErrorCode::broker_refused,
-                  "Kafka: consuming " + name_ +
-                      ": the group's offset is not at the broker any more, and auto.offset.reset is error; set the "
-                      "offset of the group, or another auto.offset.reset");
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-      // It was there at the start. A broker that starts again may not know it for a moment.
-      report(SourceEventType::warning, "a topic is not at the broker: " + describe(code));
-      return;
-    case RD_KAFKA_RESP_ERR__TRANSPORT:
-    case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
-    case RD_KAFKA_RESP_ERR__RESOLVE:
-    case RD_KAFKA_RESP_ERR__TIMED_OUT:
-      client_error(code);
-      return;
-    default:
-      throw_if_refused(code, "consuming " + name_);
-      report(SourceEventType::warning, describe(code));
-  }
-}
-
 bool KafkaSource::subscribe(milliseconds wait) {
   std::vector<std::string> topics = options_.topics;
   if (has_dead_letters()) topics.push_back(options_.dead_letters);
@@ -180,94 +150,6 @@ bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
   }
   throw_if_refused(topic_code, "topic " + topic);
   return true;
-}
-
-void KafkaSource::contact() {
-  if (is_connected_) return;
-  is_connected_ = true;
-  if (std::exchange(was_connected_, true)) ++reconnects_;
-  report(SourceEventType::connected, "connected to " + options_.brokers);
-}
-
-/// Asks a broker whether it is there again. Messages would tell it, too, but there may be none.
-void KafkaSource::look_for_broker() {
-  if (is_connected_ || Clock::now() - last_look_ < 1s) return;
-  last_look_ = Clock::now();
-  const rd_kafka_metadata_t* metadata = nullptr;
-  if (rd_kafka_metadata(client_.get(), 0, nullptr, &metadata, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  rd_kafka_metadata_destroy(metadata);
-  contact();
-}
-
-void KafkaSource::on_error(rd_kafka_t*, int code, const char*, void* self) {
-  static_cast<KafkaSource*>(self)->client_error(static_cast<rd_kafka_resp_err_t>(code));
-}
-
-void KafkaSource::client_error(rd_kafka_resp_err_t code) {
-  const bool is_refusal = code == RD_KAFKA_RESP_ERR__AUTHENTICATION || code == RD_KAFKA_RESP_ERR__SSL;
-  if (is_refusal && !was_connected_) {
-    refused_ = code;
-  } else if (is_refusal) {
-    report(SourceEventType::warning, "a broker refuses the connection: " + describe(code));
-  } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && is_connected_) {
-    is_connected_ = false;
-    report(SourceEventType::disconnected, "no broker can be reached; the client connects again by itself");
-  }
-}
-
-void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t* list,
-                               void* self) {
-  static_cast<KafkaSource*>(self)->rebalance(code, *list);
-}
-
-/// It does not wait for anything: the other members of the group wait for it.
-void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t& list) {
-  const char* protocol = rd_kafka_rebalance_protocol(client_.get());
-  const bool is_cooperative = protocol != nullptr && std::string_view(protocol) == "COOPERATIVE";
-  rd_kafka_error_t* error = nullptr;
-  if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-    contact();
-    was_assigned_ = true;
-    partitions_.assigned(list);
-    if (is_cooperative) {
-      error = rd_kafka_incremental_assign(client_.get(), &list);
-    } else {
-      rd_kafka_assign(client_.get(), &list);
-    }
-    if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + partitions_.names_of(list));
-  } else {
-    report(SourceEventType::lanes_leaving, "about to be revoked: " + partitions_.names_of(list));
-    partitions_.revoked(client_.get(), list);
-    if (is_cooperative) {
-      error = rd_kafka_incremental_unassign(client_.get(), &list);
-    } else {
-      rd_kafka_assign(client_.get(), nullptr);
-    }
-    if (list.cnt > 0) report(SourceEventType::lanes_revoked, "revoked: " + partitions_.names_of(list));
-  }
-  if (error != nullptr) {
-    report(SourceEventType::warning, "a rebalance failed: " + describe(rd_kafka_error_code(error)));
-    rd_kafka_error_destroy(error);
-  }
-}
-
-/// After a fatal error the client does nothing any more.
-void KafkaSource::reopen_after_fatal_error() {
-  const auto code = rd_kafka_fatal_error(client_.get(), nullptr, 0);
-  if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  throw_if_refused(code, "consuming " + name_);
-  is_connected_ = false;
-  kept_.clear();
-  const PartitionList all(rd_kafka_topic_partition_list_new(0));
-  for (const auto& partition : partitions_.all()) {
-    if (!partition.is_assigned) continue;
-    rd_kafka_topic_partition_list_add(all.get(), partition.topic.c_str(), partition.number);
-  }
-  partitions_.revoked(client_.get(), *all);
-  forget_client();
-  is_subscribed_ = false;
-  open_client();
-  report(SourceEventType::disconnected, "a fatal error of the client: " + describe(code) + "; it is opened again");
 }
 
 void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {

@@ -1,10 +1,7 @@
-// The loop between a broker and a consumer: what runs, what waits, and what is acknowledged.
+// The loop between a broker and a consumer: what runs, what waits, and how it ends.
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -18,42 +15,13 @@
 
 #include "support/effects.hpp"
 #include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// The body is the business key.
-Message body_is_key(const Incoming& incoming) {
-  return {.business_key = std::string(incoming.body), .message_id = std::string(incoming.id)};
-}
-
-/// Which handlers ran, in which order.
-class Log {
- public:
-  void add(std::string key) {
-    const std::lock_guard lock(mutex_);
-    keys_.push_back(std::move(key));
-  }
-  std::vector<std::string> keys() const {
-    const std::lock_guard lock(mutex_);
-    return keys_;
-  }
-  long count(const std::string& key) const {
-    const std::lock_guard lock(mutex_);
-    return std::count(keys_.begin(), keys_.end(), key);
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> keys_;
-};
-
-RunOptions until_idle() { return {.backoff = 2ms, .max_backoff = 20ms, .idle_exit = 30ms}; }
-
-std::string numbered(const std::string& prefix, int number) { return prefix + "-" + std::to_string(number); }
 
 TEST_CASE("run consumes each key once and acknowledges every delivery") {
   EffectDatabase db;
@@ -72,253 +40,6 @@ TEST_CASE("run consumes each key once and acknowledges every delivery") {
   CHECK(broker.acknowledged_in_all() == 300);
   CHECK(broker.wrong_acknowledgements() == 0);
   CHECK(source.is_closed());
-}
-
-TEST_CASE("a message that fails stops its lane only, and is not passed by an acknowledgement") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  MemoryBroker broker(4);
-  for (int i = 0; i < 400; ++i) broker.publish(i % 4, {.body = numbered(numbered("lane", i % 4), i / 4)});
-  MemorySource source(broker);
-  std::stop_source stop;
-  RunOptions options = until_idle();
-  options.idle_exit.reset();
-  options.batch = 10;
-  options.stop = stop.get_token();
-  std::atomic<int> failures = 0;
-  const RunSummary summary = run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        if (delivery.message().business_key != "lane-1-50") return;
-        if (++failures > 10 && broker.acknowledged_in_all() == 350) stop.request_stop();
-        throw std::runtime_error("no stock");
-      },
-      options);
-  CHECK(summary.consumed == 350);
-  CHECK(summary.retries >= 5);
-  CHECK(broker.acknowledged(0) == 100);
-  CHECK(broker.acknowledged(1) == 50);
-  CHECK(broker.acknowledged(2) == 100);
-  CHECK(broker.acknowledged(3) == 100);
-  CHECK(db.effects() == 350);
-  CHECK(broker.wrong_acknowledgements() == 0);
-  CHECK(source.pauses() == 1);
-
-  // What was not acknowledged comes again.
-  MemorySource next(broker);
-  CHECK(run(next, consumer, body_is_key, add_effect, until_idle()).consumed == 50);
-  CHECK(broker.acknowledged_in_all() == 400);
-  CHECK(db.effects() == 400);
-}
-
-TEST_CASE("a paused lane goes on when its message succeeds") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  MemoryBroker broker(1);
-  for (int i = 0; i < 200; ++i) broker.publish(numbered("order", i));
-  MemorySource source(broker);
-  RunOptions options = until_idle();
-  options.batch = 5;
-  Log log;
-  const RunSummary summary = run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        log.add(delivery.message().business_key);
-        if (delivery.message().business_key == "order-7" && log.count("order-7") < 12) throw std::runtime_error("no");
-      },
-      options);
-  CHECK(summary.consumed == 200);
-  CHECK(broker.acknowledged() == 200);
-  CHECK(source.pauses() > 0);
-  CHECK(source.resumes() == source.pauses());
-  CHECK(broker.wrong_acknowledgements() == 0);
-}
-
-/// The last run of each key is the one that committed.
-std::vector<std::string> last_runs(const std::vector<std::string>& keys) {
-  std::map<std::string, std::size_t> last;
-  for (std::size_t i = 0; i < keys.size(); ++i) last[keys[i]] = i;
-  std::vector<std::string> ordered;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (last[keys[i]] == i) ordered.push_back(keys[i]);
-  }
-  return ordered;
-}
-
-void check_versions_ascend(const std::vector<std::string>& keys) {
-  std::map<std::string, int> version;
-  for (const std::string& key : last_runs(keys)) {
-    const auto dash = key.rfind('-');
-    const int number = std::stoi(key.substr(dash + 1));
-    int& before = version[key.substr(0, dash)];
-    CHECK_MESSAGE(number == before + 1, key << " committed behind version " << before);
-    before = number;
-  }
-}
-
-TEST_CASE("no version of an account commits before a smaller one, although some fail at first") {
-  EffectDatabase db;
-  Pool pool = db.pool(5);
-  TxConsumer consumer(pool, "order-service");
-  for (const Order order : {Order::lane, Order::key}) {
-    CAPTURE(to_string(order));
-    db.run("delete from txinbox_consumed_message");
-    MemoryBroker broker(3);
-    for (int version = 1; version <= 12; ++version) {
-      for (int account = 0; account < 20; ++account) {
-        const std::string key = numbered("account", account);
-        broker.publish(account % 3, {.body = numbered(key, version), .key = key});
-      }
-    }
-    MemorySource source(broker);
-    RunOptions options = until_idle();
-    options.batch = 7;
-    options.workers = 4;
-    options.order = order;
-    Log log;
-    const RunSummary summary = run(
-        source, consumer, body_is_key,
-        [&](soci::session& sql, Delivery& delivery) {
-          add_effect(sql, delivery);
-          const std::string& key = delivery.message().business_key;
-          log.add(key);
-          if (key.ends_with("-5") && log.count(key) <= 3) throw std::runtime_error("not yet");
-        },
-        options);
-    CHECK(summary.consumed == 240);
-    CHECK(summary.retries > 0);
-    CHECK(broker.acknowledged_in_all() == 240);
-    CHECK(broker.wrong_acknowledgements() == 0);
-    check_versions_ascend(log.keys());
-  }
-}
-
-TEST_CASE("in the order of keys, a message that fails lets the other keys of its lane go on") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  MemoryBroker broker(1);
-  for (int i = 0; i < 40; ++i) broker.publish(0, {.body = numbered("order", i), .key = numbered("key", i % 4)});
-  MemorySource source(broker);
-  std::stop_source stop;
-  RunOptions options = until_idle();
-  options.idle_exit.reset();
-  options.order = Order::key;
-  options.batch = 10;
-  options.stop = stop.get_token();
-  (void)run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        if (delivery.message().business_key != "order-5") return;
-        if (db.effects() == 31) stop.request_stop();  // all but order-5, and those of its key behind it
-        throw std::runtime_error("no stock");
-      },
-      options);
-  CHECK(db.effects() == 31);
-  CHECK(broker.acknowledged() == 5);
-  CHECK(broker.wrong_acknowledgements() == 0);
-}
-
-TEST_CASE("what cannot be consumed is a dead letter with its reason, and the next one is consumed") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service", {.max_attempts = 2});
-  MemoryBroker broker(1);
-  const auto publish = [&](std::string body, bool has_body = true) {
-    broker.publish(0, {.body = std::move(body), .has_body = has_body});
-  };
-  publish("no json");
-  publish(R"({"no": ""})");
-  publish(R"({"other": 1})");
-  publish("", false);
-  publish("");
-  publish(R"({"no": ")" + std::string(256, 'x') + R"("})");
-  publish(R"({"no": "parks"})");
-  publish(R"({"no": "rejects"})");
-  publish(R"({"no": "good"})");
-  publish(R"({"no": "good", "amount": 2})");
-  MemorySource source(broker);
-  const auto message_of = [key = key_from_json("/no")](const Incoming& incoming) {
-    if (incoming.body.empty() && incoming.has_body) throw std::logic_error("an empty body");
-    Message message = key(incoming);
-    message.content = incoming.body;
-    return message;
-  };
-  const RunSummary summary = run(
-      source, consumer, message_of,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        if (delivery.message().business_key == "parks") throw std::runtime_error("always");
-        if (delivery.message().business_key == "rejects") throw Error(ErrorCode::rejected, "never");
-      },
-      until_idle());
-  CHECK(summary.consumed == 1);
-  CHECK(summary.dead_letters == 9);
-  CHECK(broker.acknowledged() == 10);
-  const auto letters = broker.letters();
-  REQUIRE(letters.size() == 9);
-  std::map<std::string, int> reasons;
-  for (const auto& letter : letters) {
-    ++reasons[letter.reason];
-    CHECK(letter.consumer == "order-service");
-    if (letter.reason == "parked") CHECK(letter.business_key == "parks");
-    if (letter.reason == "rejected") CHECK(letter.business_key == "rejects");
-    if (letter.reason == "conflict") CHECK(letter.business_key == "good");
-    if (letter.reason == "unreadable") CHECK(letter.error_class == "std::logic_error");
-  }
-  CHECK(reasons == std::map<std::string, int>{
-                       {"conflict", 1}, {"invalid_key", 5}, {"parked", 1}, {"rejected", 1}, {"unreadable", 1}});
-  CHECK(db.effects() == 1);
-}
-
-TEST_CASE("nothing is acknowledged past a dead letter that the broker has not confirmed") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  MemoryBroker broker(1);
-  for (int i = 0; i < 10; ++i) broker.publish(i == 3 ? "" : numbered("order", i));
-  broker.refuse_dead_letters(true);
-  MemorySource source(broker);
-  RunOptions options = until_idle();
-  int refused = 0;
-  std::size_t acknowledged_before = 0;
-  options.observer = [&](const RunEvent& event) {
-    if (event.type != RunEventType::dead_letter_failed || ++refused != 3) return;
-    CHECK(event.reason == "invalid_key");
-    acknowledged_before = broker.acknowledged();
-    broker.refuse_dead_letters(false);
-  };
-  const RunSummary summary = run(source, consumer, body_is_key, add_effect, options);
-  CHECK(refused >= 3);
-  CHECK(acknowledged_before == 3);
-  CHECK(summary.dead_letters == 1);
-  CHECK(broker.acknowledged() == 10);
-  CHECK(db.effects() == 9);
-}
-
-TEST_CASE("a function can take the dead letters instead of the broker, and is called again if it throws") {
-  EffectDatabase db;
-  Pool pool = db.pool();
-  TxConsumer consumer(pool, "order-service");
-  MemoryBroker broker(0);
-  broker.publish("");
-  broker.publish("order");
-  MemorySource source(broker, false);
-  CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, add_effect, until_idle()); }) == "invalid_argument");
-  RunOptions options = until_idle();
-  int calls = 0;
-  options.dead_letter = [&](const DeadLetter& letter) {
-    CHECK(letter.reason == "invalid_key");
-    if (++calls < 3) throw std::runtime_error("disk full");
-  };
-  CHECK(run(source, consumer, body_is_key, add_effect, options).dead_letters == 1);
-  CHECK(calls == 3);
-  CHECK(broker.acknowledged() == 2);
 }
 
 TEST_CASE("a message that asks for a later delivery comes back after its delay, and is no failure") {
@@ -407,7 +128,7 @@ TEST_CASE("messages that the broker takes back are forgotten, and those that run
   MemorySource source(broker);
   RunOptions options = until_idle();
   options.batch = 10;
-  Log log;
+  RunLog log;
   std::size_t dropped = 0;
   options.observer = [&](const RunEvent& event) {
     if (event.type == RunEventType::dropped) dropped += event.count;

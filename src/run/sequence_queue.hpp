@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include <txinbox/run.hpp>
+#include <txinbox/version.hpp>
+
+#include "run/entry.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// The sequences that have messages: those that are ready, and those whose first message waits for its time.
+///
+/// @threads one at a time; its owner locks.
+class SequenceQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit SequenceQueue(Order order) : order_(order) {}
+
+  /// Returns the sequence that a message belongs to. The caller adds the message to it, then calls `enqueue`.
+  std::shared_ptr<Sequence> sequence_for(const Incoming&);
+
+  /// Puts a sequence that no worker has to where it waits. Forgets it if it is empty.
+  void enqueue(const std::shared_ptr<Sequence>&);
+
+  /// Takes at most `most` messages that may run now. Their sequences belong to the caller until he gives them back:
+  /// with `is_running` set to false, to `enqueue`.
+  Job take(Clock::time_point now, std::size_t most);
+
+  /// When a sequence will be ready; none if none waits for its time.
+  std::optional<Clock::time_point> next_due() const;
+
+ private:
+  void enqueue_due(Clock::time_point now);
+
+  const Order order_;
+  std::unordered_map<std::string, std::shared_ptr<Sequence>> sequences_;
+  std::deque<std::shared_ptr<Sequence>> ready_;
+  std::multimap<Clock::time_point, std::shared_ptr<Sequence>> delayed_;
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,172 @@
+// The loop between a broker and a consumer: lanes, keys, and what a failure holds up.
+
+#include <atomic>
+#include <map>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
+
+namespace txinbox::test {
+namespace {
+
+TEST_CASE("a message that fails stops its lane only, and is not passed by an acknowledgement") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(4);
+  for (int i = 0; i < 400; ++i) broker.publish(i % 4, {.body = numbered(numbered("lane", i % 4), i / 4)});
+  MemorySource source(broker);
+  std::stop_source stop;
+  RunOptions options = until_idle();
+  options.idle_exit.reset();
+  options.batch = 10;
+  options.stop = stop.get_token();
+  std::atomic<int> failures = 0;
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        if (delivery.message().business_key != "lane-1-50") return;
+        if (++failures > 10 && broker.acknowledged_in_all() == 350) stop.request_stop();
+        throw std::runtime_error("no stock");
+      },
+      options);
+  CHECK(summary.consumed == 350);
+  CHECK(summary.retries >= 5);
+  CHECK(broker.acknowledged(0) == 100);
+  CHECK(broker.acknowledged(1) == 50);
+  CHECK(broker.acknowledged(2) == 100);
+  CHECK(broker.acknowledged(3) == 100);
+  CHECK(db.effects() == 350);
+  CHECK(broker.wrong_acknowledgements() == 0);
+  CHECK(source.pauses() == 1);
+
+  // What was not acknowledged comes again.
+  MemorySource next(broker);
+  CHECK(run(next, consumer, body_is_key, add_effect, until_idle()).consumed == 50);
+  CHECK(broker.acknowledged_in_all() == 400);
+  CHECK(db.effects() == 400);
+}
+
+TEST_CASE("a paused lane goes on when its message succeeds") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  for (int i = 0; i < 200; ++i) broker.publish(numbered("order", i));
+  MemorySource source(broker);
+  RunOptions options = until_idle();
+  options.batch = 5;
+  RunLog log;
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        log.add(delivery.message().business_key);
+        if (delivery.message().business_key == "order-7" && log.count("order-7") < 12) throw std::runtime_error("no");
+      },
+      options);
+  CHECK(summary.consumed == 200);
+  CHECK(broker.acknowledged() == 200);
+  CHECK(source.pauses() > 0);
+  CHECK(source.resumes() == source.pauses());
+  CHECK(broker.wrong_acknowledgements() == 0);
+}
+
+/// The last run of each key is the one that committed.
+std::vector<std::string> last_runs(const std::vector<std::string>& keys) {
+  std::map<std::string, std::size_t> last;
+  for (std::size_t i = 0; i < keys.size(); ++i) last[keys[i]] = i;
+  std::vector<std::string> ordered;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (last[keys[i]] == i) ordered.push_back(keys[i]);
+  }
+  return ordered;
+}
+
+void check_versions_ascend(const std::vector<std::string>& keys) {
+  std::map<std::string, int> version;
+  for (const std::string& key : last_runs(keys)) {
+    const auto dash = key.rfind('-');
+    const int number = std::stoi(key.substr(dash + 1));
+    int& before = version[key.substr(0, dash)];
+    CHECK_MESSAGE(number == before + 1, key << " committed behind version " << before);
+    before = number;
+  }
+}
+
+TEST_CASE("no version of an account commits before a smaller one, although some fail at first") {
+  EffectDatabase db;
+  Pool pool = db.pool(5);
+  TxConsumer consumer(pool, "order-service");
+  for (const Order order : {Order::lane, Order::key}) {
+    CAPTURE(to_string(order));
+    db.run("delete from txinbox_consumed_message");
+    MemoryBroker broker(3);
+    for (int version = 1; version <= 12; ++version) {
+      for (int account = 0; account < 20; ++account) {
+        const std::string key = numbered("account", account);
+        broker.publish(account % 3, {.body = numbered(key, version), .key = key});
+      }
+    }
+    MemorySource source(broker);
+    RunOptions options = until_idle();
+    options.batch = 7;
+    options.workers = 4;
+    options.order = order;
+    RunLog log;
+    const RunSummary summary = run(
+        source, consumer, body_is_key,
+        [&](soci::session& sql, Delivery& delivery) {
+          add_effect(sql, delivery);
+          const std::string& key = delivery.message().business_key;
+          log.add(key);
+          if (key.ends_with("-5") && log.count(key) <= 3) throw std::runtime_error("not yet");
+        },
+        options);
+    CHECK(summary.consumed == 240);
+    CHECK(summary.retries > 0);
+    CHECK(broker.acknowledged_in_all() == 240);
+    CHECK(broker.wrong_acknowledgements() == 0);
+    check_versions_ascend(log.keys());
+  }
+}
+
+TEST_CASE("in the order of keys, a message that fails lets the other keys of its lane go on") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  for (int i = 0; i < 40; ++i) broker.publish(0, {.body = numbered("order", i), .key = numbered("key", i % 4)});
+  MemorySource source(broker);
+  std::stop_source stop;
+  RunOptions options = until_idle();
+  options.idle_exit.reset();
+  options.order = Order::key;
+  options.batch = 10;
+  options.stop = stop.get_token();
+  (void)run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        if (delivery.message().business_key != "order-5") return;
+        if (db.effects() == 31) stop.request_stop();  // all but order-5, and those of its key behind it
+        throw std::runtime_error("no stock");
+      },
+      options);
+  CHECK(db.effects() == 31);
+  CHECK(broker.acknowledged() == 5);
+  CHECK(broker.wrong_acknowledgements() == 0);
+}
+
+}  // namespace
+}  // namespace txinbox::test
