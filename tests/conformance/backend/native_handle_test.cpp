@@ -51,11 +51,11 @@ TEST_CASE("what a handler writes on the native connection commits with the claim
     CHECK(consumer->consume({.business_key = "k1"}, add_natively).outcome == Outcome::consumed);
     CHECK(consumer->consume({.business_key = "k1"}, add_natively).outcome == Outcome::already_consumed);
     CHECK(db.effects() == 1);
-    CHECK_THROWS_AS(consumer->consume({.business_key = "k2"},
-                                      [](soci::session& sql, Delivery& delivery) {
-                                        add_natively(sql, delivery);
-                                        throw std::runtime_error("after the write");
-                                      }),
+    CHECK_THROWS_AS((void)consumer->consume({.business_key = "k2"},
+                                            [](soci::session& sql, Delivery& delivery) {
+                                              add_natively(sql, delivery);
+                                              throw std::runtime_error("after the write");
+                                            }),
                     std::runtime_error);
     CHECK(db.effects() == 1);
     const auto results = consumer->consume_batch(messages_of({"k3", "k4"}), add_natively);
