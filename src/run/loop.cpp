@@ -115,7 +115,9 @@ void Loop::go_on(bool may_take) {
   settle();
   tell_occurrences();
   tell_status();
-  auto incoming = source_.poll(may_take ? scheduler_.room() : 0, time_to_wait());
+  const std::size_t room = may_take ? scheduler_.room() : 0;
+  auto incoming = source_.poll(room, time_to_wait());
+  if (room > 0 && incoming.empty()) last_empty_poll_ = Clock::now();
   if (std::exchange(may_have_lost_, false)) forget_lost();
   receive(std::move(incoming));
 }
@@ -123,7 +125,8 @@ void Loop::go_on(bool may_take) {
 bool Loop::is_idle() {
   const auto now = Clock::now();
   if (!scheduler_.is_empty()) last_busy_ = now;
-  if (!options_.idle_exit || now - last_busy_ < *options_.idle_exit) return false;
+  // The source says so, not the clock: this thread may have had no processor meanwhile.
+  if (!options_.idle_exit || last_empty_poll_ - last_busy_ < *options_.idle_exit) return false;
   if (source_.status().connected) return true;
   last_busy_ = now;  // messages may wait at a broker that is not reached
   return false;

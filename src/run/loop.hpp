@@ -51,6 +51,7 @@ class Loop {
   std::string name_;
   bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
   Clock::time_point last_busy_ = Clock::now();
+  Clock::time_point last_empty_poll_ = {};  ///< When the source last had nothing, although there was room.
   Clock::time_point next_status_ = Clock::now();
 };
 

@@ -88,6 +88,25 @@ TEST_CASE("run stops when it is told to: the running batch is finished and ackno
   CHECK(source.is_closed());
 }
 
+TEST_CASE("run is idle when the source has nothing, not when time has passed before it was asked") {
+  /// Its status takes longer than `run` may be idle.
+  class SlowStart : public MemorySource {
+   public:
+    using MemorySource::MemorySource;
+    SourceStatus status() override {
+      std::this_thread::sleep_for(50ms);
+      return MemorySource::status();
+    }
+  };
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  broker.publish("order");
+  SlowStart source(broker);
+  CHECK(run(source, consumer, body_is_key, add_effect, until_idle()).consumed == 1);
+}
+
 TEST_CASE("run ends with the error that somebody must fix, and acknowledges nothing") {
   TestDatabase db(TestDatabase::Tables::none);
   Pool pool = db.pool();
