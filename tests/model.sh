@@ -36,49 +36,65 @@ faults="CRASHES=1 LOSSES=1 THROWS=1 OUTLIVES=1"
 # defines it. With COVERED, each statement of the model must have been reached.
 variants() {
   cat <<END
-Two workers                                     | holds            | COVERED PARKS RENEWS=1 $faults
-More of everything, and redeliveries            | holds            | CRASHES=2 LOSSES=2 THROWS=1 OUTLIVES=2 REDELIVERIES=1
-The row is forgotten                            | holds            | FORGETS=1 REDELIVERIES=1 $faults
-Given-up statements arrive late                 | holds            | COVERED LATE RENEWS=1 $faults
-The same, and the row is forgotten              | holds            | LATE FORGETS=1 CRASHES=1 LOSSES=1 OUTLIVES=1
-TxConsumer has the message, too                 | holds            | TX $faults
-The same, and the row is forgotten              | holds            | TX FORGETS=1 CRASHES=1 OUTLIVES=1
-The clock steps back                            | holds            | CLOCK_BACKWARD RENEWS=1 $faults
-It is acknowledged in the end                   | holds            | LIVENESS RENEWS=1 $faults
-The same, with TxConsumer                       | holds            | LIVENESS TX CRASHES=1 LOSSES=1 OUTLIVES=1
+Two workers                                     | holds              | COVERED OVERLAPS_CHECKED SECOND_RUNS_CHECKED PARKS RENEWS=1 $faults
+More of everything, and redeliveries            | holds              | OVERLAPS_CHECKED SECOND_RUNS_CHECKED CRASHES=2 LOSSES=2 THROWS=1 OUTLIVES=2 REDELIVERIES=1
+The row is forgotten                            | holds              | FORGETS=1 REDELIVERIES=1 $faults
+Given-up statements arrive late                 | holds              | COVERED OVERLAPS_CHECKED SECOND_RUNS_CHECKED LATE RENEWS=1 $faults
+The same, and the row is forgotten              | holds              | LATE FORGETS=1 CRASHES=1 LOSSES=1 OUTLIVES=1
+TxConsumer has the message, too                 | holds              | TX $faults
+The same, and the row is forgotten              | holds              | TX FORGETS=1 CRASHES=1 OUTLIVES=1
+The clock steps back                            | holds              | CLOCK_BACKWARD RENEWS=1 $faults
+It is acknowledged in the end                   | holds              | LIVENESS RENEWS=1 $faults
+The same, with TxConsumer                       | holds              | LIVENESS TX CRASHES=1 LOSSES=1 OUTLIVES=1
 
 What it does not promise
-The service ignores fences                      | effects_in_order | UNFENCED $faults
-Coarse clock, and the row is forgotten          | fences_grow      | CLOCK_COARSE FORGETS=1 $faults
-Clock stepping back, and the row is forgotten   | fences_grow      | CLOCK_BACKWARD FORGETS=1 $faults
-  all but the fences                            | holds            | CLOCK_BACKWARD FENCES_UNCHECKED FORGETS=1 CRASHES=1 THROWS=1 OUTLIVES=1
-Clock read before the row was free, forgotten   | fences_grow      | CLOCK_READ_EARLY FORGETS=1 $faults
-  not forgotten                                 | holds            | CLOCK_READ_EARLY CRASHES=1 LOSSES=1 OUTLIVES=1
-The clock jumps forward                         | deadline_kept    | JUMPS=1 RENEWS=1 $faults
-  all but the deadline                          | holds            | JUMPS=1 DEADLINE_UNCHECKED RENEWS=1 CRASHES=1 LOSSES=1 THROWS=1
+The service ignores fences                      | effects_in_order   | UNFENCED $faults
+Coarse clock, and the row is forgotten          | fences_grow        | CLOCK_COARSE FORGETS=1 $faults
+Clock stepping back, and the row is forgotten   | fences_grow        | CLOCK_BACKWARD FORGETS=1 $faults
+  all but the fences                            | holds              | CLOCK_BACKWARD FENCES_UNCHECKED FORGETS=1 CRASHES=1 THROWS=1 OUTLIVES=1
+Clock read before the row was free, forgotten   | fences_grow        | CLOCK_READ_EARLY FORGETS=1 $faults
+  not forgotten                                 | holds              | CLOCK_READ_EARLY CRASHES=1 LOSSES=1 OUTLIVES=1
+The clock jumps forward                         | deadline_kept      | JUMPS=1 RENEWS=1 $faults
+  all but the deadline                          | holds              | JUMPS=1 DEADLINE_UNCHECKED RENEWS=1 CRASHES=1 LOSSES=1 THROWS=1
+
+The store forgets
+It evicts the row                               | holds              | COVERED EVICTIONS=1 RENEWS=1 $faults
+  given-up statements arrive late               | holds              | LATE EVICTIONS=1 CRASHES=1 LOSSES=1 OUTLIVES=1
+  it is acknowledged in the end                 | holds              | LIVENESS EVICTIONS=1 $faults
+  one handler at a time                         | no_overlap         | OVERLAPS_CHECKED EVICTIONS=1
+  no run after the acknowledgement              | no_second_run      | SECOND_RUNS_CHECKED EVICTIONS=1 REDELIVERIES=1
+  the service ignores fences                    | effects_in_order   | UNFENCED EVICTIONS=1
+A replica that is behind takes over             | holds              | FAILOVERS=1 REDELIVERIES=1 REFUSALS_UNCHECKED CRASHES=1 THROWS=1 OUTLIVES=1
+  a renewal can be lost                         | holds              | COVERED FAILOVERS=1 RENEWS=1 REFUSALS_UNCHECKED DEADLINE_UNCHECKED $faults
+  it is acknowledged in the end                 | holds              | LIVENESS FAILOVERS=1 REFUSALS_UNCHECKED CRASHES=1 LOSSES=1 OUTLIVES=1
+  one handler at a time                         | no_overlap         | OVERLAPS_CHECKED FAILOVERS=1
+  no run after the acknowledgement              | no_second_run      | SECOND_RUNS_CHECKED FAILOVERS=1 REDELIVERIES=1
+  a renewed lease lasts                         | deadline_kept      | FAILOVERS=1 RENEWS=1 REFUSALS_UNCHECKED
+  the service takes the holder's calls          | holder_not_refused | FAILOVERS=1 OUTLIVES=1
+  the replica's clock is behind                 | fences_grow        | CLOCK_BACKWARD FAILOVERS=1 REFUSALS_UNCHECKED CRASHES=1
 
 Mutations
-Completes without token and fence               | own_lease_only   | COMPLETE_UNCHECKED $faults
-Renews without                                  | own_lease_only   | RENEW_UNCHECKED RENEWS=1 $faults
-Releases without                                | own_lease_only   | RELEASE_UNCHECKED $faults
-Parks without                                   | own_lease_only   | PARK_UNCHECKED PARKS $faults
-By fence alone; coarse clock, forgotten         | own_lease_only   | OWNER_BY_FENCE CLOCK_COARSE FENCES_UNCHECKED FORGETS=1 $faults
-By token alone; late, forgotten                 | own_lease_only   | OWNER_BY_TOKEN LATE FORGETS=1 CRASHES=1 LOSSES=1 THROWS=1
-A token for each worker, not for each call      | deadline_kept    | TOKEN_PER_WORKER LATE RENEWS=1 $faults
-Takes over whatever the state                   | one_completion   | TAKEOVER_WITHOUT_STATE $faults
-Takes over what was renewed meanwhile           | deadline_kept    | TAKEOVER_WITHOUT_EXPIRY RENEWS=1 $faults
-Takes over what another took over               | fences_grow      | TAKEOVER_WITHOUT_COMPARE CLOCK_BACKWARD RENEWS=1 $faults
-Takes over blindly                              | deadline_kept    | TAKEOVER_WITHOUT_EXPIRY TAKEOVER_WITHOUT_COMPARE $faults
-Takes over never                                | delivered        | NO_TAKEOVER LIVENESS $faults
-TxConsumer does not count the rows it took over | one_completion   | TX_IGNORES_ROW_COUNT TX $faults
-Nor a worker those it completed                 | own_completion   | COMPLETE_IGNORES_ROW_COUNT $faults
-Any completion is its own                       | own_completion   | ANY_COMPLETION_IS_OWN $faults
-A row that vanished after the insert: consumed  | justified        | VANISHED_IS_CONSUMED FORGETS=1 $faults
-A row that vanished before the completion: too  | justified        | VANISHED_IS_COMPLETED FORGETS=1 $faults
-Deadline counted from the reply                 | deadline_kept    | DEADLINE_FROM_REPLY $faults
-Deadline counted from the repeated claim        | deadline_kept    | DEADLINE_FROM_REPEATED_CLAIM $faults
-Fence from the clock alone; coarse              | fences_grow      | FENCE_FROM_CLOCK_ALONE CLOCK_COARSE $faults
-Fence from 1 on; forgotten                      | fences_grow      | FENCE_FROM_ONE FORGETS=1 $faults
+Completes without token and fence               | own_lease_only     | COMPLETE_UNCHECKED $faults
+Renews without                                  | own_lease_only     | RENEW_UNCHECKED RENEWS=1 $faults
+Releases without                                | own_lease_only     | RELEASE_UNCHECKED $faults
+Parks without                                   | own_lease_only     | PARK_UNCHECKED PARKS $faults
+By fence alone; coarse clock, forgotten         | own_lease_only     | OWNER_BY_FENCE CLOCK_COARSE FENCES_UNCHECKED FORGETS=1 $faults
+By token alone; late, forgotten                 | own_lease_only     | OWNER_BY_TOKEN LATE FORGETS=1 CRASHES=1 LOSSES=1 THROWS=1
+A token for each worker, not for each call      | deadline_kept      | TOKEN_PER_WORKER LATE RENEWS=1 $faults
+Takes over whatever the state                   | one_completion     | TAKEOVER_WITHOUT_STATE $faults
+Takes over what was renewed meanwhile           | deadline_kept      | TAKEOVER_WITHOUT_EXPIRY RENEWS=1 $faults
+Takes over what another took over               | fences_grow        | TAKEOVER_WITHOUT_COMPARE CLOCK_BACKWARD RENEWS=1 $faults
+Takes over blindly                              | deadline_kept      | TAKEOVER_WITHOUT_EXPIRY TAKEOVER_WITHOUT_COMPARE $faults
+Takes over never                                | delivered          | NO_TAKEOVER LIVENESS $faults
+TxConsumer does not count the rows it took over | one_completion     | TX_IGNORES_ROW_COUNT TX $faults
+Nor a worker those it completed                 | own_completion     | COMPLETE_IGNORES_ROW_COUNT $faults
+Any completion is its own                       | own_completion     | ANY_COMPLETION_IS_OWN $faults
+A row that vanished after the insert: consumed  | justified          | VANISHED_IS_CONSUMED FORGETS=1 $faults
+A row that vanished before the completion: too  | justified          | VANISHED_IS_COMPLETED FORGETS=1 $faults
+Deadline counted from the reply                 | deadline_kept      | DEADLINE_FROM_REPLY $faults
+Deadline counted from the repeated claim        | deadline_kept      | DEADLINE_FROM_REPEATED_CLAIM $faults
+Fence from the clock alone; coarse              | fences_grow        | FENCE_FROM_CLOCK_ALONE CLOCK_COARSE $faults
+Fence from 1 on; forgotten                      | fences_grow        | FENCE_FROM_ONE FORGETS=1 $faults
 END
 }
 
@@ -150,7 +166,7 @@ done <"$work/variants"
 wait
 [ -n "$(ls -d "$work"/[0-9]* 2>/dev/null)" ] || wrong "no variant is named '$only'"
 
-printf '%-47s %9s %6s  %-16s %s\n' "" states depth expected found
+printf '%-47s %9s %6s  %-18s %s\n' "" states depth expected found
 status=0 number=0
 while IFS= read -r line; do
   IFS='|' read -r name expected defines <<<"$line"
@@ -163,7 +179,7 @@ while IFS= read -r line; do
   cd "$work/$number"
   found=$(cat found) verdict=
   if [ "$found" != "$expected" ]; then status=1 verdict="  WRONG"; fi
-  printf '%s %9s %6s  %-16s %s\n' "${line%%|*}" "$(cut -d. -f1 states)" "$(cat depth)" "$expected" "$found$verdict"
+  printf '%s %9s %6s  %-18s %s\n' "${line%%|*}" "$(cut -d. -f1 states)" "$(cat depth)" "$expected" "$found$verdict"
   if [ -n "$trace$verdict" ]; then cat trace 2>/dev/null || true; fi
   if [ -n "$verdict" ]; then cat spin.log unreached.log 2>/dev/null || true; fi
 done <"$work/variants"

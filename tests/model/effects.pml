@@ -130,6 +130,12 @@ inline hear_of_grant() {
 }
 
 inline start_handler() {
+#ifdef SECOND_RUNS_CHECKED
+  CHECK(!acknowledged, no_second_run);
+#endif
+#ifdef OVERLAPS_CHECKED
+  CHECK(!(running[1 - w] && left[1 - w] > 0), no_overlap);
+#endif
   fence[w] = row.fence; grant[w] = row.grant;
   seen_token = 0; seen_fence = 0; duplicate = false;
 #ifdef DEADLINE_FROM_REPLY

@@ -1,4 +1,4 @@
-/* What happens without the workers: time, an operator, a network that delays. */
+/* What happens without the workers: time, an operator, a store that forgets, a network that delays. */
 
 /* Time passes; the lease of a holder who is alive runs out only so often. */
 proctype Time() {
@@ -14,6 +14,9 @@ end:
       :: else -> skip
       fi;
       if :: row.left > 0 -> row.left-- :: else -> skip fi;
+#if FAILOVERS > 0
+      if :: replica.left > 0 -> replica.left-- :: else -> skip fi;
+#endif
       for (w : 0 .. WORKERS - 1) {
         if :: left[w] > 0 -> left[w]-- :: else -> skip fi;
         if :: sent[w] > 0 -> sent[w]-- :: else -> skip fi
@@ -37,6 +40,43 @@ end:
       row.state = absent; row.token = 0; row.fence = 0; row.left = 0; row.grant = 0;
       completions = 0
     }
+  od
+}
+#endif
+
+#if EVICTIONS + FAILOVERS > 0
+/* A store that loses what it has confirmed. */
+proctype Store() {
+end:
+  do
+#if EVICTIONS > 0
+  :: atomic {
+      evictions > 0 && row.state != absent ->
+      evictions--;
+      printf("the store evicts the row\n");
+      row.state = absent; row.token = 0; row.fence = 0; row.left = 0; row.grant = 0;
+      completions = 0
+    }
+#endif
+#if FAILOVERS > 0
+  :: atomic {
+      failovers > 0 && !is_behind ->
+      printf("the replica gets no more changes: %e, fence %d\n", row.state, row.fence);
+      is_behind = true;
+      replica.state = row.state; replica.token = row.token; replica.fence = row.fence;
+      replica.left = row.left; replica.grant = row.grant
+    }
+  :: atomic {
+      is_behind ->
+      failovers--;
+      printf("the replica takes over: %e, fence %d\n", replica.state, replica.fence);
+      row.state = replica.state; row.token = replica.token; row.fence = replica.fence;
+      row.left = replica.left; row.grant = replica.grant;
+      completions = (row.state == consumed -> 1 : 0);
+      is_behind = false;
+      replica.state = absent; replica.token = 0; replica.fence = 0; replica.left = 0; replica.grant = 0
+    }
+#endif
   od
 }
 #endif

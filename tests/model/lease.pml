@@ -28,6 +28,12 @@
 #ifndef FORGETS
 #define FORGETS 0  /* rows that an operator deletes, whatever their state */
 #endif
+#ifndef EVICTIONS
+#define EVICTIONS 0  /* rows that the store itself removes, whatever their state */
+#endif
+#ifndef FAILOVERS
+#define FAILOVERS 0  /* to a replica that has the row as it was at an earlier moment */
+#endif
 #ifndef JUMPS
 #define JUMPS 0    /* of the clock, forward: the lease has run out in an instant */
 #endif
@@ -44,6 +50,8 @@ hidden byte fences_grow;        /* each lease's fence is above all earlier ones 
 hidden byte effects_in_order;   /* the service applies nothing of an older lease after something of a newer one */
 hidden byte holder_not_refused; /* the service never refuses the lease that the row has */
 hidden byte deadline_kept;      /* nobody takes over while the holder, by its own clock, has time left */
+hidden byte no_overlap;         /* with OVERLAPS_CHECKED: no handler starts while another one runs within its deadline */
+hidden byte no_second_run;      /* with SECOND_RUNS_CHECKED: no handler starts after the acknowledgement */
 #define CHECK(condition, property) assert((condition) || property != 0)
 
 mtype = { absent, consuming, consumed, parked };
@@ -66,6 +74,14 @@ byte clock, tokens;
 byte service_fence;
 byte crashes = CRASHES, losses = LOSSES, throws = THROWS, outlives = OUTLIVES, renews = RENEWS, forgets = FORGETS,
      jumps = JUMPS, redeliveries = REDELIVERIES;
+#if EVICTIONS > 0
+byte evictions = EVICTIONS;
+#endif
+#if FAILOVERS > 0
+byte failovers = FAILOVERS;
+bool is_behind;  /* the replica gets no more changes */
+Row replica;
+#endif
 
 /* A statement, or a service's request, that its sender has given up but that arrives all the same. */
 mtype late = nothing;
@@ -95,6 +111,9 @@ init {
 #endif
 #if FORGETS > 0
     run Operator();
+#endif
+#if EVICTIONS + FAILOVERS > 0
+    run Store();
 #endif
 #ifdef LATE
     run Network();
