@@ -46,6 +46,7 @@ dictionary() {
   case $1 in
     sql_*) echo sql ;;
     url) echo url ;;
+    http_*) echo http ;;
     text | duration) ;;
     *) echo json ;;
   esac

@@ -1,0 +1,55 @@
+// A token: the one that was issued is taken for its own scope and route, and nothing else is taken.
+//
+// Input: a scope, a route, another scope, another route, a line each; then a text that somebody sends as a token. The
+// text also says how to change an issued token: a position, and the character that comes there.
+
+#include <txinbox/error.hpp>
+#include <txinbox/http.hpp>
+
+#include "fuzz.hpp"
+
+using namespace txinbox::fuzz;
+using txinbox::Error;
+using txinbox::http::Request;
+using txinbox::http::Tokens;
+
+namespace {
+
+// None where the token is refused.
+std::optional<std::string> taken(const Tokens& tokens, const std::string& scope, const std::string& route,
+                                 const std::string& token) {
+  const auto key = tokens.key([&](const Request&) { return scope; }, route);
+  try {
+    return key({.method = "POST", .target = "/", .headers = {{"Idempotency-Key", token}}});
+  } catch (const Error& error) {
+    claim(error.code() == txinbox::ErrorCode::invalid_key, "a bad token is the client's mistake");
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Fields fields(data, size);
+  const std::string scope(fields.line());
+  const std::string route(fields.line());
+  const std::string other_scope(fields.line());
+  const std::string other_route(fields.line());
+  const std::string text(fields.rest());
+
+  static const Tokens tokens({std::string(32, 'n'), std::string(32, 'o')}, std::chrono::hours(1));
+  const std::string issued = tokens.issue(scope, route);
+  claim(taken(tokens, scope, route, issued) == issued, "an issued token is taken, and is the key");
+  claim(taken(tokens, other_scope, other_route, issued).has_value() == (other_scope == scope && other_route == route),
+        "a token is for its own scope and route");
+  claim(!taken(tokens, scope, route, text), "a text that was not issued is refused");
+  if (text.size() < 2) return 0;
+
+  std::string changed = issued;
+  changed[static_cast<unsigned char>(text[0]) % changed.size()] = text[1];
+  claim(taken(tokens, scope, route, changed).has_value() == (changed == issued), "a changed token is refused");
+  claim(!taken(tokens, scope, route, issued + text.substr(1, 1)) || text[1] == ' ' || text[1] == '\t',
+        "a longer token is refused");
+  claim(!taken(tokens, scope, route, issued.substr(0, issued.size() - 1)), "a shorter token is refused");
+  return 0;
+}
