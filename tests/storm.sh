@@ -3,8 +3,9 @@
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
-#   --seconds N    how long each storm lasts; 30 by default; and half as long with leases
+#   --seconds N    how long each storm lasts; 30 by default; and half as long with leases, and on the outbox
 #   --restarts N   how often each server is killed at least, also beyond that time; 5 by default, and 3 with leases
+#                  and on the outbox
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog, postgresql or mysql only; may be repeated
 #
 # Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
@@ -31,12 +32,12 @@ txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 
-# storm [COMMAND]: on the database that TXINBOX_DB names, of each kind of consumer; those with leases have half
+# storm [COMMAND]: on the database that TXINBOX_DB names, of each kind; those with leases and on the outbox have half
 # the time. COMMAND kills the server and starts it again.
 storm() {
   local kind status lasts=$seconds least=$restarts killing
   "$txinbox" migrate >/dev/null
-  for kind in tx lease; do
+  for kind in tx lease outbox; do
     killing=()
     [ $# = 0 ] || killing=(--command "$1" --command-every 3s --command-at-least "$least")
     status=0
@@ -50,9 +51,13 @@ storm() {
 # kills, what is broken shows for certain (torture_test.cpp).
 find_out_broken() {
   local kind what status report
-  for kind in dedup acknowledge fence; do
+  for kind in dedup acknowledge fence delete order; do
     what=effects status=0
-    if [ $kind = fence ]; then what="an older effect after a newer one"; fi
+    case $kind in
+      fence) what="an older effect after a newer one" ;;
+      delete) what="a message was lost" ;;
+      order) what="an older message after a newer one" ;;
+    esac
     report=$("$torture" --seed 329 --keys 40 --kill-every 0s --break $kind --json 2>/dev/null) || status=$?
     if [ $status != 1 ] || ! [[ $report =~ \"what\":\"$what\" ]]; then
       echo "$report" >&2

@@ -188,6 +188,66 @@ TEST_CASE("handlers that ignore their fence are detected") {
   CHECK(count(report, "effects", "") == 0);
 }
 
+TEST_CASE("a storm on the outbox balances with killed relays, and leaves nothing behind") {
+  const TestDatabase db;
+  const Ended ended = run({"--kind", "outbox", "--duration", "6s", "--kill-every", "150ms", "--json"}, db.url());
+  CAPTURE(ended.err);
+  CAPTURE(ended.out);
+  REQUIRE(ended.status == 0);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(report.at("effects") == report.at("keys"));
+  CHECK(report.at("messages") > 20);
+  CHECK(report.at("published_again") > 0);
+  CHECK(report.at("relays_killed") > 0);
+  CHECK(report.at("workers_killed") > 0);
+  CHECK(tables_left(db) == 0);
+  CHECK(rows_left(db) == 0);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
+}
+
+TEST_CASE("a relay that removes messages before they are published is detected") {
+  const TestDatabase db;
+  const Ended ended = run(schedule({"--kill-every", "0s", "--break", "delete"}), db.url());
+  CAPTURE(ended.err);
+  CAPTURE(ended.out);
+  REQUIRE(ended.status == 1);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(count(report, "a message was lost", "none") > 0);
+  CHECK(count(report, "effects", "") == 0);
+
+  // What was published is kept with the tables.
+  const auto at = ended.err.find("txinbox-torture: /");
+  REQUIRE(at != std::string::npos);
+  const auto begin = ended.err.find('/', at);
+  const std::filesystem::path sink = ended.err.substr(begin, ended.err.find(' ', begin) - begin);
+  CHECK(std::filesystem::exists(sink));
+  std::filesystem::remove(sink);
+}
+
+TEST_CASE("a relay that ignores the order of a key is detected") {
+  const TestDatabase db;
+  const Ended ended = run(schedule({"--kill-every", "0s", "--break", "order"}), db.url());
+  CAPTURE(ended.err);
+  CAPTURE(ended.out);
+  REQUIRE(ended.status == 1);
+  const auto report = nlohmann::json::parse(ended.out);
+  CHECK(count(report, "an older message after a newer one", "change ") > 0);
+  CHECK(count(report, "a message was lost", "") == 0);
+}
+
+TEST_CASE("an outbox that a service uses is refused, and its messages stay") {
+  const TestDatabase db;
+  db.run(
+      "insert into txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) values "
+      "('00000000-0000-4000-8000-000000000001', 'orders', '', '', x'00', 0, '2026-01-01 00:00:00.000000')");
+  const Ended refused = run({"--kind", "outbox", "--keys", "10"}, db.url());
+  CHECK(refused.status == 3);
+  CHECK(refused.err.find("in use") != std::string::npos);
+  CHECK(tables_left(db) == 0);
+  CHECK(run({"--keys", "10"}, db.url()).status == 0);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1);
+}
+
 TEST_CASE("the report is a table that ends with the verdict") {
   const TestDatabase db;
   const Ended good = run({"--keys", "10"}, db.url());
@@ -206,6 +266,12 @@ TEST_CASE("the report is a table that ends with the verdict") {
   CHECK(leases.status == 0);
   CHECK_FALSE(value_of(leases.out, "leases taken over").empty());
   CHECK(leases.last_line().ends_with("in the order of its fences, and was completed once."));
+
+  CHECK(value_of(good.out, "published again").empty());
+  const Ended outbox = run({"--kind", "outbox", "--keys", "10"}, db.url());
+  CHECK(outbox.status == 0);
+  CHECK_FALSE(value_of(outbox.out, "published again").empty());
+  CHECK(outbox.last_line().ends_with("and each message was published, in order."));
 }
 
 TEST_CASE("rows of the scratch consumer are leftovers too, and other consumers' rows are not") {
@@ -304,6 +370,7 @@ TEST_CASE("a wrong command line ends with status 2 before the database is used")
                                           {"--break", "everything"},
                                           {"--kind", "everything"},
                                           {"--kind", "lease", "--break", "dedup"},
+                                          {"--relays", "2"},
                                           {"--command-every", "1s"},
                                           {"--command-at-least", "1"},
                                           {"--seed", "x"},

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "console/duration.hpp"
+#include "torture/subject.hpp"
 
 namespace txinbox::torture {
 namespace {
@@ -44,6 +45,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_number(app, "--rate", storm.rate, 1, most_keys,
              "Send so many keys a second; default: as fast as they are acknowledged");
   add_number(app, "--processes", storm.processes, 1, 256, "Worker processes; default 4");
+  add_number(app, "--relays", storm.relays, 1, 64, "With --kind outbox: relay processes; default 3");
   add_number(app, "--threads", storm.threads, 1, 64, "Consuming threads of each process; default 2");
   app.add_option("--seed", storm.seed, "The schedule's seed; default: another one each time")->type_name("N");
   add_time(app, "--kill-every", storm.kill_every, true,
@@ -56,13 +58,14 @@ void add_options(CLI::App& app, Arguments& arguments) {
              "Go on beyond the duration until the command ran so often");
   add_time(app, "--grace", storm.grace, false,
            "Give up when nothing was acknowledged for so long, as by a database that is away; default 60s");
-  auto* kind = app.add_option("--kind", storm.subject, "The kind of consumer: tx, the default, or lease")
-                   ->check(CLI::IsMember({"tx", "lease"}).description(""))
+  auto* kind = app.add_option("--kind", storm.subject, "What is tested: tx, the default, lease or outbox")
+                   ->check(CLI::IsMember({"tx", "lease", "outbox"}).description(""))
                    ->type_name("KIND");
   app.add_option("--break", storm.subject,
                  "Prove that the checker can fail: consume without a claim (dedup), acknowledge before the commit "
-                 "(acknowledge), or ignore the fence of a lease (fence)")
-      ->check(CLI::IsMember({"dedup", "acknowledge", "fence"}).description(""))
+                 "(acknowledge), ignore the fence of a lease (fence), remove messages from the outbox before they are "
+                 "published (delete), or publish them in another order (order)")
+      ->check(CLI::IsMember({"dedup", "acknowledge", "fence", "delete", "order"}).description(""))
       ->type_name("WHAT")
       ->excludes(kind);
   app.add_flag("--remove-leftovers", arguments.removes_leftovers,
@@ -73,12 +76,16 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--worker", arguments.worker.number)->group("");
   app.add_option("--worker-subject", arguments.worker.subject)->group("");
   app.add_option("--worker-name", arguments.worker.name)->group("");
+  app.add_option("--worker-sink", arguments.worker.sink)->group("");
 }
 
 void check_options(const CLI::App& app, Arguments& arguments) {
   StormOptions& storm = arguments.torture.storm;
   if (storm.command.empty() && (app.count("--command-every") != 0 || app.count("--command-at-least") != 0)) {
     throw CLI::RequiresError("--command-every and --command-at-least", "--command");
+  }
+  if (app.count("--relays") != 0 && !has_outbox(storm.subject)) {
+    throw CLI::RequiresError("--relays", "--kind outbox");
   }
   if (app.count("--seed") == 0) {
     std::random_device random;

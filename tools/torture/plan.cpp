@@ -41,6 +41,7 @@ KeyPlan Plan::key(std::uint64_t index) const {
   plan.stores = dice.chance(3'000);
   plan.has_content = dice.chance(5'000);
   plan.is_prepared = dice.chance(5'000);
+  plan.messages = static_cast<unsigned>(dice.below(4));
   plan.business_key = business_key(index);
   return plan;
 }

@@ -26,6 +26,7 @@ struct KeyPlan {
   bool is_hot = false;       ///< The transfer is between hot accounts.
   bool stores = false;       ///< Its handler stores a result.
   bool has_content = false;  ///< Its deliveries carry content, so that another content is a conflict.
+  unsigned messages = 0;     ///< How many its handler adds to the outbox, up to 3, in a storm on it.
   bool is_prepared = false;  ///< Its handler uses statements prepared for the connection.
   std::string business_key;
 };

@@ -36,9 +36,10 @@ std::string imbalances(const std::vector<Imbalance>& wrong) {
 }
 
 // They stand before the workers killed.
-constexpr std::ptrdiff_t leased_rows_from_the_end = 5;
+constexpr std::ptrdiff_t rows_from_the_end = 5;
 
 const char* verdict(const Report& report) {
+  if (report.has_outbox) return "each key took effect exactly once, and each message was published, in order.";
   return report.is_leased ? "each key took effect, in the order of its fences, and was completed once."
                           : "each key took effect exactly once.";
 }
@@ -72,10 +73,15 @@ std::string as_text(const Report& report) {
       {"commands failed", grouped(figures.commands_failed)},
       {"longest outage", fmt::format("{:.3f} s", figures.longest_outage.count())}};
   if (report.is_leased) {
-    rows.insert(rows.end() - leased_rows_from_the_end, {{"in progress", grouped(tally.in_progress)},
-                                                        {"leases taken over", grouped(figures.met.leases_taken_over)},
-                                                        {"leases lost", grouped(figures.met.leases_lost)},
-                                                        {"effects refused", grouped(figures.met.effects_refused)}});
+    rows.insert(rows.end() - rows_from_the_end, {{"in progress", grouped(tally.in_progress)},
+                                                 {"leases taken over", grouped(figures.met.leases_taken_over)},
+                                                 {"leases lost", grouped(figures.met.leases_lost)},
+                                                 {"effects refused", grouped(figures.met.effects_refused)}});
+  }
+  if (report.has_outbox) {
+    rows.insert(rows.end() - rows_from_the_end, {{"messages", grouped(report.outbox.messages)},
+                                                 {"published again", grouped(report.outbox.published_again)},
+                                                 {"relays killed", grouped(figures.relays_killed)}});
   }
   std::string text = cli::format_table(rows, {false, true});
   if (report.balances()) return text + "\n\nEverything balances: " + verdict(report);
@@ -109,6 +115,9 @@ std::string as_json(const Report& report) {
                  {"leases_taken_over", figures.met.leases_taken_over},
                  {"leases_lost", figures.met.leases_lost},
                  {"effects_refused", figures.met.effects_refused},
+                 {"messages", report.outbox.messages},
+                 {"published_again", report.outbox.published_again},
+                 {"relays_killed", figures.relays_killed},
                  {"workers_killed", figures.workers_killed},
                  {"deliveries_lost_with_workers", tally.lost_with_worker},
                  {"commands_run", figures.commands_run},

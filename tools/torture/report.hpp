@@ -6,6 +6,7 @@
 
 #include "torture/broker.hpp"
 #include "torture/imbalance.hpp"
+#include "torture/outbox_checker.hpp"
 #include "torture/storm.hpp"
 
 namespace txinbox::torture {
@@ -15,12 +16,14 @@ struct Report {
   std::string database = {};        ///< "sqlite3", "mysql" or "postgresql".
   std::string server_version = {};  ///< As the server gives it.
   bool is_leased = false;
+  bool has_outbox = false;
   std::uint64_t seed = 0;
   std::uint64_t keys = 0;
   std::uint64_t effects = 0;
   std::uint64_t lost_commit_replies = 0;  ///< Keys that took effect, and the worker died before it could say so.
   Broker::Tally tally;
   StormFigures figures;
+  OutboxFigures outbox = {};
   std::vector<Imbalance> wrong;
 
   bool balances() const { return wrong.empty(); }

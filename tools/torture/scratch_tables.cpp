@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/outbox_messages.hpp>
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/outbox_sink.hpp"
 #include "torture/plan.hpp"
 
 namespace txinbox::torture {
@@ -25,6 +27,9 @@ bool has_rows(soci::session& sql) {
       soci::into(found), soci::use(consumer);
   return found > 0;
 }
+
+/// Whether the outbox has a message of the storm.
+bool has_messages(soci::session& sql) { return !list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty(); }
 
 void create_accounts(soci::session& sql) {
   // A column for what must not change a balance.
@@ -72,6 +77,7 @@ std::vector<std::string> scratch_leftovers(soci::session& sql) {
   for (const char* table : {account_table, ledger_table, resource_table}) {
     if (is_there(sql, table)) found.push_back(fmt::format("the table {}", table));
   }
+  if (has_messages(sql)) found.push_back(fmt::format("messages of the topic {} in the outbox", outbox_topic));
   if (has_rows(sql)) found.push_back(fmt::format("rows of the consumer {} in txinbox_consumed_message", consumer_name));
   return found;
 }
@@ -98,6 +104,10 @@ void create_scratch_tables(soci::session& sql) {
 void remove_scratch(soci::session& sql) {
   for (const char* table : {resource_table, ledger_table, account_table}) {
     if (is_there(sql, table)) sql << fmt::format("drop table {}", table);
+  }
+  for (const auto state : {OutboxState::waiting, OutboxState::failing, OutboxState::parked}) {
+    while (discard_outbox(sql, {.topic = outbox_topic, .state = state, .limit = rows_at_once}) != 0) {
+    }
   }
   remove_inbox_rows(sql);
 }

@@ -43,14 +43,15 @@ Storm::Storm(const StormOptions& options, const std::string& url, const std::str
       last_acknowledged_(start_),
       next_kill_(start_ + options.kill_every),
       command_(options.command, options.command_every, start_),
-      workers_(options.processes) {}
+      workers_(options.processes),
+      relays_(options.sink.empty() ? 0 : options.relays) {}
 
 Storm::End Storm::run() {
   End end = End::done;
   while (true) {
     const Time now = steady_clock::now();
     const bool storming = is_storming(now);
-    if (!storming && broker_.is_done()) break;
+    if (!storming && broker_.is_done() && has_drained(now)) break;
     if (now - last_acknowledged_ > options_.grace || wrong_.size() >= most_crashes) end = End::gave_up;
     if (!fatal_.empty()) end = End::fatal;
     if (signals_.stopped()) end = End::stopped;
@@ -74,7 +75,8 @@ bool Storm::is_storming(Time now) const {
 
 void Storm::step(Time now) {
   const bool storming = is_storming(now);
-  start_missing_workers();
+  start_missing(workers_, "");
+  start_missing(relays_, options_.sink);
   command_.attend(now, storming);
   if (storming) {
     auto keys = std::numeric_limits<std::uint64_t>::max();
@@ -92,19 +94,29 @@ void Storm::step(Time now) {
   hand_out(now);
   wait();
   const Time then = steady_clock::now();
-  for (auto& worker : workers_) receive_replies(*worker, then);
+  for (auto* processes : {&workers_, &relays_}) {
+    for (auto& process : *processes) receive_replies(*process, then);
+  }
   if (broker_.is_done()) last_acknowledged_ = then;  // nothing is asked
   draw(then);
 }
 
-void Storm::start_missing_workers() {
-  for (auto& worker : workers_) {
+/// Whether the relays have published everything. Gives up after the grace: the checker then finds what is left.
+bool Storm::has_drained(Time now) {
+  if (relays_.empty()) return true;
+  if (!drains_since_) drains_since_ = now;
+  return now - *drains_since_ > options_.grace || options_.is_drained();
+}
+
+void Storm::start_missing(Processes& processes, const std::string& sink) {
+  for (auto& worker : processes) {
     if (worker && !worker->has_ended()) continue;
     const WorkerOptions options{.number = ++last_worker_,
                                 .seed = options_.seed,
                                 .threads = options_.threads,
                                 .subject = options_.subject,
-                                .name = name_};
+                                .name = name_,
+                                .sink = sink};
     worker = std::make_unique<WorkerProcess>(options, url_);
   }
 }
@@ -140,7 +152,7 @@ void Storm::remove_ended_worker(WorkerProcess& worker) {
   }
   const int status = worker.reap();
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
-    ++figures_.workers_killed;
+    ++(worker.is_relay() ? figures_.relays_killed : figures_.workers_killed);
   } else if (fatal_.empty() && !(is_ending_ && status == 0)) {
     wrong_.push_back({fmt::format("worker {}", worker.number()), "ended by itself", "runs on", describe_end(status)});
   }
@@ -150,6 +162,10 @@ void Storm::kill_worker(Time now) {
   if (options_.kill_every == milliseconds(0) || now < next_kill_) return;
   next_kill_ = now + options_.kill_every / 2 +
                milliseconds(dice_.below(static_cast<std::uint64_t>(options_.kill_every.count()) + 1));
+  if (!relays_.empty() && dice_.chance(5'000)) {
+    relays_[dice_.below(relays_.size())]->kill();
+    return;
+  }
   constexpr std::array deaths{Death::never, Death::in_handler, Death::near_commit, Death::before_reply};
   const Death death = dice_.pick(deaths);
   if (death == Death::never) {
@@ -183,23 +199,29 @@ Assignment Storm::next_assignment(Time now) {
 
 void Storm::wait() const {
   std::vector<pollfd> waits{{signals_.wake_fd(), POLLIN, 0}};
-  for (const auto& worker : workers_) waits.push_back({worker->fd(), POLLIN, 0});
+  for (const auto* processes : {&workers_, &relays_}) {
+    for (const auto& process : *processes) waits.push_back({process->fd(), POLLIN, 0});
+  }
   ::poll(waits.data(), waits.size(), tick_ms);
 }
 
 /// Workers end by themselves after their last assignment. A worker that hangs is killed.
 void Storm::end_workers() {
   is_ending_ = true;
-  for (auto& worker : workers_) {
-    if (worker) worker->close_input();
+  for (auto* processes : {&workers_, &relays_}) {
+    for (auto& process : *processes) {
+      if (process) process->close_input();
+    }
   }
   const Time give_up = steady_clock::now() + last_wait;
-  for (auto& worker : workers_) {
-    while (worker && !worker->has_ended() && steady_clock::now() < give_up) {
-      receive_replies(*worker, steady_clock::now());
-      std::this_thread::sleep_for(milliseconds(1));
+  for (auto* processes : {&workers_, &relays_}) {
+    for (auto& process : *processes) {
+      while (process && !process->has_ended() && steady_clock::now() < give_up) {
+        receive_replies(*process, steady_clock::now());
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+      process.reset();
     }
-    worker.reset();
   }
 }
 
@@ -221,6 +243,7 @@ void Storm::draw(Time now) {
       fmt::format("{:.0f} s: {} keys, {} deliveries, {} acknowledged, {} workers killed, {} commands run",
                   elapsed.count(), cli::grouped(broker_.keys().size()), cli::grouped(tally.deliveries),
                   cli::grouped(tally.acknowledged), figures_.workers_killed, command_.runs());
+  if (!relays_.empty()) text += fmt::format(", {} relays killed", figures_.relays_killed);
   if (silent.count() >= 1) text += fmt::format(", no answer for {:.0f} s", silent.count());
   progress_.draw(text);
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -32,12 +33,16 @@ struct StormOptions {
   std::chrono::milliseconds command_every{10'000};
   unsigned command_at_least = 0;  ///< The storm continues until the command ran this often, for at most `grace` longer.
   std::string subject = "tx";
+  unsigned relays = 3;                    ///< Processes that publish the messages of the outbox, if there is a sink.
+  std::string sink = {};                  ///< The file that they publish to; empty: there are no relays.
+  std::function<bool()> is_drained = {};  ///< Whether the outbox is empty.
 };
 
 /// What the storm counted, besides the broker.
 struct StormFigures {
   Counters met;
   std::uint64_t workers_killed = 0;
+  std::uint64_t relays_killed = 0;
   unsigned commands_run = 0;
   unsigned commands_failed = 0;
   std::chrono::duration<double> elapsed{};
@@ -70,7 +75,9 @@ class Storm {
 
   void step(Time now);
   bool is_storming(Time now) const;
-  void start_missing_workers();
+  using Processes = std::vector<std::unique_ptr<WorkerProcess>>;
+  void start_missing(Processes& processes, const std::string& sink);
+  bool has_drained(Time now);
   void receive_replies(WorkerProcess& worker, Time now);
   void take_reply(const WorkerProcess::Heard& heard, Time now);
   void remove_ended_worker(WorkerProcess& worker);
@@ -94,7 +101,9 @@ class Storm {
   Time last_acknowledged_;
   Time next_kill_;
   UserCommand command_;
-  std::vector<std::unique_ptr<WorkerProcess>> workers_;
+  Processes workers_;
+  Processes relays_;
+  std::optional<Time> drains_since_ = {};
   unsigned last_worker_ = 0;
   std::uint64_t last_assignment_ = 0;
   Death next_death_ = Death::never;

@@ -129,8 +129,10 @@ class AcknowledgesEarly : public Subject {
 
 bool is_leased(const std::string& kind) { return kind == "lease" || kind == "fence"; }
 
+bool has_outbox(const std::string& kind) { return kind == "outbox" || kind == "delete" || kind == "order"; }
+
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options) {
-  if (kind == "tx") return std::make_unique<TxSubject>(pool, std::move(options));
+  if (kind == "tx" || has_outbox(kind)) return std::make_unique<TxSubject>(pool, std::move(options));
   if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
   if (kind == "dedup") return std::make_unique<WithoutClaims>(pool);
   if (kind == "acknowledge") return std::make_unique<AcknowledgesEarly>(pool, std::move(options));

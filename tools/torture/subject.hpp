@@ -35,14 +35,17 @@ struct SubjectOptions {
   std::stop_token stop = {};
 };
 
-/// The kinds by name. "tx" is the library's `TxConsumer`, and "lease" is its `LeaseConsumer`. "dedup" runs each
-/// delivery without a claim. "acknowledge" acknowledges every delivery. "fence" is "lease" with handlers that ignore
-/// the fence.
+/// The kinds by name. "tx" and "outbox" are the library's `TxConsumer`, and "lease" is its `LeaseConsumer`. "dedup"
+/// runs each delivery without a claim. "acknowledge" acknowledges every delivery. "fence" is "lease" with handlers that
+/// ignore the fence. "delete" and "order" are "outbox", whose relays are broken.
 ///
 /// Errors: `cli::UsageError` for another name; as `TxConsumer`.
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options);
 
 /// Whether the kind runs its handlers under leases: at least once, and not exactly once.
 bool is_leased(const std::string& kind);
+
+/// Whether the kind's handlers add messages to the outbox.
+bool has_outbox(const std::string& kind);
 
 }  // namespace txinbox::torture

@@ -1,12 +1,16 @@
 #include "torture/torture.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
 #include <txinbox/error.hpp>
+#include <txinbox/outbox_messages.hpp>
 #include <txinbox/schema.hpp>
 
 #include "backend/registry.hpp"
@@ -20,6 +24,8 @@
 #include "torture/checker.hpp"
 #include "torture/evidence.hpp"
 #include "torture/open_transactions.hpp"
+#include "torture/outbox_checker.hpp"
+#include "torture/outbox_sink.hpp"
 #include "torture/report.hpp"
 #include "torture/scratch_tables.hpp"
 #include "torture/storm_pool.hpp"
@@ -35,6 +41,9 @@ constexpr const char* remedy = "txinbox-torture --remove-leftovers removes it";
 
 // Where nobody waits for a proof any more.
 constexpr std::chrono::milliseconds little_patience{15'000};
+
+// Of the messages that stay in the outbox, at most so many are counted.
+constexpr std::size_t most_left = 10'000;
 
 std::string joined(const std::vector<std::string>& texts) {
   std::string all;
@@ -58,6 +67,23 @@ auto on_database(const TortureOptions& options, std::chrono::milliseconds longes
   }
 }
 
+/// The storm's relays would read the messages of a service, and a service's relay those of the storm. The lease of a
+/// relay that an earlier storm killed soon ends.
+void refuse_outbox_in_use(soci::session& sql) {
+  const auto give_up = steady_clock::now() + 5s;
+  while (true) {
+    const OutboxStatus status = outbox_status(sql);
+    const bool has_messages = status.waiting + status.failing + status.parked != 0;
+    const bool has_relay = std::ranges::any_of(status.relays, [](const auto& each) { return each.remaining > 0ms; });
+    if (!has_messages && !has_relay) return;
+    if (has_messages || steady_clock::now() > give_up) {
+      throw Error(ErrorCode::schema_mismatch,
+                  "the outbox of this database is in use: it has messages, or a relay runs; use another database");
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+}
+
 void prepare(const TortureOptions& options) {
   auto pool = cli::open_database(options.database);  // does not make a SQLite file
   const auto connection = pool.acquire();
@@ -66,8 +92,41 @@ void prepare(const TortureOptions& options) {
     throw Error(ErrorCode::schema_mismatch,
                 fmt::format("there is {}: another storm is at work, or one left it; {}", joined(found), remedy));
   }
+  if (has_outbox(options.storm.subject)) refuse_outbox_in_use(connection);
   create_scratch_tables(connection);
 }
+
+/// Whether the relays have published all messages of the storm. False while the database is away.
+bool is_drained(const TortureOptions& options) {
+  try {
+    return on_database(
+        options, 0ms, [](soci::session& sql) { return list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty(); });
+  } catch (...) {
+    if (!is_transient(std::current_exception())) throw;
+    return false;
+  }
+}
+
+/// The file to which the relays publish, in the folder for temporary files.
+class SinkFile {
+ public:
+  explicit SinkFile(const std::string& name) : path_((std::filesystem::temp_directory_path() / name).string()) {
+    const Sink sink(path_);  // makes it
+  }
+  ~SinkFile() {
+    std::error_code ignored;
+    if (!is_kept_) std::filesystem::remove(path_, ignored);
+  }
+  SinkFile(const SinkFile&) = delete;
+  SinkFile& operator=(const SinkFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  void keep() { is_kept_ = true; }
+
+ private:
+  std::string path_;
+  bool is_kept_ = false;
+};
 
 /// The transaction of a killed worker may be open until the server notices.
 std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, const std::string& name) {
@@ -87,6 +146,7 @@ std::string server_version(soci::session& sql) {
 
 Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
   Report report{.is_leased = is_leased(options.storm.subject),
+                .has_outbox = has_outbox(options.storm.subject),
                 .seed = options.storm.seed,
                 .keys = storm.broker().keys().size(),
                 .tally = storm.broker().tally(),
@@ -95,7 +155,9 @@ Report judge(const TortureOptions& options, const Storm& storm, const std::strin
   const auto add = [&](const std::vector<Imbalance>& more) {
     report.wrong.insert(report.wrong.end(), more.begin(), more.end());
   };
+  std::uint64_t left = 0;
   const Evidence evidence = on_database(options, options.storm.grace, [&](soci::session& sql) {
+    if (report.has_outbox) left = list_outbox(sql, {.topic = outbox_topic, .limit = most_left}).size();
     report.database = sql.get_backend_name();
     report.server_version = server_version(sql);
     return read_evidence(sql);
@@ -105,6 +167,11 @@ Report judge(const TortureOptions& options, const Storm& storm, const std::strin
     report.lost_commit_replies += key.is_acknowledged && key.consumed == 0 ? 1 : 0;
   add(check(Plan(options.storm.seed), storm.broker().keys(), evidence,
             report.is_leased ? Promise::at_least_once : Promise::exactly_once));
+  if (report.has_outbox) {
+    const auto published = read_sink(options.storm.sink);
+    report.outbox = outbox_figures(published);
+    add(check_outbox(Plan(options.storm.seed), report.keys, evidence.ledger, published, left));
+  }
   add(storm.broker().wrong());
   add(storm.wrong());
   return report;
@@ -129,6 +196,9 @@ int finish(const TortureOptions& options, const Report& report) {
         fmt::format("txinbox-torture: the evidence is kept: the tables {}, {} and {}, and the consumer {} in the "
                     "inbox; {}",
                     account_table, ledger_table, resource_table, consumer_name, remedy));
+    if (report.has_outbox) {
+      cli::message(fmt::format("txinbox-torture: {} has the messages that were published", options.storm.sink));
+    }
   }
   if (output.failed()) return cli::exit_stopped;
   return report.balances() ? cli::exit_ok : cli::exit_found;
@@ -136,11 +206,18 @@ int finish(const TortureOptions& options, const Report& report) {
 
 }  // namespace
 
-int torture(const TortureOptions& options) {
+int torture(const TortureOptions& given) {
+  TortureOptions options = given;
   cli::StopSignals signals;
   prepare(options);
   cli::message(fmt::format("seed {}", options.storm.seed));
   const std::string name = fmt::format("txinbox-torture-{:x}", std::random_device()());
+  std::optional<SinkFile> sink;
+  if (has_outbox(options.storm.subject)) {
+    sink.emplace(name + ".sink");
+    options.storm.sink = sink->path();
+    options.storm.is_drained = [&given] { return is_drained(given); };
+  }
   Storm storm(options.storm, options.database.url(), name, signals);
   auto end = Storm::End::fatal;
   try {
@@ -164,7 +241,9 @@ int torture(const TortureOptions& options) {
       cli::message(fmt::format("txinbox-torture: nothing was acknowledged for {:g} s", grace.count()));
       on_database(options, 0ms, [](soci::session& sql) { sql << "select 1"; });  // it may be away for good
     }
-    return finish(options, judge(options, storm, name));
+    const Report report = judge(options, storm, name);
+    if (sink && !report.balances()) sink->keep();
+    return finish(options, report);
   } catch (const soci::soci_error&) {
     cli::message(
         fmt::format("txinbox-torture: the database does not come back: {}; what the storm made is still "

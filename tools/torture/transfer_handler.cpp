@@ -13,6 +13,7 @@
 #include "torture/dice.hpp"
 #include "torture/error_kind.hpp"
 #include "torture/misbehaviours.hpp"
+#include "torture/outbox_handler.hpp"
 #include "torture/scratch_tables.hpp"
 #include "torture/transfer_statements.hpp"
 
@@ -131,6 +132,7 @@ void TransferHandler::write(soci::session& sql, Delivery& delivery, const KeyPla
   const std::string run = names_.next();
   const std::string& business_key = delivery.message().business_key;
   prepared != nullptr ? prepared->enter(run, business_key, transfer) : enter(sql, run, business_key, transfer);
+  if (adds_messages_) add_messages(sql, key, run);
   if (key.stores) delivery.store(run);
 }
 

@@ -41,14 +41,15 @@ class RunNames {
 /// The handler of one assignment. It runs the transfer of each key, and behaves as the seed says.
 class TransferHandler {
  public:
-  /// `hold_locks_for`: longer than others wait for a lock.
+  /// `hold_locks_for`: longer than others wait for a lock. `adds_messages`: to the outbox.
   TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names,
-                  std::chrono::milliseconds hold_locks_for, Counters& met)
+                  std::chrono::milliseconds hold_locks_for, Counters& met, bool adds_messages = false)
       : plan_(plan),
         assignment_(assignment),
         names_(names),
         hold_locks_for_(hold_locks_for),
         met_(met),
+        adds_messages_(adds_messages),
         is_failure_planned_(assignment.arrivals.size()) {}
 
   void operator()(soci::session& sql, Delivery& delivery);
@@ -72,6 +73,7 @@ class TransferHandler {
   RunNames& names_;
   std::chrono::milliseconds hold_locks_for_;
   Counters& met_;
+  bool adds_messages_;
   std::vector<bool> is_failure_planned_;
 };
 

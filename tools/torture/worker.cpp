@@ -18,6 +18,7 @@
 #include "console/output.hpp"
 #include "torture/answer_for.hpp"
 #include "torture/messages.hpp"
+#include "torture/relay_worker.hpp"
 #include "torture/storm_pool.hpp"
 #include "torture/subject.hpp"
 
@@ -115,7 +116,7 @@ class Worker {
       messages.push_back(message_of(plan_.key(arrival.key), arrival));
     }
     Reply reply{.number = assignment.number};
-    TransferHandler handler(plan_, assignment, names_, hold_locks_for_, reply.met);
+    TransferHandler handler(plan_, assignment, names_, hold_locks_for_, reply.met, has_outbox(options_.subject));
     reply.answers = subject.consume(messages, assignment, handler, reply.met);
     if (assignment.death != Death::never) die();
     say(reply);
@@ -136,6 +137,7 @@ class Worker {
 }  // namespace
 
 int run_worker(const WorkerOptions& options, const cli::DatabaseOption& database) {
+  if (!options.sink.empty()) return run_relay(options, database);
   return Worker(options, database).run();
 }
 

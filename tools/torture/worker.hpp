@@ -15,6 +15,7 @@ struct WorkerOptions {
   unsigned threads = 1;
   std::string subject = "tx";
   std::string name;  ///< Of this storm, for the server's list of sessions.
+  std::string sink;  ///< This process is a relay, which publishes to this file. Empty: it consumes.
 };
 
 /// Consumes what comes on standard input and answers on standard output until the input ends.

@@ -25,20 +25,22 @@ std::array<int, 2> make_pipe() {
 
 }  // namespace
 
-WorkerProcess::WorkerProcess(const WorkerOptions& options, const std::string& url) : number_(options.number) {
+WorkerProcess::WorkerProcess(const WorkerOptions& options, const std::string& url)
+    : number_(options.number), is_relay_(!options.sink.empty()) {
   const auto in = make_pipe();
   const auto out = make_pipe();
   input_ = in[1];
   output_ = out[0];
   lines_ = std::make_unique<cli::LineReader>(output_, -1, longest_line);
-  pid_ = start({.file = "/proc/self/exe",
-                .words = {"txinbox-torture", "--worker", std::to_string(options.number), "--seed",
-                          std::to_string(options.seed), "--threads", std::to_string(options.threads),
-                          "--worker-subject", options.subject, "--worker-name", options.name},
-                .environment = {"TXINBOX_DB=" + url},
-                .input = in[0],
-                .output = out[1],
-                .has_own_group = true});
+  pid_ =
+      start({.file = "/proc/self/exe",
+             .words = {"txinbox-torture", "--worker", std::to_string(options.number), "--seed",
+                       std::to_string(options.seed), "--threads", std::to_string(options.threads), "--worker-subject",
+                       options.subject, "--worker-name", options.name, "--worker-sink", options.sink},
+             .environment = {"TXINBOX_DB=" + url},
+             .input = in[0],
+             .output = out[1],
+             .has_own_group = true});
   ::close(in[0]);
   ::close(out[1]);
 }

@@ -25,6 +25,7 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   unsigned number() const { return number_; }
+  bool is_relay() const { return is_relay_; }
   int fd() const { return output_; }  ///< Readable when there is something to receive_replies.
   bool is_ready() const { return ready_; }
   const std::map<std::uint64_t, Assignment>& in_hand() const { return in_hand_; }
@@ -50,6 +51,7 @@ class WorkerProcess {
 
  private:
   unsigned number_;
+  bool is_relay_;
   pid_t pid_ = -1;
   int input_ = -1;
   int output_ = -1;
