@@ -15,8 +15,9 @@ LeaseTimer::Watch::Watch(LeaseTimer& timer, LeaseTime& time) : timer_(timer), ti
   if (!timer_.thread_.joinable()) {
     timer_.thread_ = std::jthread([&timer](const std::stop_token& stop) { timer.run(stop); });
   }
-  const auto added = timer_.entries_.emplace(time_.ends, &time_).first;
-  if (added == timer_.entries_.begin()) timer_.changed_.notify_one();
+  const LeaseTime::Clock::time_point end = time_.ends;
+  timer_.entries_.emplace(end, &time_);
+  if (end < timer_.wakes_at_) timer_.changed_.notify_one();
 }
 
 LeaseTimer::Watch::~Watch() {
@@ -28,13 +29,15 @@ void LeaseTimer::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (entries_.empty()) {
+      wakes_at_ = LeaseTime::Clock::time_point::max();
       changed_.wait(lock, stop, [this] { return !entries_.empty(); });
       continue;
     }
     const auto [end, time] = *entries_.begin();
     if (LeaseTime::Clock::now() < end) {
-      changed_.wait_until(lock, stop, end,
-                          [this, first = end] { return entries_.empty() || entries_.begin()->first < first; });
+      // Also if that lease ends early: to wake up once is cheaper than to be woken for each lease.
+      wakes_at_ = end;
+      changed_.wait_until(lock, stop, end, [this] { return !entries_.empty() && entries_.begin()->first < wakes_at_; });
       continue;
     }
     entries_.erase(entries_.begin());

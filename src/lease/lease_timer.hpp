@@ -64,7 +64,8 @@ class LeaseTimer {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::set<Entry> entries_;  ///< Sorted by the end at the last check; a renewal may have moved it since.
-  std::jthread thread_;      ///< Starts with the first watch. Must be the last member: it uses the others.
+  LeaseTime::Clock::time_point wakes_at_ = LeaseTime::Clock::time_point::max();  ///< The thread looks again then.
+  std::jthread thread_;  ///< Starts with the first watch. Must be the last member: it uses the others.
 };
 
 }  // namespace detail

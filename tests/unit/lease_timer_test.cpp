@@ -35,6 +35,21 @@ TEST_CASE("each time is told when it is over and not before, in whatever order t
   }
 }
 
+TEST_CASE("a short time is told while the timer waits for a long one, also for one that is watched no more") {
+  const auto timer = LeaseTimer::make();
+  LeaseTime ended(Clock::now() + 24h);
+  LeaseTime longest(Clock::now() + 25h);
+  { const LeaseTimer::Watch watch(*timer, ended); }
+  const LeaseTimer::Watch watch(*timer, longest);
+  for (int i = 0; i < 3; ++i) {
+    std::this_thread::sleep_for(50ms);  // the thread waits by now
+    LeaseTime time(Clock::now() + 10ms);
+    const LeaseTimer::Watch watched(*timer, time);
+    CHECK(is_over(time));
+  }
+  CHECK(!longest.over.stop_requested());
+}
+
 TEST_CASE("a time that was extended is told at its new end") {
   const auto timer = LeaseTimer::make();
   LeaseTime time(Clock::now() + 200ms);

@@ -127,14 +127,17 @@ void Connection::authenticate(const RedisOptions& options) {
 void Connection::send(const std::vector<std::string_view>& arguments) {
   std::vector<const char*> values;
   std::vector<std::size_t> sizes;
+  values.reserve(arguments.size());
+  sizes.reserve(arguments.size());
   for (const std::string_view each : arguments) {
     values.push_back(each.data());
     sizes.push_back(each.size());
   }
-  char* formatted = nullptr;
-  const auto size = redisFormatCommandArgv(&formatted, static_cast<int>(arguments.size()), values.data(), sizes.data());
+  sds formatted = nullptr;  // redisFormatCommandArgv takes three times as long
+  const auto size =
+      redisFormatSdsCommandArgv(&formatted, static_cast<int>(arguments.size()), values.data(), sizes.data());
   if (size < 0) throw std::bad_alloc();
-  const std::unique_ptr<char, decltype(&redisFreeCommand)> command(formatted, &redisFreeCommand);
+  const std::unique_ptr<char, decltype(&redisFreeSdsCommand)> command(formatted, &redisFreeSdsCommand);
   std::string_view rest(command.get(), static_cast<std::size_t>(size));
   while (!rest.empty()) {
     const auto sent = ::send(context_->fd, rest.data(), rest.size(), MSG_NOSIGNAL);
