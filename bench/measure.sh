@@ -40,12 +40,52 @@ measure() {
   fi
 }
 
+# measure_redis PLACEMENT DURABILITY
+measure_redis() {
+  local placement=$1 durability=$2 cpu=$TXINBOX_BENCH_CPU_1 result relaxed=()
+  if [ "$placement" = one-cpu ]; then cpu=$TXINBOX_BENCH_CPU_0; fi
+  if [ "$durability" = relaxed ]; then relaxed=(--relaxed); fi
+  printf '== [%d:%02d] redis: %s, %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$placement" "$durability" >&2
+  if result=$(taskset -c "$cpu" "$build/bench/txinbox_bench_redis" --port "$redis_port" "${relaxed[@]}" \
+    --rounds "$(either 3 41)" --slot-ms "$(either 20 100)"); then
+    printf '{"section":"redis","database":"redis","placement":"%s","durability":"%s","result":%s}\n' \
+      "$placement" "$durability" "$result" >"$work/raw/redis-$placement-$durability.json"
+  else
+    echo "redis ($placement, $durability)" >>"$work/failures"
+    status=1
+  fi
+}
+
+# A server of its own, on the CPU of the servers.
+measure_all_redis() {
+  local redis=$folder/../tests/brokers/redis.sh server=$work/redis placement durability
+  mkdir -p "$server/tls"
+  (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$server/tls/password")
+  TXINBOX_REDIS_PASSWORD=$(cat "$server/tls/password")
+  export TXINBOX_REDIS_PASSWORD
+  # shellcheck source=tests/private_server.sh
+  redis_port=$(. "$folder/../tests/private_server.sh" && free_ports 1)
+  if taskset -c "$TXINBOX_BENCH_CPU_0" "$redis" start "$server" "$redis_port" >&2; then
+    for durability in durable relaxed; do
+      for placement in two-cpus one-cpu; do measure_redis "$placement" "$durability"; done
+    done
+  else
+    echo "redis: the server does not start" >>"$work/failures"
+    status=1
+  fi
+  "$redis" kill "$server"
+}
+
 # SQLite has no server: its client is alone on a CPU.
 placements() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus one-cpu; fi; }
 # Where a section measures one placement: the client has a CPU of its own.
 apart() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus; fi; }
 
 for section in "$@"; do
+  if [ "$section" = redis ]; then
+    measure_all_redis
+    continue
+  fi
   for database in "${databases[@]}"; do
     case $section in
       describe) measure describe "$database" "$(apart "$database")" durable describe ;;

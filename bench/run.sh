@@ -4,7 +4,7 @@
 # Usage: bench/run.sh [OPTION]...
 #   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
-#   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http,
+#   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
 #                    redeliveries, command, memory or slow-disk only; may be repeated
 #   --compare REVISION
 #                    instead of a report: builds that revision, too, lets both run in turns, and prints the ratios
@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
       ;;
     --only)
       case ${2:-} in
-        transactions | round-trip | instructions | threads | sizes | purge | http | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        transactions | round-trip | instructions | threads | sizes | purge | http | redis | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
@@ -52,7 +52,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
 only=("${sections[@]}")
-[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redeliveries command memory slow-disk)
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redis redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 
@@ -70,7 +70,7 @@ mkdir -p "$build" "$output"
 cd "$root"
 cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand \
-  txinbox_bench_http >&2
+  txinbox_bench_http txinbox_bench_redis >&2
 
 # The first two CPUs that this process may use: pinned, or the figures are up to five times off.
 read -r TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1 < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')

@@ -62,6 +62,7 @@ def main():
         purge_plot=picture(drawn, "purge", "Time of one message while a purge runs, by percentile"),
         round_trip=sections.round_trip(run),
         http=sections.http(run),
+        redis=sections.redis(run),
         redeliveries=sections.redeliveries(run),
         command=sections.command(run),
         memory=sections.memory(run),

@@ -187,6 +187,18 @@ def http(run):
                             "Another request, at most"])
 
 
+def redis(run):
+    rows = []
+    for m in run.find("redis"):
+        times = m["result"]["microseconds"]
+        rows.append([
+            name_of(m),
+            *(digits(median(times[v])) + " µs" for v in ("by_hand", "lease_consumer")),
+            Ratios(times["lease_consumer"], times["by_hand"]),
+        ])
+    return or_absent(rows, ["", "Two EVALSHA by hand", "`LeaseConsumer`", "Ratio"])
+
+
 def redeliveries(run):
     rows = []
     for m in run.find("redeliveries"):

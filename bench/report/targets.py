@@ -23,6 +23,7 @@ AT_ONCE_BEST = "batch of 100 with one handler / the best by hand, time"
 HTTP = "HTTP requests a second, with a guard / without"
 HTTP_COPIES = "a copy of a request in flight, the longest"
 HTTP_OTHERS = "another request meanwhile, the longest"
+REDIS = "a lease in Redis / two EVALSHA by hand"
 SIZES = "one message at 10 million rows / at 1 thousand"
 
 
@@ -99,6 +100,12 @@ def http_copies(run):
 def http_others(run):
     for m in run.find("http"):
         yield Target(HTTP_OTHERS, DATABASES[m["database"]], 50, max(m["result"]["in_flight"]["other_ms"]), unit=" ms")
+
+
+def redis(run):
+    for m in run.find("redis"):
+        times = m["result"]["microseconds"]
+        yield Target(REDIS, name_of(m), 1.3, Ratios(times["lease_consumer"], times["by_hand"]).median)
 
 
 def from_memory(run):
@@ -188,6 +195,7 @@ def all_targets(run):
         HTTP: http(run),
         HTTP_COPIES: http_copies(run),
         HTTP_OTHERS: http_others(run),
+        REDIS: redis(run),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),
