@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 
@@ -10,19 +7,17 @@
 #include <txinbox/source.hpp>
 #include <txinbox/version.hpp>
 
-#include "client.hpp"
+#include "confirmed_producer.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// Publishes dead letters, and waits until the broker has them. The producer is idempotent and waits for all replicas.
+/// Publishes dead letters, and waits until the broker has them.
 class DeadLetterProducer {
  public:
   /// Errors: `Error` invalid_argument for the properties.
-  explicit DeadLetterProducer(const KafkaOptions& options);
-  DeadLetterProducer(const DeadLetterProducer&) = delete;
-  DeadLetterProducer& operator=(const DeadLetterProducer&) = delete;
+  explicit DeadLetterProducer(const KafkaOptions& options) : topic_(options.dead_letters), producer_(options) {}
 
   /// Sets `confirmed` of the letters that the broker has. Returns why the first of the others is not there.
   ///
@@ -32,17 +27,8 @@ class DeadLetterProducer {
   rd_kafka_resp_err_t publish(std::span<DeadLetter> letters);
 
  private:
-  using Id = std::uintptr_t;
-
-  void open();
-  rd_kafka_resp_err_t produce(const DeadLetter& letter, Id id);
-  static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
-
-  const KafkaOptions options_;
-  Client producer_;
-  Id last_id_ = 0;        ///< A report may come after `publish` has given up waiting: ids are not used again.
-  std::set<Id> waiting_;  ///< For a report.
-  std::map<Id, rd_kafka_resp_err_t> reports_;
+  const std::string topic_;
+  ConfirmedProducer producer_;
 };
 
 }  // namespace kafka

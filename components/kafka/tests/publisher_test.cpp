@@ -117,6 +117,19 @@ TEST_CASE("Kafka: the publisher says of each message what became of it, and goes
   }
 }
 
+TEST_CASE("Kafka: a message of more than 1 MB, and more messages than the producer's queue holds, are published") {
+  MockCluster cluster;
+  cluster.create("stock");
+  const Publisher publish =
+      kafka_publisher({.brokers = cluster.brokers(), .properties = {{"queue.buffering.max.messages", "3"}}});
+  std::vector<OutgoingMessage> messages{booked("large", "0")};
+  messages[0].payload.assign(3UL * 1024 * 1024, 'x');
+  for (int i = 1; i < 20; ++i) messages.push_back(booked(std::to_string(i), std::to_string(i)));
+  const auto results = publish(messages);
+  REQUIRE(results.size() == messages.size());
+  for (const PublishResult& result : results) CHECK_MESSAGE(result.status == PublishStatus::confirmed, result.error);
+}
+
 TEST_CASE("Kafka: a broker that cannot be reached is no failure of a message") {
   const Publisher publish = kafka_publisher({.brokers = "127.0.0.1:1", .timeout = 200ms});
   const std::vector<OutgoingMessage> one{booked("a", "1")};

@@ -1,0 +1,113 @@
+#include "confirmed_producer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The broker's own limit counts. With the client's of 1 MB, the client would refuse what the broker takes.
+KafkaOptions with_large_messages(KafkaOptions options) {
+  options.properties.try_emplace("message.max.bytes", "1000000000");
+  return options;
+}
+
+/// The bytes as librdkafka takes them. It copies them, and does not change them.
+decltype(rd_kafka_vu_t::u.mem) memory_of(const std::optional<std::string_view>& bytes) {
+  if (!bytes) return {.ptr = nullptr, .size = 0};
+  static const char nothing = 0;  // a null pointer would be a value that is not there
+  const char* data = bytes->data() == nullptr ? &nothing : bytes->data();
+  return {.ptr = const_cast<char*>(data), .size = bytes->size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+}
+
+}  // namespace
+
+void add_header(const Headers& headers, std::string_view name, std::string_view value) {
+  rd_kafka_header_add(headers.get(), name.data(), static_cast<ssize_t>(name.size()), value.data(),
+                      static_cast<ssize_t>(value.size()));
+}
+
+ConfirmedProducer::ConfirmedProducer(const KafkaOptions& options) : options_(with_large_messages(options)) { open(); }
+
+void ConfirmedProducer::open() {
+  Conf conf = make_conf(options_);
+  set(conf.get(), "enable.idempotence", "true");
+  set(conf.get(), "acks", "all");
+  set(conf.get(), "linger.ms", "1");
+  set(conf.get(), "message.timeout.ms", std::to_string(options_.dead_letter_timeout.count()));
+  rd_kafka_conf_set_opaque(conf.get(), this);
+  rd_kafka_conf_set_dr_msg_cb(conf.get(), on_report);
+  producer_ = make_client(RD_KAFKA_PRODUCER, std::move(conf));
+}
+
+/// librdkafka calls it inside `rd_kafka_poll`, once for each record that it took.
+void ConfirmedProducer::on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
+  auto& producer = *static_cast<ConfirmedProducer*>(self);
+  const auto id = reinterpret_cast<std::uintptr_t>(message->_private);  // NOLINT: it was no pointer
+  const std::uintptr_t index = id - producer.first_id_;
+  if (index >= producer.codes_.size()) return;  // of a call that has given up waiting
+  producer.codes_[index] = message->err;
+  --producer.waiting_;
+}
+
+rd_kafka_resp_err_t ConfirmedProducer::produce(OutgoingRecord& record, std::uintptr_t id) {
+  std::array<rd_kafka_vu_t, 6> values{};
+  values[0].vtype = RD_KAFKA_VTYPE_TOPIC;
+  values[0].u.cstr = record.topic.c_str();
+  values[1].vtype = RD_KAFKA_VTYPE_MSGFLAGS;
+  values[1].u.i = RD_KAFKA_MSG_F_COPY;
+  values[2].vtype = RD_KAFKA_VTYPE_VALUE;
+  values[2].u.mem = memory_of(record.body);
+  values[3].vtype = RD_KAFKA_VTYPE_KEY;
+  values[3].u.mem = memory_of(record.key);
+  values[4].vtype = RD_KAFKA_VTYPE_HEADERS;
+  values[4].u.headers = record.headers.get();
+  values[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
+  values[5].u.ptr = reinterpret_cast<void*>(id);  // NOLINT: librdkafka only gives it back
+  rd_kafka_error_t* error = rd_kafka_produceva(producer_.get(), values.data(), values.size());
+  if (error == nullptr) {
+    static_cast<void>(record.headers.release());  // librdkafka owns them now
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+  }
+  const auto code = rd_kafka_error_code(error);
+  rd_kafka_error_destroy(error);
+  return code;
+}
+
+std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRecord> records) {
+  // After a fatal error the producer takes nothing any more. The error can come after the reports.
+  if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) open();
+  first_id_ += codes_.size();
+  codes_.assign(records.size(), RD_KAFKA_RESP_ERR__TIMED_OUT);
+  waiting_ = 0;
+  const auto give_up = std::chrono::steady_clock::now() + options_.dead_letter_timeout + 1s;
+  const auto in_time = [&] { return std::chrono::steady_clock::now() < give_up; };
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    auto code = produce(records[i], first_id_ + i);
+    // Its queue has room again when a report has been read.
+    while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && in_time()) {
+      rd_kafka_poll(producer_.get(), 50);
+      code = produce(records[i], first_id_ + i);
+    }
+    if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      ++waiting_;
+    } else {
+      codes_[i] = code;
+    }
+  }
+  while (waiting_ > 0 && in_time()) rd_kafka_poll(producer_.get(), 50);
+  if (const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
+    std::ranges::replace(codes_, RD_KAFKA_RESP_ERR__FATAL, fatal);  // so that the answer says what it was
+  }
+  return codes_;
+}
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <librdkafka/rdkafka.h>
+#include <txinbox/version.hpp>
+
+#include "client.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace kafka {
+
+struct DestroyHeaders {
+  void operator()(rd_kafka_headers_t* headers) const noexcept { rd_kafka_headers_destroy(headers); }
+};
+using Headers = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
+
+/// Copies name and value.
+void add_header(const Headers& headers, std::string_view name, std::string_view value);
+
+/// A record to publish. What it refers to must live as long as the call.
+struct OutgoingRecord {
+  const std::string& topic;
+  std::optional<std::string_view> key;   ///< None: a record without a key.
+  std::optional<std::string_view> body;  ///< None: a tombstone.
+  Headers headers;
+};
+
+/// Publishes records, and waits until the broker has them. The producer is idempotent and waits for all replicas. It
+/// connects at the first record.
+class ConfirmedProducer {
+ public:
+  /// It uses `brokers`, `properties`, and `dead_letter_timeout` for each record.
+  ///
+  /// Errors: `Error` invalid_argument for the properties.
+  explicit ConfirmedProducer(const KafkaOptions& options);
+  ConfirmedProducer(const ConfirmedProducer&) = delete;
+  ConfirmedProducer& operator=(const ConfirmedProducer&) = delete;
+
+  /// Returns what the broker answered for each record, in their order: RD_KAFKA_RESP_ERR_NO_ERROR if it has the record.
+  ///
+  /// @blocking at most the timeout and a second.
+  std::vector<rd_kafka_resp_err_t> publish(std::span<OutgoingRecord> records);
+
+ private:
+  void open();
+  rd_kafka_resp_err_t produce(OutgoingRecord& record, std::uintptr_t id);
+  static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
+
+  const KafkaOptions options_;
+  std::uintptr_t first_id_ = 1;  ///< Of the records of this call. No id is used again: a report can come late.
+  std::size_t waiting_ = 0;      ///< For a report.
+  std::vector<rd_kafka_resp_err_t> codes_;
+  Client producer_;
+};
+
+}  // namespace kafka
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
