@@ -9,7 +9,8 @@
 #        rabbitmq.sh ctl DIR ARGUMENT...   runs rabbitmqctl on it
 #
 # PORT + 1 is Erlang's, PORT + 2 is for TLS if DIR/tls has ca.pem, server.pem and server.key, and PORT + 3 is that of a
-# port mapper of its own, so that several brokers share nothing. User and password are guest.
+# port mapper of its own, so that several brokers share nothing. User and password are guest. A message has at most
+# 2,000,000 bytes.
 set -euo pipefail
 
 PATH=$PATH:/usr/sbin
@@ -48,6 +49,7 @@ start() {
 listeners.tcp.1 = 127.0.0.1:$port
 vm_memory_high_watermark.absolute = 512MB
 disk_free_limit.absolute = 50MB
+max_message_size = 2000000
 log.file.level = warning
 CONF
   if [ -e "$folder/tls/server.pem" ]; then

@@ -32,7 +32,8 @@ Lost closed_by_broker(const amqp_method_t& method) {
   return {.why = "the broker answered with an unexpected method"};
 }
 
-amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOptions& options) {
+amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOptions& options,
+                           std::chrono::milliseconds step) {
   amqp_socket_t* socket = options.tls ? amqp_ssl_socket_new(connection) : amqp_tcp_socket_new(connection);
   if (socket == nullptr) throw Lost{.why = "no socket could be made"};
   if (options.tls) {
@@ -52,7 +53,7 @@ amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOpt
   constexpr int amqp = 5672;
   constexpr int amqps = 5671;
   const int port = options.port != 0 ? options.port : options.tls ? amqps : amqp;
-  const timeval timeout = timeval_of(longest_step);
+  const timeval timeout = timeval_of(step);
   const int status = amqp_socket_open_noblock(socket, options.host.c_str(), port, &timeout);
   if (status != AMQP_STATUS_OK) {
     throw Lost{.why = "connecting to " + options.host + ":" + std::to_string(port) + ": " + amqp_error_string2(status),
@@ -114,14 +115,38 @@ void require(const amqp_rpc_reply_t& reply, const char* what) {
   }
 }
 
-ConnectionHandle connect(const RabbitMqOptions& options) {
+void check(const RabbitMqOptions& options) {
+  const auto require = [](bool holds, const char* text) {
+    if (!holds) throw Error(ErrorCode::invalid_argument, text);
+  };
+  require(!options.host.empty(), "RabbitMqOptions::host is empty");
+  require(!options.queue.empty(), "RabbitMqOptions::queue is empty: name the queue to consume");
+  require(options.queue.size() <= 255 && options.dead_letters.size() <= 255,
+          "RabbitMqOptions: the name of a queue has at most 255 bytes");
+  require(options.queue != options.dead_letters, "RabbitMqOptions::dead_letters is the queue itself");
+  require(options.prefetch > 0, "RabbitMqOptions::prefetch must be at least 1");
+  require(options.heartbeat >= 4s && options.heartbeat <= 3600s, "RabbitMqOptions::heartbeat must be 4 s to an hour");
+  require(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
+  require(options.certificate_file.empty() == options.key_file.empty(),
+          "RabbitMqOptions: certificate_file and key_file go together");
+  require(options.tls || (options.ca_file.empty() && options.certificate_file.empty()),
+          "RabbitMqOptions: ca_file and certificate_file need tls");
+}
+
+void throw_if_closed(const amqp_method_t& method) {
+  if (method.id == AMQP_CHANNEL_CLOSE_METHOD || method.id == AMQP_CONNECTION_CLOSE_METHOD) {
+    throw closed_by_broker(method);
+  }
+}
+
+ConnectionHandle log_in(const RabbitMqOptions& options, std::chrono::milliseconds step) {
   ConnectionHandle handle(amqp_new_connection());
   if (!handle) throw Lost{.why = "no memory for a connection"};
   amqp_connection_state_t connection = handle.get();
-  const timeval timeout = timeval_of(longest_step);
+  const timeval timeout = timeval_of(step);
   amqp_set_handshake_timeout(connection, &timeout);
   amqp_set_rpc_timeout(connection, &timeout);
-  open_socket(connection, options);
+  open_socket(connection, options, step);
   const ClientProperties told;
   constexpr int no_limit = 0;
   constexpr int frame_size = 131'072;
@@ -129,15 +154,28 @@ ConnectionHandle connect(const RabbitMqOptions& options) {
                                      static_cast<int>(options.heartbeat.count()), &told.properties,
                                      AMQP_SASL_METHOD_PLAIN, options.user.c_str(), options.password.c_str()),
           "logging in");
-  amqp_channel_open(connection, consuming_channel);
+  return handle;
+}
+
+void open_channel(amqp_connection_state_t connection, amqp_channel_t channel) {
+  amqp_channel_open(connection, channel);
   require(amqp_get_rpc_reply(connection), "opening a channel");
+}
+
+void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel) {
+  amqp_confirm_select(connection, channel);
+  require(amqp_get_rpc_reply(connection), "asking for confirmations");
+}
+
+ConnectionHandle connect(const RabbitMqOptions& options) {
+  ConnectionHandle handle = log_in(options, longest_step);
+  amqp_connection_state_t connection = handle.get();
+  open_channel(connection, consuming_channel);
   require_queue(connection, consuming_channel, options.queue);
   if (!options.dead_letters.empty()) {
-    amqp_channel_open(connection, publishing_channel);
-    require(amqp_get_rpc_reply(connection), "opening a channel");
+    open_channel(connection, publishing_channel);
     require_queue(connection, publishing_channel, options.dead_letters);
-    amqp_confirm_select(connection, publishing_channel);
-    require(amqp_get_rpc_reply(connection), "asking for confirmations");
+    ask_for_confirmations(connection, publishing_channel);
   }
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
   require(amqp_get_rpc_reply(connection), "setting the prefetch");

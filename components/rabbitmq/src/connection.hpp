@@ -32,9 +32,34 @@ using ConnectionHandle = std::unique_ptr<amqp_connection_state_t_, DestroyConnec
 amqp_bytes_t bytes_of(const std::string& text);
 timeval timeval_of(std::chrono::milliseconds time);
 
+/// Throws what the broker said when it closed the channel or the connection, if the method is one of these two.
+void throw_if_closed(const amqp_method_t& method);
+
 /// Throws `Lost` if a call of rabbitmq-c failed.
 void require(int status, const char* what);
 void require(const amqp_rpc_reply_t& reply, const char* what);
+
+/// Checks the options.
+///
+/// Errors: `Error` invalid_argument.
+void check(const RabbitMqOptions& options);
+
+/// Connects and logs in.
+///
+/// Errors: `Lost`.
+///
+/// @blocking at most `step` to connect, and at most as long to log in. Later requests on the connection wait as long.
+ConnectionHandle log_in(const RabbitMqOptions& options, std::chrono::milliseconds step);
+
+/// Opens a channel.
+///
+/// Errors: `Lost`.
+void open_channel(amqp_connection_state_t connection, amqp_channel_t channel);
+
+/// Lets the broker confirm what is published on the channel.
+///
+/// Errors: `Lost`.
+void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel);
 
 /// Connects, logs in, opens the channels, checks the queues and begins to consume.
 ///

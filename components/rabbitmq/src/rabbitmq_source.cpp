@@ -26,24 +26,6 @@ constexpr milliseconds first_backoff = 200ms;
 constexpr milliseconds longest_backoff = 30s;
 constexpr auto lag_interval = 10s;
 
-void check(const RabbitMqOptions& options) {
-  const auto require = [](bool holds, const char* text) {
-    if (!holds) throw Error(ErrorCode::invalid_argument, text);
-  };
-  require(!options.host.empty(), "RabbitMqOptions::host is empty");
-  require(!options.queue.empty(), "RabbitMqOptions::queue is empty: name the queue to consume");
-  require(options.queue.size() <= 255 && options.dead_letters.size() <= 255,
-          "RabbitMqOptions: the name of a queue has at most 255 bytes");
-  require(options.queue != options.dead_letters, "RabbitMqOptions::dead_letters is the queue itself");
-  require(options.prefetch > 0, "RabbitMqOptions::prefetch must be at least 1");
-  require(options.heartbeat >= 4s && options.heartbeat <= 3600s, "RabbitMqOptions::heartbeat must be 4 s to an hour");
-  require(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
-  require(options.certificate_file.empty() == options.key_file.empty(),
-          "RabbitMqOptions: certificate_file and key_file go together");
-  require(options.tls || (options.ca_file.empty() && options.certificate_file.empty()),
-          "RabbitMqOptions: ca_file and certificate_file need tls");
-}
-
 milliseconds until(std::chrono::steady_clock::time_point time) {
   return std::max(0ms, std::chrono::ceil<milliseconds>(time - std::chrono::steady_clock::now()));
 }
@@ -175,13 +157,9 @@ void RabbitMqSource::handle_method(amqp_channel_t channel, const amqp_method_t& 
       confirmation_ = Confirmation::refused;
       break;
     case AMQP_CHANNEL_CLOSE_METHOD:
-    case AMQP_CONNECTION_CLOSE_METHOD: {
-      amqp_rpc_reply_t reply{};
-      reply.reply_type = AMQP_RESPONSE_SERVER_EXCEPTION;
-      reply.reply = method;
-      require(reply, "consuming");
+    case AMQP_CONNECTION_CLOSE_METHOD:
+      throw_if_closed(method);
       break;
-    }
     default:
       break;
   }

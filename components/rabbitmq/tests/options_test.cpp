@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <txinbox/error.hpp>
 #include <txinbox/rabbitmq.hpp>
+#include <txinbox/rabbitmq_publisher.hpp>
 
 namespace txinbox::test {
 namespace {
@@ -91,6 +92,39 @@ TEST_CASE("options that are wrong are refused") {
     o.tls = true;
     o.key_file = "key.pem";
   }));
+}
+
+TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and perhaps an exchange, and no queue or password") {
+  ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
+  RabbitMqPublisherOptions options = rabbitmq_publisher_options_from_url("amqp://svc@h.example:5673/%2F");
+  CHECK(options.host == "h.example");
+  CHECK(options.port == 5673);
+  CHECK(options.user == "svc");
+  CHECK(options.password == "hunter2");
+  CHECK(options.vhost == "/");
+  CHECK(options.exchange.empty());
+  options = rabbitmq_publisher_options_from_url("amqps://h/v/or%2Fders?ca_file=/x/ca.pem");
+  CHECK(options.exchange == "or/ders");
+  CHECK(options.tls);
+  CHECK(options.ca_file == "/x/ca.pem");
+  for (const std::string url :
+       {"", "amqp://", "amqp://h", "amqp://h/", "amqp://h/v/", "http://h/v", "amqp://u:hunter2@h/v",
+        "amqp://h/v?prefetch=7", "amqp://h/v?dead_letters=d", "amqp://h/v?exclusive=true", "amqp://h/v?heartbeat=9"}) {
+    CAPTURE(url);
+    const std::string text = refusal_of([&] { (void)rabbitmq_publisher_options_from_url(url); });
+    CHECK_FALSE(text.empty());
+    CHECK(text.find("hunter2") == std::string::npos);
+  }
+  const auto refused = [](auto change) {
+    RabbitMqPublisherOptions wrong;
+    change(wrong);
+    return !refusal_of([&] { (void)rabbitmq_publisher(wrong); }).empty();
+  };
+  CHECK_FALSE(refused([](auto&) {}));
+  CHECK(refused([](auto& o) { o.host = ""; }));
+  CHECK(refused([](auto& o) { o.exchange = std::string(256, 'e'); }));
+  CHECK(refused([](auto& o) { o.timeout = std::chrono::milliseconds(0); }));
+  CHECK(refused([](auto& o) { o.ca_file = "ca.pem"; }));
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "cli/relay/open_publisher.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "console/database_option.hpp"
 #include "console/usage_error.hpp"
@@ -8,23 +12,61 @@
 #ifdef TXINBOX_CLI_KAFKA
 #include <txinbox/kafka_publisher.hpp>
 #endif
+#ifdef TXINBOX_CLI_RABBITMQ
+#include <txinbox/rabbitmq_publisher.hpp>
+#endif
 
 namespace txinbox::cli {
+namespace {
 
-Publisher open_publisher(const std::string& url, [[maybe_unused]] std::chrono::milliseconds timeout) {
+using Open = Publisher (*)(const std::string& url, std::chrono::milliseconds timeout);
+
+struct Kind {
+  std::string_view scheme;
+  std::string_view option;  ///< That builds the component in.
+  Open open;                ///< None: the component is not built in.
+};
+
+#ifdef TXINBOX_CLI_KAFKA
+Publisher kafka(const std::string& url, std::chrono::milliseconds timeout) {
+  KafkaPublisherOptions options = kafka_publisher_options_from_url(url);
+  options.timeout = timeout;
+  return kafka_publisher(options);
+}
+#else
+constexpr Open kafka = nullptr;
+#endif
+
+#ifdef TXINBOX_CLI_RABBITMQ
+Publisher rabbitmq(const std::string& url, std::chrono::milliseconds timeout) {
+  RabbitMqPublisherOptions options = rabbitmq_publisher_options_from_url(url);
+  options.timeout = timeout;
+  return rabbitmq_publisher(options);
+}
+#else
+constexpr Open rabbitmq = nullptr;
+#endif
+
+constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
+                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}};
+
+}  // namespace
+
+Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeout) {
   if (holds_password(url)) {
     throw UsageError(
         "--to holds a password, which every user of this machine can read; docs/operations/command.md says where the "
         "password of each broker belongs");
   }
-  if (!url.starts_with("kafka://")) throw UsageError("--to: the URL of the broker must begin with kafka://");
-#ifdef TXINBOX_CLI_KAFKA
-  KafkaPublisherOptions options = kafka_publisher_options_from_url(url);
-  options.timeout = timeout;
-  return kafka_publisher(options);
-#else
-  throw UsageError("this txinbox was built without kafka: build it with -DTXINBOX_WITH_KAFKA=ON");
-#endif
+  const auto* kind = std::ranges::find(kinds, std::string_view(url).substr(0, url.find("://")), &Kind::scheme);
+  if (kind == kinds.end()) {
+    throw UsageError("--to: the URL of the broker must begin with kafka://, amqp:// or amqps://");
+  }
+  if (kind->open == nullptr) {
+    throw UsageError(
+        fmt::format("this txinbox was built without {}: build it with -D{}=ON", kind->scheme, kind->option));
+  }
+  return kind->open(url, timeout);
 }
 
 }  // namespace txinbox::cli

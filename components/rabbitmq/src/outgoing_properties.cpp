@@ -1,0 +1,51 @@
+#include "outgoing_properties.hpp"
+
+#include <cstdint>
+
+#include "connection.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+namespace {
+
+constexpr std::size_t longest_short_text = 255;
+const std::string key_header = "key";
+
+}  // namespace
+
+OutgoingProperties::OutgoingProperties(const OutgoingMessage& message) {
+  for (const auto& [name, value] : message.headers) add(name, value);
+  if (!message.key.empty() && !message.headers.contains(key_header)) add(key_header, message.key);
+  constexpr std::uint8_t persistent = 2;
+  properties_.delivery_mode = persistent;
+  properties_.message_id = bytes_of(message.id);
+  properties_._flags = AMQP_BASIC_DELIVERY_MODE_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG;
+  if (!message.type.empty()) {
+    properties_.type = bytes_of(message.type);
+    properties_._flags |= AMQP_BASIC_TYPE_FLAG;
+  }
+  if (!entries_.empty()) {
+    properties_.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
+    properties_._flags |= AMQP_BASIC_HEADERS_FLAG;
+  }
+  are_valid_ = are_valid_ && message.id.size() <= longest_short_text && message.type.size() <= longest_short_text &&
+               message.topic.size() <= longest_short_text;
+  constexpr std::size_t frame_and_lengths = 64;
+  size_ += message.id.size() + message.type.size() + frame_and_lengths;
+}
+
+void OutgoingProperties::add(const std::string& name, const std::string& value) {
+  amqp_table_entry_t entry{};
+  entry.key = bytes_of(name);
+  entry.value.kind = AMQP_FIELD_KIND_UTF8;
+  entry.value.value.bytes = bytes_of(value);
+  entries_.push_back(entry);
+  constexpr std::size_t lengths_and_kind = 6;
+  size_ += name.size() + value.size() + lengths_and_kind;
+  are_valid_ = are_valid_ && name.size() <= longest_short_text;
+}
+
+}  // namespace rabbitmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <txinbox/outbox.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+
+/// The properties of a message that is published, and the memory of its headers. The message must outlive it.
+class OutgoingProperties {
+ public:
+  explicit OutgoingProperties(const OutgoingMessage& message);
+  OutgoingProperties(const OutgoingProperties&) = delete;
+  OutgoingProperties& operator=(const OutgoingProperties&) = delete;
+
+  const amqp_basic_properties_t& get() const noexcept { return properties_; }
+
+  /// Whether AMQP can carry them: names of headers have at most 255 bytes, and all must be in one frame. rabbitmq-c
+  /// does not check this before it has sent a part of the message.
+  bool fit(std::size_t frame_max) const noexcept { return are_valid_ && size_ <= frame_max; }
+
+ private:
+  void add(const std::string& name, const std::string& value);
+
+  amqp_basic_properties_t properties_{};
+  std::vector<amqp_table_entry_t> entries_;
+  std::size_t size_ = 0;  ///< Of the frame, at most.
+  bool are_valid_ = true;
+};
+
+}  // namespace rabbitmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

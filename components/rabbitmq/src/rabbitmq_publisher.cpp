@@ -1,0 +1,297 @@
+#include <txinbox/rabbitmq_publisher.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <amqp.h>
+#include <amqp_framing.h>
+#include <txinbox/error.hpp>
+
+#include "connection.hpp"
+#include "outgoing_properties.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rabbitmq {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr amqp_channel_t channel = 1;
+
+RabbitMqOptions connection_options(const RabbitMqPublisherOptions& options) {
+  RabbitMqOptions same{.host = options.host,
+                       .port = options.port,
+                       .vhost = options.vhost,
+                       .user = options.user,
+                       .password = options.password,
+                       .queue = "-"};
+  same.dead_letter_timeout = options.timeout;
+  same.tls = options.tls;
+  same.ca_file = options.ca_file;
+  same.certificate_file = options.certificate_file;
+  same.key_file = options.key_file;
+  return same;
+}
+
+void check_all(const RabbitMqPublisherOptions& options) {
+  check(connection_options(options));
+  if (options.exchange.size() > 255) {
+    throw Error(ErrorCode::invalid_argument, "RabbitMqPublisherOptions::exchange has more than 255 bytes");
+  }
+}
+
+/// Whether the broker closed the channel because of one message.
+bool is_about_a_message(const Lost& why) {
+  return why.reply_code == AMQP_PRECONDITION_FAILED || why.reply_code == AMQP_ACCESS_REFUSED;
+}
+
+/// One call of the publisher, message by message: what became of it, as far as it is known.
+using Results = std::vector<std::optional<PublishResult>>;
+
+class Channel {
+ public:
+  explicit Channel(RabbitMqPublisherOptions options) : options_(std::move(options)) { check_all(options_); }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    Results results(messages.size());
+    std::vector<std::size_t> all(messages.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    std::optional<Lost> lost = try_to_send(messages, all, results);
+    if (lost && is_about_a_message(*lost)) lost = send_one_by_one(messages, results);
+    if (lost && std::ranges::none_of(results, [](const auto& result) { return result.has_value(); })) refuse(*lost);
+    std::vector<PublishResult> complete;
+    complete.reserve(results.size());
+    for (auto& result : results) {
+      complete.push_back(result ? std::move(*result) : PublishResult{PublishStatus::failed, lost->why});
+    }
+    return complete;
+  }
+
+ private:
+  /// The broker closes the channel for a message that it refuses, and does not say which one it was.
+  std::optional<Lost> send_one_by_one(std::span<const OutgoingMessage> messages, Results& results) {
+    const auto give_up = Clock::now() + options_.timeout;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      if (results[i]) continue;
+      if (Clock::now() >= give_up) return Lost{.why = "no time was left"};
+      const std::vector<std::size_t> one{i};
+      std::optional<Lost> lost = try_to_send(messages, one, results);
+      if (!lost) continue;
+      if (!is_about_a_message(*lost)) return lost;
+      const bool is_invalid = lost->reply_code == AMQP_PRECONDITION_FAILED;
+      results[i] = {is_invalid ? PublishStatus::rejected : PublishStatus::failed, lost->why};
+    }
+    return std::nullopt;
+  }
+
+  /// Returns why the connection or the channel was lost.
+  std::optional<Lost> try_to_send(std::span<const OutgoingMessage> messages, std::span<const std::size_t> indexes,
+                                  Results& results) {
+    try {
+      find_lost_connection();
+      if (!connection_) connect();
+    } catch (Lost why) {
+      connection_.reset();
+      if (is_about_a_message(why)) refuse(why);  // no message was sent: it is about the user or the exchange
+      return why;
+    }
+    try {
+      const auto give_up = Clock::now() + options_.timeout;
+      send(messages, indexes, results);
+      wait_for_confirmations(messages, results, give_up);
+      amqp_maybe_release_buffers(connection_.get());
+      return std::nullopt;
+    } catch (const Lost& why) {
+      connection_.reset();
+      return why;
+    }
+  }
+
+  void connect() {
+    published_ = 0;
+    const milliseconds step = options_.timeout / 5;
+    connection_ = log_in(without_heartbeat(), step);
+    amqp_connection_state_t connection = connection_.get();
+    // Nobody reads heartbeats between two calls. This ends a write that the broker does not take.
+    const auto longest_write = static_cast<unsigned>(options_.timeout.count());
+    ::setsockopt(amqp_get_sockfd(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &longest_write, sizeof longest_write);
+    open_channel(connection, channel);
+    if (!options_.exchange.empty()) {
+      amqp_exchange_declare(connection, channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
+                            amqp_empty_table);
+      require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
+    }
+    ask_for_confirmations(connection, channel);
+  }
+
+  RabbitMqOptions without_heartbeat() const {
+    RabbitMqOptions options = connection_options(options_);
+    options.heartbeat = 0s;
+    return options;
+  }
+
+  /// Reads what has come since the last call, so that a connection that the broker has closed is not used.
+  void find_lost_connection() noexcept {
+    unconfirmed_.clear();
+    returned_.clear();
+    if (!connection_) return;
+    try {
+      Results nothing;
+      while (read_frame({}, nothing, 0ms)) {
+      }
+    } catch (const Lost&) {
+      connection_.reset();
+    }
+  }
+
+  void send(std::span<const OutgoingMessage> messages, std::span<const std::size_t> indexes, Results& results) {
+    const auto frame_max = static_cast<std::size_t>(amqp_get_frame_max(connection_.get()));
+    for (const std::size_t i : indexes) {
+      const OutgoingMessage& message = messages[i];
+      const OutgoingProperties with(message);
+      if (!with.fit(frame_max)) {
+        results[i] = {PublishStatus::rejected, "its headers are larger than AMQP allows"};
+        continue;
+      }
+      // Mandatory: without it the broker confirms a message that no queue takes, and drops it.
+      require(amqp_basic_publish(connection_.get(), channel, bytes_of(options_.exchange), bytes_of(message.topic), 1, 0,
+                                 &with.get(), bytes_of(message.payload)),
+              "publishing");
+      unconfirmed_[++published_] = i;
+      // The broker stops reading if nobody reads what it returns.
+      while (read_frame(messages, results, 0ms)) {
+      }
+    }
+  }
+
+  void wait_for_confirmations(std::span<const OutgoingMessage> messages, Results& results, Clock::time_point give_up) {
+    while (!unconfirmed_.empty()) {
+      const auto left = std::chrono::ceil<milliseconds>(give_up - Clock::now());
+      // A confirmation that comes later would be taken for that of another message.
+      if (left <= 0ms) throw Lost{.why = "the broker does not confirm in time"};
+      (void)read_frame(messages, results, left);
+    }
+  }
+
+  /// Returns false if no frame came in time.
+  bool read_frame(std::span<const OutgoingMessage> messages, Results& results, milliseconds wait) {
+    amqp_frame_t frame{};
+    const timeval timeout = timeval_of(wait);
+    const int status = amqp_simple_wait_frame_noblock(connection_.get(), &frame, &timeout);
+    if (status == AMQP_STATUS_TIMEOUT) return false;
+    require(status, "reading");
+    if (frame.frame_type == AMQP_FRAME_METHOD) {
+      handle_method(frame.payload.method, results);
+    } else if (frame.frame_type == AMQP_FRAME_HEADER) {
+      note_returned(messages, *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded));
+    }
+    return true;  // a frame of a returned body says nothing
+  }
+
+  void handle_method(const amqp_method_t& method, Results& results) {
+    throw_if_closed(method);
+    if (method.id == AMQP_BASIC_ACK_METHOD) {
+      const auto* ack = static_cast<const amqp_basic_ack_t*>(method.decoded);
+      settle(ack->delivery_tag, ack->multiple != 0, {}, results);
+    } else if (method.id == AMQP_BASIC_NACK_METHOD) {
+      const auto* nack = static_cast<const amqp_basic_nack_t*>(method.decoded);
+      settle(nack->delivery_tag, nack->multiple != 0, {PublishStatus::failed, "the broker did not take it (nack)"},
+             results);
+    }
+  }
+
+  /// A message comes back before it is confirmed.
+  void note_returned(std::span<const OutgoingMessage> messages, const amqp_basic_properties_t& properties) {
+    if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return;
+    const std::string_view id(static_cast<const char*>(properties.message_id.bytes), properties.message_id.len);
+    for (const auto& [tag, index] : unconfirmed_) {
+      if (messages[index].id == id) returned_.insert(index);
+    }
+  }
+
+  void settle(std::uint64_t tag, bool multiple, const PublishResult& result, Results& results) {
+    const auto end = unconfirmed_.upper_bound(tag);
+    auto next = multiple ? unconfirmed_.begin() : unconfirmed_.find(tag);
+    while (next != end && next != unconfirmed_.end()) {
+      const std::size_t index = next->second;
+      results[index] =
+          returned_.contains(index) ? PublishResult{PublishStatus::failed, "no queue takes it (NO_ROUTE)"} : result;
+      next = unconfirmed_.erase(next);
+    }
+  }
+
+  [[noreturn]] void refuse(const Lost& why) const {
+    if (why.reply_code == AMQP_NOT_FOUND) {
+      throw Error(ErrorCode::broker_refused, "RabbitMQ: " + why.why + "; create the exchange, or correct its name");
+    }
+    throw_if_refused(why, connection_options(options_));
+    throw std::runtime_error("RabbitMQ: " + why.why);
+  }
+
+  const RabbitMqPublisherOptions options_;
+  ConnectionHandle connection_;
+  std::uint64_t published_ = 0;                       ///< On this connection: the tag of the last message.
+  std::map<std::uint64_t, std::size_t> unconfirmed_;  ///< The index of each message, by its tag.
+  std::set<std::size_t> returned_;                    ///< What no queue takes.
+};
+
+}  // namespace
+}  // namespace rabbitmq
+
+RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view url) {
+  const auto question = std::min(url.find('?'), url.size());
+  const auto scheme = url.find("://");
+  const std::string_view place = url.substr(0, question);
+  const auto slash = scheme == std::string_view::npos ? scheme : place.find('/', scheme + 3);
+  const bool has_exchange = slash != std::string_view::npos && place.find('/', slash + 1) != std::string_view::npos;
+  // The rest is as in the URL of a source.
+  std::string complete(place);
+  if (!has_exchange) complete += "/-";
+  complete += url.substr(question);
+  RabbitMqOptions read = rabbitmq_options_from_url(complete);
+  const RabbitMqOptions defaults;
+  if (!read.dead_letters.empty() || read.prefetch != defaults.prefetch || read.heartbeat != defaults.heartbeat ||
+      read.exclusive) {
+    throw Error(ErrorCode::invalid_argument,
+                "the RabbitMQ URL of a publisher is amqp://USER@HOST:PORT/VHOST/EXCHANGE; its parameters are ca_file, "
+                "certificate_file and key_file");
+  }
+  RabbitMqPublisherOptions options{.host = std::move(read.host),
+                                   .port = read.port,
+                                   .vhost = std::move(read.vhost),
+                                   .user = std::move(read.user),
+                                   .password = std::move(read.password)};
+  if (has_exchange) options.exchange = std::move(read.queue);
+  options.tls = read.tls;
+  options.ca_file = std::move(read.ca_file);
+  options.certificate_file = std::move(read.certificate_file);
+  options.key_file = std::move(read.key_file);
+  return options;
+}
+
+Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options) {
+  const auto open = std::make_shared<rabbitmq::Channel>(options);
+  return [open](std::span<const OutgoingMessage> messages) { return open->publish(messages); };
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
