@@ -27,6 +27,7 @@ enum class PublishStatus {
   confirmed,  ///< The broker has it for good. The relay removes its row.
   failed,     ///< The broker did not take it. The relay publishes it again later, with the same id.
   rejected,   ///< It can never be published. The relay parks it at once.
+  postponed,  ///< The publisher did not try it. The relay publishes it later, and counts no attempt. Its key waits.
 };
 
 /// The name of the enumerator, such as "confirmed".
@@ -36,6 +37,10 @@ std::string_view to_string(PublishStatus) noexcept;
 struct PublishResult {
   PublishStatus status = PublishStatus::confirmed;  ///< What the relay does with the row.
   std::string error = {};  ///< Why it was not confirmed. The table keeps its first 1,000 bytes.
+
+  /// For failed and postponed: how long the key waits at least, for example because the receiver asked for it. It may
+  /// be longer than `RelayOptions::max_backoff`. Only this relay knows it, and not after its end. At most a day.
+  std::chrono::milliseconds retry_after{0};
 };
 
 /// Publishes messages, and returns one result for each, in the same order. No two of the messages have the same key, so

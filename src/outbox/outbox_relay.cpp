@@ -21,7 +21,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr detail::EnumNames<PublishStatus, PublishStatus::rejected> status_names("confirmed", "failed", "rejected");
+constexpr detail::EnumNames<PublishStatus, PublishStatus::postponed> status_names("confirmed", "failed", "rejected",
+                                                                                  "postponed");
 constexpr detail::EnumNames<RelayEventType, RelayEventType::parts> event_names("published", "failed", "parked", "error",
                                                                                "parts");
 

@@ -126,7 +126,7 @@ bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token
       messages.push_back(message_of(std::move(row)));
       sent.push_back(std::move(kept));
     } catch (const Error& error) {
-      fail(kept, error.what(), true);
+      fail(kept, {.status = PublishStatus::rejected, .error = error.what()});
     }
   }
   if (messages.empty()) return true;
@@ -140,26 +140,43 @@ bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token
 }
 
 void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
-  if (result.status == PublishStatus::confirmed) {
-    confirmed_.push_back(row.seq);
-  } else {
-    fail(row, result.error, result.status == PublishStatus::rejected);
+  switch (result.status) {
+    case PublishStatus::confirmed:
+      confirmed_.push_back(row.seq);
+      break;
+    case PublishStatus::postponed:
+      wait(row, options_.poll, result.retry_after);
+      break;
+    case PublishStatus::failed:
+    case PublishStatus::rejected:
+      fail(row, result);
+      break;
   }
 }
 
 /// A key whose message is parked waits only until the table says so.
-void RelayRun::fail(const OutboxRow& row, std::string error, bool rejected) {
-  error = short_text(error);
+void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
+  std::string error = short_text(result.error);
   const int attempts = row.attempts + 1;
-  const bool park = rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
-  const auto backoff =
-      std::min(options_.max_backoff, options_.initial_backoff * (std::int64_t{1} << std::min(row.attempts, 20)));
-  waiting_.add(row.key, row.seq, Clock::now() + (park ? std::chrono::milliseconds(0) : backoff));
+  const bool park =
+      result.status == PublishStatus::rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
+  if (park) {
+    wait(row, {}, {});
+  } else {
+    const auto backoff =
+        std::min(options_.max_backoff, options_.initial_backoff * (std::int64_t{1} << std::min(row.attempts, 20)));
+    wait(row, backoff, result.retry_after);
+  }
   notify({.type = park ? RelayEventType::parked : RelayEventType::failed,
           .id = row.id,
           .attempts = attempts,
           .text = error});
   failures_.push_back({row.seq, std::move(error), park});
+}
+
+void RelayRun::wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted) {
+  constexpr std::chrono::milliseconds longest = std::chrono::days(1);
+  waiting_.add(row.key, row.seq, Clock::now() + std::max(least, std::min(wanted, longest)));
 }
 
 void RelayRun::settle() {

@@ -52,7 +52,8 @@ class RelayRun {
   bool publish_round(std::vector<OutboxRow> round, const std::stop_token& stop);
   bool may_publish(const std::stop_token& stop);
   void take_result(const OutboxRow& row, const PublishResult& result);
-  void fail(const OutboxRow& row, std::string error, bool rejected);
+  void fail(const OutboxRow& row, const PublishResult& result);
+  void wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted);
 
   /// Writes into the table what was confirmed and what has failed.
   void settle();

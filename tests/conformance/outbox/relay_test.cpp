@@ -150,6 +150,54 @@ TEST_CASE("a message is parked after max_attempts or when it is rejected, and it
   CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 3") == 1);
 }
 
+TEST_CASE("a postponed message counts no attempt, its key keeps its order, and other keys flow") {
+  const TestDatabase db;
+  add(db, "slow", {"slow 1", "slow 2"});
+  add(db, "", {"no key"});
+  add(db, "good", {"good 1"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<bool> is_ready = false;
+  std::atomic<int> failures = 0;
+  RelayOptions options = quick([&](const RelayEvent& event) {
+    if (event.type == RelayEventType::failed || event.type == RelayEventType::parked) ++failures;
+  });
+  options.max_attempts = 1;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    const bool waits = m.payload == "slow 1" || m.payload == "no key";
+    return PublishResult{.status = waits && !is_ready ? PublishStatus::postponed : PublishStatus::confirmed};
+  }),
+                          options);
+  CHECK(eventually([&] { return broker.tries("slow 1") >= 5 && broker.tries("no key") >= 5; }));
+  CHECK(broker.tries("slow 2") == 0);
+  CHECK(broker.payloads(1).front() == "good 1");
+  CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 0 and parked_at is null") == 3);
+  is_ready = true;
+  CHECK(broker.confirmed(4).size() == 4);
+  CHECK(is_empty(db));
+  CHECK(failures == 0);
+}
+
+TEST_CASE("a message that failed with retry_after waits as long, and its key with it") {
+  const TestDatabase db;
+  add(db, "busy", {"busy 1", "busy 2"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> tries;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    if (m.payload != "busy 1") return PublishResult{};
+    tries.push_back(Clock::now());
+    if (tries.size() == 2) return PublishResult{};
+    return PublishResult{.status = PublishStatus::failed, .error = "busy", .retry_after = 700ms};
+  }),
+                          quick());
+  const auto payloads = broker.payloads(2);
+  CHECK(payloads == std::vector<std::string>{"busy 1", "busy 2"});
+  REQUIRE(tries.size() == 2);
+  CHECK(tries[1] - tries[0] >= 700ms);  // max_backoff is 40 ms
+}
+
 TEST_CASE("headers of another writer that are no JSON object park their message") {
   const TestDatabase db;
   add(db, "k", {"poison", "next"});
