@@ -172,7 +172,7 @@ TEST_CASE("without the tables the relay ends, and without a program the command 
   CHECK(run({"relay", "--exec", "cat"}, db.url()).status == 3);
   CHECK(run({"relay"}, db.url()).status == 2);
   CHECK(run({"relay", "--exec", "cat", "--to", "kafka://localhost:1"}, db.url()).status == 2);
-  CHECK(run({"relay", "--to", "http://localhost:1"}, db.url()).status == 2);
+  CHECK(run({"relay", "--to", "ftp://localhost:1"}, db.url()).status == 2);
   const Ended refused = run({"relay", "--to", "kafka://user:hunter2@localhost:1"}, db.url());
   CHECK(refused.status == 2);
   CHECK((refused.out + refused.err).find("hunter2") == std::string::npos);

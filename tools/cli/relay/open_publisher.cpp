@@ -9,6 +9,10 @@
 #include "console/database_option.hpp"
 #include "console/usage_error.hpp"
 
+#ifdef TXINBOX_CLI_HTTP
+#include <txinbox/http/httplib_sender.hpp>
+#include <txinbox/http_publisher.hpp>
+#endif
 #ifdef TXINBOX_CLI_KAFKA
 #include <txinbox/kafka_publisher.hpp>
 #endif
@@ -47,8 +51,19 @@ Publisher rabbitmq(const std::string& url, std::chrono::milliseconds timeout) {
 constexpr Open rabbitmq = nullptr;
 #endif
 
+#ifdef TXINBOX_CLI_HTTP
+Publisher webhook(const std::string& url, std::chrono::milliseconds timeout) {
+  HttpPublisherOptions options = http_publisher_options_from_url(url);
+  options.timeout = timeout;
+  return http_publisher(options, http::httplib_sender(options));
+}
+#else
+constexpr Open webhook = nullptr;
+#endif
+
 constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
-                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}};
+                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}, Kind{"http", "TXINBOX_WITH_HTTP", webhook},
+                           Kind{"https", "TXINBOX_WITH_HTTP", webhook}};
 
 }  // namespace
 
@@ -60,7 +75,7 @@ Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeo
   }
   const auto* kind = std::ranges::find(kinds, std::string_view(url).substr(0, url.find("://")), &Kind::scheme);
   if (kind == kinds.end()) {
-    throw UsageError("--to: the URL of the broker must begin with kafka://, amqp:// or amqps://");
+    throw UsageError("--to: the URL of the broker must begin with kafka://, amqp://, amqps://, http:// or https://");
   }
   if (kind->open == nullptr) {
     throw UsageError(

@@ -143,7 +143,9 @@ void add_relay(Command app, Run& run) {
               "The program that publishes: it reads a message as JSON from each line, and answers with {\"id\":\"…\"} "
               "when the message is published")
       .type("PROGRAM");
-  command.option("--to", options->broker, "The broker to publish to: kafka://HOST:PORT, or amqp://USER@HOST/VHOST")
+  command
+      .option("--to", options->broker,
+              "Where to publish: kafka://HOST:PORT, amqp://USER@HOST/VHOST, or a webhook, https://HOST/PATH")
       .type("URL");
   command.option("--timeout", options->timeout, "How long the program or the broker may take for a batch")
       .type("TIME")

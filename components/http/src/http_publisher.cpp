@@ -1,0 +1,128 @@
+#include <txinbox/http_publisher.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <txinbox/error.hpp>
+
+#include "webhook_request.hpp"
+#include "webhook_url.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+void check(const HttpPublisherOptions& options, const HttpSend& send) {
+  const auto require = [](bool holds, const char* text) {
+    if (!holds) throw Error(ErrorCode::invalid_argument, text);
+  };
+  require(options.timeout >= milliseconds(8) && options.timeout <= std::chrono::days(1),
+          "HttpPublisherOptions::timeout must be from 8 ms to a day");
+  require(is_field_value(options.content_type) && is_field_value(options.authorization),
+          "HttpPublisherOptions: content_type and authorization have no control characters");
+  require(static_cast<bool>(send), "the function that sends is empty; give one that can be called");
+}
+
+bool is_confirmed(int status) { return status >= 200 && status <= 299; }
+
+/// The message itself is not valid for the receiver. A missing page or right is not its fault.
+bool is_rejected(int status) {
+  switch (status) {
+    case 400:
+    case 413:
+    case 414:
+    case 415:
+    case 422:
+    case 431:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The service, rather than the message, is why.
+bool is_busy(int status) { return status == 429 || (status >= 502 && status <= 504); }
+
+bool is_for_all(int status) { return status == 429 || status == 503; }
+
+class Webhook {
+ public:
+  Webhook(HttpPublisherOptions options, HttpSend send)
+      : options_(std::move(options)), target_(target_of(options_.url)), send_(std::move(send)) {
+    check(options_, send_);
+  }
+
+  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    last_begin_ = Clock::now() + options_.timeout / 4;
+    is_away_ = false;
+    has_answer_ = false;
+    std::vector<PublishResult> results;
+    results.reserve(messages.size());
+    for (const OutgoingMessage& message : messages) results.push_back(publish(message));
+    return results;
+  }
+
+ private:
+  PublishResult publish(const OutgoingMessage& message) {
+    const auto now = Clock::now();
+    if (now < not_before_ || is_away_ || now >= last_begin_) {
+      const auto left = std::chrono::ceil<milliseconds>(not_before_ - now);
+      return {.status = PublishStatus::postponed, .retry_after = std::max(left, milliseconds(0))};
+    }
+    Request request;
+    try {
+      request = webhook_request(options_, target_, message);
+    } catch (const Error& error) {
+      return {.status = PublishStatus::rejected, .error = error.what()};
+    }
+    try {
+      const auto response = send_(
+          request, {.connect = options_.timeout / 8, .write = options_.timeout / 8, .read = options_.timeout / 2});
+      has_answer_ = true;
+      if (!response) return {.status = PublishStatus::failed, .error = "no answer came in time"};
+      return result_of(*response);
+    } catch (const std::exception&) {
+      if (!has_answer_) throw;
+      is_away_ = true;
+      return {.status = PublishStatus::postponed};
+    }
+  }
+
+  PublishResult result_of(const Response& response) {
+    if (is_confirmed(response.status)) return {};
+    std::string error = "HTTP status " + std::to_string(response.status);
+    if (is_rejected(response.status)) return {.status = PublishStatus::rejected, .error = std::move(error)};
+    const milliseconds wait = retry_after(response, std::chrono::system_clock::now());
+    if (is_busy(response.status)) is_away_ = true;
+    if (is_for_all(response.status)) not_before_ = Clock::now() + wait;
+    return {.status = PublishStatus::failed, .error = std::move(error), .retry_after = wait};
+  }
+
+  const HttpPublisherOptions options_;
+  const std::string target_;
+  const HttpSend send_;
+  Clock::time_point last_begin_{};  ///< No request begins after it.
+  Clock::time_point not_before_{};  ///< The service has asked for a pause.
+  bool is_away_ = false;            ///< In this call: the rest is not tried.
+  bool has_answer_ = false;         ///< In this call.
+};
+
+}  // namespace
+}  // namespace http
+
+Publisher http_publisher(const HttpPublisherOptions& options, HttpSend send) {
+  const auto webhook = std::make_shared<http::Webhook>(options, std::move(send));
+  return [webhook](std::span<const OutgoingMessage> messages) { return webhook->publish(messages); };
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+
+/// The target of a request for the URL: path and query, as "/events?source=orders".
+///
+/// Errors: `Error` invalid_argument if this is no URL of http or https, or if it holds a user or a password. The text
+///         does not hold the URL.
+std::string target_of(std::string_view url);
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,351 @@
+// The publisher of the outbox by HTTP, with a real server and a real client.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <httplib.h>
+#include <soci/soci.h>
+#include <txinbox/http/httplib.hpp>
+#include <txinbox/http/httplib_sender.hpp>
+#include <txinbox/txinbox.hpp>
+
+#include "service.hpp"
+#include "support/command.hpp"
+#include "support/effects.hpp"
+#include "support/recording_publisher.hpp"
+#include "support/thrown.hpp"
+#include "webhook_request.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A webhook on a socket of the loopback.
+class WebhookServer {
+ public:
+  using Answer = std::function<void(const httplib::Request&, httplib::Response&)>;
+
+  explicit WebhookServer(Answer answer, std::unique_ptr<httplib::Server> server = std::make_unique<httplib::Server>())
+      : server_(std::move(server)) {
+    server_->Post("/events", [answer = std::move(answer)](const auto& from, auto& to) { answer(from, to); });
+    port_ = server_->bind_to_any_port("127.0.0.1");
+    REQUIRE(port_ > 0);
+    thread_ = std::jthread([this] { server_->listen_after_bind(); });
+    while (!server_->is_running()) std::this_thread::sleep_for(1ms);
+  }
+  ~WebhookServer() { server_->stop(); }
+  WebhookServer(const WebhookServer&) = delete;
+  WebhookServer& operator=(const WebhookServer&) = delete;
+
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/events"; }
+  int port() const { return port_; }
+
+ private:
+  std::unique_ptr<httplib::Server> server_;
+  int port_ = 0;
+  std::jthread thread_;
+};
+
+Publisher publisher_for(const HttpPublisherOptions& options) {
+  return http_publisher(options, http::httplib_sender(options));
+}
+
+std::vector<OutgoingMessage> numbered(int count) {
+  std::vector<OutgoingMessage> messages;
+  for (int i = 0; i < count; ++i) {
+    messages.push_back(
+        {.topic = "stock", .key = std::to_string(i), .payload = std::to_string(i), .id = "id" + std::to_string(i)});
+  }
+  return messages;
+}
+
+TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and twice it takes effect once") {
+  EffectDatabase receiver;
+  Pool its_pool = receiver.pool();
+  TxConsumer consumer(its_pool, "POST /events", {.claim_wait = 0ms});
+  http::Guard guard(consumer, [](const http::Request&) { return std::string("orders"); });
+  std::map<std::string, std::string> seen;
+  std::atomic<int> replays = 0;
+  const auto handle = http::httplib_route(guard, [&](soci::session& sql, const http::Request& request) {
+    for (const char* name :
+         {"Txinbox-Topic", "Txinbox-Key", "Txinbox-Type", "Content-Type", "traceparent", "Authorization"}) {
+      seen[name] = http::find_header(request.headers, name).value_or("none");
+    }
+    seen["body"] = request.body;
+    sql << "insert into effect values ('one')";
+    return http::Response{.status = 204};
+  });
+  const WebhookServer server([&](const httplib::Request& from, httplib::Response& to) {
+    handle(from, to);
+    if (to.has_header("Idempotent-Replayed")) ++replays;
+  });
+
+  const TestDatabase sender;
+  const std::string id = Outbox::add(*sender.session(), {.topic = "stöck",
+                                                         .key = "100%\nkey",
+                                                         .type = "OrderBooked",
+                                                         .payload = "{\"no\":1}",
+                                                         .headers = {{"traceparent", "00-1"}}});
+  const Publisher publish = publisher_for({.url = server.url(), .authorization = "Bearer 8e03"});
+  Pool pool = sender.pool();
+  // A relay that crashes after the answer publishes again.
+  Publisher twice = [&](std::span<const OutgoingMessage> messages) {
+    CHECK(publish(messages).front().status == PublishStatus::confirmed);
+    return publish(messages);
+  };
+  {
+    const OutboxRelay relay(pool, twice, {.poll = 10ms});
+    CHECK(eventually([&] { return sender.number("select count(*) from txinbox_outbox_message") == 0; }));
+  }
+  CHECK(receiver.effects() == 1);
+  CHECK(replays == 1);
+  CHECK(receiver.claim_of("orders/" + id) == "consumed");
+  // cpp-httplib's server decodes the fields.
+  CHECK(seen == std::map<std::string, std::string>{{"Txinbox-Topic", "stöck"},
+                                                   {"Txinbox-Key", "100%\nkey"},
+                                                   {"Txinbox-Type", "OrderBooked"},
+                                                   {"Content-Type", "application/json"},
+                                                   {"traceparent", "00-1"},
+                                                   {"Authorization", "Bearer 8e03"},
+                                                   {"body", "{\"no\":1}"}});
+}
+
+TEST_CASE("HTTP: the status says what becomes of a message, and whether the rest of the call is tried") {
+  int status = 0;
+  const WebhookServer server([&](const httplib::Request& from, httplib::Response& to) {
+    to.status = from.body == "1" ? status : 200;
+    if (from.body == "1") to.set_header("Retry-After", "7");
+  });
+  struct Case {
+    int status;
+    PublishStatus second;
+    PublishStatus third;
+  };
+  using enum PublishStatus;
+  for (const Case& each :
+       {Case{200, confirmed, confirmed}, Case{202, confirmed, confirmed}, Case{204, confirmed, confirmed},
+        Case{302, failed, confirmed},    Case{400, rejected, confirmed},  Case{401, failed, confirmed},
+        Case{403, failed, confirmed},    Case{404, failed, confirmed},    Case{408, failed, confirmed},
+        Case{409, failed, confirmed},    Case{410, failed, confirmed},    Case{413, rejected, confirmed},
+        Case{414, rejected, confirmed},  Case{415, rejected, confirmed},  Case{422, rejected, confirmed},
+        Case{429, failed, postponed},    Case{431, rejected, confirmed},  Case{500, failed, confirmed},
+        Case{502, failed, postponed},    Case{503, failed, postponed},    Case{504, failed, postponed}}) {
+    CAPTURE(each.status);
+    status = each.status;
+    const Publisher publish = publisher_for({.url = server.url()});
+    const auto results = publish(numbered(3));
+    REQUIRE(results.size() == 3);
+    CHECK(results[0].status == confirmed);
+    CHECK(results[1].status == each.second);
+    CHECK(results[2].status == each.third);
+    CHECK(results[1].error == (each.second == confirmed ? "" : "HTTP status " + std::to_string(status)));
+    CHECK(results[1].retry_after == (each.second == failed ? 7s : 0s));
+    // 429 and 503 speak for the whole service.
+    const bool is_for_all = status == 429 || status == 503;
+    const auto next = publish(numbered(1));
+    CHECK(next[0].status == (is_for_all ? postponed : confirmed));
+    CHECK((next[0].retry_after > 0s) == is_for_all);
+    CHECK(next[0].retry_after <= 7s);
+  }
+}
+
+TEST_CASE("HTTP: without an answer a message fails, and a server that is not there counts for no message") {
+  std::atomic<bool> is_slow = true;
+  auto server = std::make_unique<WebhookServer>([&](const httplib::Request& from, httplib::Response&) {
+    while (from.body == "0" && is_slow) std::this_thread::sleep_for(10ms);
+  });
+  const int port = server->port();
+  HttpPublisherOptions options{.url = server->url(), .timeout = 2s};
+  const Publisher publish = publisher_for(options);
+  auto results = publish(numbered(3));
+  CHECK(results[0].status == PublishStatus::failed);
+  CHECK(results[1].status == PublishStatus::postponed);  // no time was left
+  is_slow = false;
+  results = publish(numbered(3));
+  for (const PublishResult& result : results) CHECK(result.status == PublishStatus::confirmed);
+  server.reset();
+  CHECK_THROWS_AS(publish(numbered(1)), std::runtime_error);
+
+  // It goes away in the middle of a call.
+  int sent = 0;
+  const HttpSend goes_away = [&](const http::Request&, HttpTimeouts) -> std::optional<http::Response> {
+    if (++sent == 2) throw std::runtime_error("away");
+    return http::Response{.status = 200};
+  };
+  options.url = "http://127.0.0.1:" + std::to_string(port);
+  results = http_publisher(options, goes_away)(numbered(4));
+  CHECK(results[0].status == PublishStatus::confirmed);
+  for (const std::size_t i : {1UL, 2UL, 3UL}) CHECK(results[i].status == PublishStatus::postponed);
+  CHECK(sent == 2);
+}
+
+TEST_CASE("HTTP: what HTTP cannot carry is rejected and not sent") {
+  std::atomic<int> requests = 0;
+  const WebhookServer server([&](const httplib::Request&, httplib::Response&) { ++requests; });
+  const Publisher publish = publisher_for({.url = server.url()});
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"a", "b\r\nHost: other"},
+                                                                      {"a b", "c"},
+                                                                      {"", "c"},
+                                                                      {"a:b", "c"},
+                                                                      {"Host", "other"},
+                                                                      {"transfer-encoding", "chunked"},
+                                                                      {"Content-Length", "1"},
+                                                                      {"idempotency-key", "other"}}) {
+    CAPTURE(name);
+    std::vector<OutgoingMessage> messages = numbered(1);
+    messages[0].headers[name] = value;
+    CHECK(publish(messages)[0].status == PublishStatus::rejected);
+  }
+  CHECK(requests == 0);
+  std::vector<OutgoingMessage> messages = numbered(1);
+  messages[0].headers["content-type"] = "text/plain";
+  messages[0].payload.clear();
+  CHECK(publish(messages)[0].status == PublishStatus::confirmed);
+  CHECK(requests == 1);
+}
+
+TEST_CASE("HTTP: a relay delivers everything once a busy service has recovered, in the order of each key") {
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::string>> got;
+  int count = 0;
+  const WebhookServer server([&](const httplib::Request& from, httplib::Response& to) {
+    const std::lock_guard lock(mutex);
+    ++count;
+    if (count % 10 == 3) {
+      to.status = 503;
+    } else if (count % 10 == 6) {
+      to.status = 500;
+    } else {
+      got[from.get_header_value("Txinbox-Key")].push_back(from.body);
+    }
+  });
+  const TestDatabase db;
+  std::map<std::string, std::vector<std::string>> expected;
+  for (int i = 0; i < 60; ++i) {
+    const std::string key = "k" + std::to_string(i % 5);
+    expected[key].push_back(std::to_string(i));
+    Outbox::add(*db.session(), {.topic = "t", .key = key, .payload = std::to_string(i)});
+  }
+  Pool pool = db.pool();
+  const OutboxRelay relay(pool, publisher_for({.url = server.url()}),
+                          {.poll = 5ms, .initial_backoff = 5ms, .max_backoff = 20ms});
+  CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 0; }));
+  const std::lock_guard lock(mutex);
+  CHECK(got == expected);
+}
+
+TEST_CASE("HTTP: https verifies the server's certificate") {
+  const auto folder = std::filesystem::temp_directory_path() / ("txinbox-https-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string certificate = folder / "server.pem";
+  const std::string key = folder / "server.key";
+  const std::string make =
+      "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext "
+      "subjectAltName=DNS:localhost,IP:127.0.0.1 -keyout " +
+      key + " -out " + certificate + " 2>/dev/null";
+  REQUIRE(std::system(make.c_str()) == 0);  // NOLINT(cert-env33-c)
+  std::atomic<int> requests = 0;
+  const WebhookServer server([&](const httplib::Request&, httplib::Response&) { ++requests; },
+                             std::make_unique<httplib::SSLServer>(certificate.c_str(), key.c_str()));
+  HttpPublisherOptions options{.url = "https://localhost:" + std::to_string(server.port()) + "/events"};
+  CHECK_THROWS_AS(publisher_for(options)(numbered(1)), std::runtime_error);
+  CHECK(requests == 0);
+  options.ca_file = certificate;
+  CHECK(publisher_for(options)(numbered(1))[0].status == PublishStatus::confirmed);
+  CHECK(requests == 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("HTTP: Retry-After has seconds or a date, and is an hour at most") {
+  const auto now = std::chrono::sys_days(std::chrono::year(1994) / 11 / 6) + 8h + 49min + 30s;
+  const auto of = [&](const std::string& value) {
+    return http::retry_after({.status = 503, .headers = {{"retry-after", value}}}, now);
+  };
+  CHECK(of("0") == 0s);
+  CHECK(of("120") == 120s);
+  CHECK(of("999999999") == 1h);
+  CHECK(of("Sun, 06 Nov 1994 08:49:37 GMT") == 7s);
+  CHECK(of("Sun, 06 Nov 1994 08:49:00 GMT") == 0s);
+  CHECK(of("Sun, 06 Nov 2094 08:49:00 GMT") == 1h);
+  for (const char* wrong : {"", "-1", "1.5", "soon", "99999999999999999999", "Sun, 36 Nov 1994 08:49:37 GMT",
+                            "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET"}) {
+    CAPTURE(wrong);
+    CHECK(of(wrong) == 0s);
+  }
+  CHECK(http::retry_after({.status = 503}, now) == 0s);
+}
+
+TEST_CASE("the URL of an HTTP publisher has a host and no user, and its text is not repeated") {
+  ::setenv("TXINBOX_HTTP_AUTHORIZATION", "Bearer hunter2", 1);
+  CHECK(http_publisher_options_from_url("https://h.example/events?a=b").authorization == "Bearer hunter2");
+  ::unsetenv("TXINBOX_HTTP_AUTHORIZATION");
+  CHECK(http_publisher_options_from_url("http://[::1]:80").authorization.empty());
+  for (const std::string url : {"", "http://", "http:///x", "http://:80", "ftp://h", "http://u:hunter2@h/",
+                                "http://u@h", "http://h/a b", "http://h/#x", "http://h/\r\nx", "http://h/\xc3\xbc"}) {
+    CAPTURE(url);
+    CHECK(thrown_by([&] { (void)http_publisher_options_from_url(url); }) == "invalid_argument");
+  }
+  const auto refused = [](auto change) {
+    HttpPublisherOptions options{.url = "http://h"};
+    change(options);
+    return thrown_by([&] { (void)http_publisher(options, [](const auto&, auto) { return http::Response{}; }); }) ==
+           "invalid_argument";
+  };
+  CHECK_FALSE(refused([](auto&) {}));
+  CHECK(refused([](auto& o) { o.url = "h"; }));
+  CHECK(refused([](auto& o) { o.timeout = 0s; }));
+  CHECK(refused([](auto& o) { o.authorization = "a\r\nb"; }));
+  CHECK(thrown_by([] { (void)http_publisher({.url = "http://h"}, {}); }) == "invalid_argument");
+}
+
+TEST_CASE("HTTP: the command relays the outbox to a webhook") {
+  if (std::getenv("TXINBOX_COMMAND") == nullptr) return;
+  std::atomic<int> requests = 0;
+  const WebhookServer server([&](const httplib::Request& from, httplib::Response& to) {
+    ++requests;
+    if (from.body == "13") to.status = 422;
+  });
+  const TestDatabase db;
+  for (int i = 0; i < 50; ++i) {
+    Outbox::add(*db.session(), {.topic = "t", .key = std::to_string(i % 7), .payload = std::to_string(i)});
+  }
+  const Ended ended = run(Command::Arguments{"relay", "--to", server.url(), "--until-empty"}, db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.status == 1);
+  CHECK(ended.last_line() == "published 49, failed attempts 0, parked 1");
+  CHECK(requests == 50);
+}
+
+#ifdef TXINBOX_WEBHOOK_RELAY
+TEST_CASE("HTTP: the example sends its message to a webhook") {
+  std::mutex mutex;
+  std::string body;
+  const WebhookServer server([&](const httplib::Request& from, httplib::Response&) {
+    const std::lock_guard lock(mutex);
+    body = from.body;
+  });
+  const std::string command = "cd \"$(mktemp -d)\" && '" TXINBOX_WEBHOOK_RELAY "' " + server.url();
+  CHECK(std::system(command.c_str()) == 0);  // NOLINT(cert-env33-c)
+  const std::lock_guard lock(mutex);
+  CHECK(body == "{\"no\":\"order1\"}");
+}
+#endif
+
+}  // namespace
+}  // namespace txinbox::test
