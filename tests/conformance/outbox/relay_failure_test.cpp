@@ -1,0 +1,162 @@
+// OutboxRelay: messages that fail, wait or are parked, and a publisher that throws.
+
+#include <atomic>
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/recording_publisher.hpp"
+#include "support/relay_kit.hpp"
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a failed message makes its key wait, while other keys flow") {
+  const TestDatabase db;
+  add(db, "bad", {"bad 1", "bad 2"});
+  add(db, "good", {"good 1", "good 2"});
+  add(db, "", {"no key"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<bool> mended = false;
+  std::atomic<int> last_attempts = 0;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    return m.payload == "bad 1" && !mended ? no() : PublishResult{};
+  }),
+                          quick([&](const RelayEvent& event) {
+                            if (event.type == RelayEventType::failed && event.text == "no")
+                              last_attempts = event.attempts;
+                          }));
+  CHECK(broker.confirmed(3).size() == 3);
+  CHECK(eventually([&] { return last_attempts >= 3; }));
+  CHECK(broker.tries("bad 2") == 0);
+  CHECK(db.number("select attempts from txinbox_outbox_message where attempts > 0") >= 2);
+  add(db, "good", {"good 3"});
+  CHECK(broker.payloads(4).back() == "good 3");
+  mended = true;
+  const auto all = broker.payloads(6);
+  REQUIRE(all.size() == 6);
+  CHECK(all[4] == "bad 1");
+  CHECK(all[5] == "bad 2");
+  CHECK(is_empty(db));
+}
+
+TEST_CASE("a message is parked after max_attempts or when it is rejected, and its key goes on") {
+  const TestDatabase db;
+  add(db, "k", {"poison", "next"});
+  add(db, "r", {"rejected", "after"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<int> parked = 0;
+  RelayOptions options =
+      quick([&](const RelayEvent& event) { parked += event.type == RelayEventType::parked ? 1 : 0; });
+  options.max_attempts = 3;
+  const OutboxRelay relay(pool, broker.publisher([](const OutgoingMessage& m) {
+    if (m.payload == "poison") return no("bad schema");
+    return m.payload == "rejected" ? PublishResult{PublishStatus::rejected, "never"} : PublishResult{};
+  }),
+                          options);
+  CHECK(broker.confirmed(2).size() == 2);
+  CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 2; }));
+  CHECK(parked == 2);
+  CHECK(broker.tries("poison") == 3);
+  CHECK(broker.tries("rejected") == 1);
+  CHECK(db.number("select count(*) from txinbox_outbox_message where parked_at is not null") == 2);
+  CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 3") == 1);
+}
+
+TEST_CASE("a postponed message counts no attempt, its key keeps its order, and other keys flow") {
+  const TestDatabase db;
+  add(db, "slow", {"slow 1", "slow 2"});
+  add(db, "", {"no key"});
+  add(db, "good", {"good 1"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<bool> is_ready = false;
+  std::atomic<int> failures = 0;
+  RelayOptions options = quick([&](const RelayEvent& event) {
+    if (event.type == RelayEventType::failed || event.type == RelayEventType::parked) ++failures;
+  });
+  options.max_attempts = 1;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    const bool waits = m.payload == "slow 1" || m.payload == "no key";
+    return PublishResult{.status = waits && !is_ready ? PublishStatus::postponed : PublishStatus::confirmed};
+  }),
+                          options);
+  CHECK(eventually([&] { return broker.tries("slow 1") >= 5 && broker.tries("no key") >= 5; }));
+  CHECK(broker.tries("slow 2") == 0);
+  CHECK(broker.payloads(1).front() == "good 1");
+  CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 0 and parked_at is null") == 3);
+  is_ready = true;
+  CHECK(broker.confirmed(4).size() == 4);
+  CHECK(is_empty(db));
+  CHECK(failures == 0);
+}
+
+TEST_CASE("a message that failed with retry_after waits as long, and its key with it") {
+  const TestDatabase db;
+  add(db, "busy", {"busy 1", "busy 2"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  using Clock = std::chrono::steady_clock;
+  std::vector<Clock::time_point> tries;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    if (m.payload != "busy 1") return PublishResult{};
+    tries.push_back(Clock::now());
+    if (tries.size() == 2) return PublishResult{};
+    return PublishResult{.status = PublishStatus::failed, .error = "busy", .retry_after = 700ms};
+  }),
+                          quick());
+  const auto payloads = broker.payloads(2);
+  CHECK(payloads == std::vector<std::string>{"busy 1", "busy 2"});
+  REQUIRE(tries.size() == 2);
+  CHECK(tries[1] - tries[0] >= 700ms);  // max_backoff is 40 ms
+}
+
+TEST_CASE("headers of another writer that are no JSON object park their message") {
+  const TestDatabase db;
+  add(db, "k", {"poison", "next"});
+  db.run(
+      "update txinbox_outbox_message set headers = '[1]' where seq = (select * from (select min(seq) from "
+      "txinbox_outbox_message) as first)");
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  const OutboxRelay relay(pool, broker.publisher(), quick());
+  CHECK(broker.payloads(1) == std::vector<std::string>{"next"});
+  CHECK(eventually(
+      [&] { return db.number("select count(*) from txinbox_outbox_message where parked_at is not null") == 1; }));
+}
+
+TEST_CASE("a publisher that throws counts nothing as failed, and everything is published later") {
+  const TestDatabase db;
+  add(db, "a", {"1", "2"});
+  add(db, "b", {"3"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<int> calls = 0, errors = 0;
+  const Publisher inner = broker.publisher();
+  const OutboxRelay relay(
+      pool,
+      [&](std::span<const OutgoingMessage> messages) {
+        const int call = ++calls;
+        if (call <= 2) throw std::runtime_error("the broker is away");
+        if (call == 3) return std::vector<PublishResult>(messages.size() + 1);
+        return inner(messages);
+      },
+      quick([&](const RelayEvent& event) { errors += event.type == RelayEventType::error ? 1 : 0; }));
+  CHECK(broker.confirmed(3).size() == 3);
+  CHECK(errors == 3);
+  CHECK(is_empty(db));
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,148 @@
+// OutboxRelay: several relays share the parts, and take over from each other.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/recording_publisher.hpp"
+#include "support/relay_kit.hpp"
+#include "support/schema_tools.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("relays share the parts, and a new one gets its share") {
+  const TestDatabase db;
+  Pool pool = db.pool(4);
+  RecordingPublisher broker;
+  std::array<std::atomic<std::size_t>, 3> parts{};
+  const auto watching = [&](std::size_t relay) {
+    RelayOptions options = quick([&parts, relay](const RelayEvent& event) {
+      if (event.type == RelayEventType::parts) parts[relay] = event.parts;
+    });
+    options.lease = 3s;
+    return options;
+  };
+  OutboxRelay first(pool, broker.publisher(), watching(0));
+  CHECK(eventually([&] { return parts[0] == 64; }));
+  {
+    OutboxRelay second(pool, broker.publisher(), watching(1));
+    CHECK(eventually([&] { return parts[0] == 32 && parts[1] == 32; }));
+    OutboxRelay third(pool, broker.publisher(), watching(2));
+    CHECK(eventually([&] { return parts[0] + parts[1] + parts[2] == 64 && parts[2] >= 20; }));
+    for (int i = 0; i < 100; ++i) add(db, "key " + std::to_string(i), {std::to_string(i)});
+    CHECK(is_empty(db));
+  }
+  CHECK(eventually([&] { return parts[0] == 64; }));
+  const auto all = broker.payloads(100);
+  CHECK(std::set<std::string>(all.begin(), all.end()).size() == 100);
+}
+
+TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
+  const TestDatabase db;
+  add(db, "k", {"1", "2"});
+  Pool pool = db.pool(4);
+  RecordingPublisher broker;
+  std::atomic<bool> hanging = false, go_on = false;
+  RelayOptions options = quick();
+  options.lease = 1s;
+  const Publisher inner = broker.publisher();
+  const OutboxRelay hangs(
+      pool,
+      [&](std::span<const OutgoingMessage> messages) {
+        hanging = true;
+        eventually([&] { return go_on.load(); });
+        return inner(messages);
+      },
+      options);
+  REQUIRE(eventually([&] { return hanging.load(); }));
+  const OutboxRelay other(pool, broker.publisher(), options);
+  CHECK(broker.payloads(2) == std::vector<std::string>{"1", "2"});
+  go_on = true;
+  // The late call publishes its message once more, with the same id. It must not go on to the second one.
+  const auto all = broker.confirmed(3);
+  REQUIRE(all.size() == 3);
+  CHECK(all[2].payload == "1");
+  CHECK(all[2].id == all[0].id);
+  CHECK(is_empty(db));
+}
+
+TEST_CASE("a relay works on after the database has removed its registration") {
+  const TestDatabase db;
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  RelayOptions options = quick();
+  options.lease = 600ms;
+  const OutboxRelay relay(pool, broker.publisher(), options);
+  add(db, "k", {"1"});
+  REQUIRE(broker.confirmed(1).size() == 1);
+  db.run("delete from txinbox_outbox_relay");
+  add(db, "k", {"2"});
+  CHECK(broker.confirmed(2).size() == 2);
+  CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_relay") == 1; }));
+}
+
+TEST_CASE("four relays and busy writers: nothing is lost, nothing has two ids, no key is out of order") {
+  const TestDatabase db;
+  db.run("create table aggregate (id integer primary key, version integer not null)");
+  constexpr int keys = 10, writers = 4, each = 60;
+  for (int i = 0; i < keys; ++i) db.run("insert into aggregate values (" + std::to_string(i) + ", 0)");
+  Pool pool = db.pool(8);
+  RecordingPublisher broker;
+  std::atomic<int> calls = 0;
+  const auto sometimes_fails = [&](const OutgoingMessage&) { return ++calls % 17 == 0 ? no() : PublishResult{}; };
+  std::vector<std::unique_ptr<OutboxRelay>> relays;
+  for (int i = 0; i < 4; ++i) {
+    relays.push_back(std::make_unique<OutboxRelay>(pool, broker.publisher(sometimes_fails), quick()));
+  }
+  std::atomic<std::size_t> committed = 0;
+  {
+    TxConsumer consumer(pool, "svc");
+    std::vector<std::jthread> threads;
+    for (int writer = 0; writer < writers; ++writer) {
+      threads.emplace_back([&, writer] {
+        for (int i = 0; i < each; ++i) {
+          const int key = (writer * 7 + i * 3) % keys;
+          const std::string name = std::to_string(key);
+          const auto result = consumer.consume(
+              {.business_key = std::to_string(writer) + "/" + std::to_string(i)}, [&](soci::session& sql, Delivery&) {
+                int version = 0;
+                sql << "update aggregate set version = version + 1 where id = " + name;
+                sql << "select version from aggregate where id = " + name, soci::into(version);
+                Outbox::add(sql, {.topic = "t", .key = name, .payload = std::to_string(version)});
+                if (i % 3 == 0 && !on_sqlite3()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+              });
+          committed += result.outcome == Outcome::consumed ? 1U : 0U;
+        }
+      });
+    }
+  }
+  REQUIRE(committed == writers * each);
+  CHECK(is_empty(db));
+  std::map<std::string, int> last;
+  std::set<std::string> ids;
+  int inversions = 0;
+  for (const OutgoingMessage& message : broker.confirmed(committed)) {
+    if (!ids.insert(message.id).second) continue;  // a relay that lost its lease may publish once more
+    if (std::stoi(message.payload) != last[message.key] + 1) ++inversions;
+    last[message.key] = std::stoi(message.payload);
+  }
+  CHECK(ids.size() == committed);
+  CHECK(inversions == 0);
+}
+
+}  // namespace
+}  // namespace txinbox::test

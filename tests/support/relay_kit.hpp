@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <soci/soci.h>
+#include <txinbox/outbox.hpp>
+#include <txinbox/outbox_relay.hpp>
+
+#include "support/schema_tools.hpp"
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+/// Waits briefly.
+inline RelayOptions quick(std::function<void(const RelayEvent&)> observer = {}) {
+  using namespace std::chrono_literals;
+  return {.poll = 5ms,
+          .idle_poll = 20ms,
+          .sweep = 200ms,
+          .lease = 10s,
+          .initial_backoff = 20ms,
+          .max_backoff = 40ms,
+          .observer = std::move(observer)};
+}
+
+inline void add(const TestDatabase& db, const std::string& key, const std::vector<std::string>& payloads) {
+  std::vector<OutgoingMessage> messages;
+  for (const std::string& payload : payloads) messages.push_back({.topic = "t", .key = key, .payload = payload});
+  Outbox::add(*db.session(), messages);
+}
+
+inline bool is_empty(const TestDatabase& db) {
+  return eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 0; });
+}
+
+inline PublishResult no(std::string why = "no") { return {.status = PublishStatus::failed, .error = std::move(why)}; }
+
+}  // namespace txinbox::test
