@@ -134,6 +134,16 @@ TEST_CASE("a parked message that is retried is published") {
   CHECK(eventually([&] { return scene.rows() == 0; }));
 }
 
+TEST_CASE("the attempts of a message that is retried count from zero") {
+  const Scene scene;
+  const auto sql = scene.db.session();
+  CHECK(retry_outbox(*sql, {.id = scene.ids[2]}) == 1);
+  const auto found = list_outbox(*sql, {.id = scene.ids[2]});
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].state == OutboxState::waiting);
+  CHECK(found[0].attempts == 0);
+}
+
 TEST_CASE("discard removes what is parked or failing, and what waits only if it is told so") {
   const Scene scene;
   const auto sql = scene.db.session();

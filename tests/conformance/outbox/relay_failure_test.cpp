@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -156,6 +157,67 @@ TEST_CASE("a publisher that throws counts nothing as failed, and everything is p
   CHECK(broker.confirmed(3).size() == 3);
   CHECK(errors == 3);
   CHECK(is_empty(db));
+}
+
+TEST_CASE("a key goes on behind a parked message, also when the relay has passed it") {
+  const TestDatabase db;
+  add(db, "k", {"poison"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  RelayOptions options = quick();
+  options.max_attempts = 1;
+  options.sweep = std::chrono::hours(1);
+  const OutboxRelay relay(
+      pool, broker.publisher([](const OutgoingMessage& m) { return m.payload == "poison" ? no() : PublishResult{}; }),
+      options);
+  for (int i = 0; i < 30; ++i) {
+    add(db, "other", {"passes " + std::to_string(i)});
+    REQUIRE(broker.confirmed(static_cast<std::size_t>(i) + 1).size() == static_cast<std::size_t>(i) + 1);
+    std::this_thread::sleep_for(100ms);
+  }
+  add(db, "k", {"next"});
+  CHECK(broker.payloads(31).back() == "next");
+}
+
+TEST_CASE("a message without a key waits alone after a failure") {
+  const TestDatabase db;
+  add(db, "", {"bad", "good 1"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  RelayOptions options = quick();
+  options.initial_backoff = options.max_backoff = std::chrono::hours(1);
+  const OutboxRelay relay(
+      pool, broker.publisher([](const OutgoingMessage& m) { return m.payload == "bad" ? no() : PublishResult{}; }),
+      options);
+  for (int i = 2; i <= 10; ++i) {
+    CHECK(broker.payloads(static_cast<std::size_t>(i) - 1).back() == "good " + std::to_string(i - 1));
+    add(db, "", {"good " + std::to_string(i)});
+  }
+  CHECK(broker.payloads(10).back() == "good 10");
+  CHECK(broker.tries("bad") == 1);
+}
+
+TEST_CASE("the table keeps the begin of what the publisher says, without bytes that are no text") {
+  const TestDatabase db;
+  add(db, "a", {"bytes"});
+  add(db, "b", {"long"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<int> errors = 0;
+  RelayOptions options = quick([&](const RelayEvent& event) { errors += event.type == RelayEventType::error ? 1 : 0; });
+  options.max_attempts = 1;
+  const OutboxRelay relay(pool, broker.publisher([](const OutgoingMessage& m) {
+    return no(m.payload == "bytes" ? std::string("no\0t taken\xff", 11) : std::string(5'000, 'x'));
+  }),
+                          options);
+  CHECK(eventually(
+      [&] { return db.number("select count(*) from txinbox_outbox_message where parked_at is not null") == 2; }));
+  CHECK(errors == 0);
+  const auto session = db.session();
+  const auto all = list_outbox(*session);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].last_error == "not taken");
+  CHECK(all[1].last_error == std::string(1'000, 'x'));
 }
 
 }  // namespace

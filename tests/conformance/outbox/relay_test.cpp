@@ -143,6 +143,25 @@ TEST_CASE("a row that commits late is found, and comes before later rows of its 
   CHECK(all[33] == "late row");
 }
 
+TEST_CASE("a row that commits after the relay has passed it is published by the next sweep" *
+          doctest::skip(on_sqlite3())) {
+  const TestDatabase db;
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  const OutboxRelay relay(pool, broker.publisher(), quick());
+  const auto late = db.session();
+  *late << "begin";
+  Outbox::add(*late, {.topic = "t", .key = "k", .payload = "late"});
+  for (int i = 0; i < 30; ++i) {
+    add(db, "other", {"passes " + std::to_string(i)});
+    REQUIRE(broker.confirmed(static_cast<std::size_t>(i) + 1).size() == static_cast<std::size_t>(i) + 1);
+    std::this_thread::sleep_for(100ms);
+  }
+  *late << "commit";
+  CHECK(broker.payloads(31).back() == "late");
+  CHECK(is_empty(db));
+}
+
 TEST_CASE("options out of range and an empty publisher are refused") {
   const TestDatabase db;
   Pool pool = db.pool(1);

@@ -1,10 +1,12 @@
 // OutboxRelay: several relays share the parts, and take over from each other.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -51,13 +53,57 @@ TEST_CASE("relays share the parts, and a new one gets its share") {
   CHECK(std::set<std::string>(all.begin(), all.end()).size() == 100);
 }
 
+TEST_CASE("a relay publishes only messages of its own parts") {
+  const TestDatabase db;
+  Pool pool = db.pool(4);
+  std::array<std::atomic<std::size_t>, 2> parts{};
+  std::array<std::set<std::string>, 2> keys;
+  std::mutex mutex;
+  std::atomic<bool> go_on = false;
+  const auto make = [&](std::size_t relay) {
+    RelayOptions options = quick([&parts, relay](const RelayEvent& event) {
+      if (event.type == RelayEventType::parts) parts.at(relay) = event.parts;
+    });
+    options.lease = 12s;
+    // It keeps its call, so that nothing is removed that the other one could read, too.
+    const Publisher publisher = [&, relay](std::span<const OutgoingMessage> messages) {
+      {
+        const std::lock_guard lock(mutex);
+        for (const OutgoingMessage& message : messages) keys.at(relay).insert(message.key);
+      }
+      eventually([&] { return go_on.load(); });
+      return std::vector<PublishResult>(messages.size());
+    };
+    return std::make_unique<OutboxRelay>(pool, publisher, options);
+  };
+  const auto first = make(0);
+  const auto second = make(1);
+  REQUIRE(eventually([&] { return parts[0] == 32 && parts[1] == 32; }));
+  std::vector<OutgoingMessage> messages;
+  for (int i = 0; i < 100; ++i) messages.push_back({.topic = "t", .key = std::to_string(i)});
+  Outbox::add(*db.session(), messages);
+  CHECK(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return !keys[0].empty() && !keys[1].empty();
+  }));
+  {
+    const std::lock_guard lock(mutex);
+    CHECK(keys[0].size() + keys[1].size() == 100);
+    CHECK(std::ranges::none_of(keys[0], [&](const std::string& key) { return keys[1].contains(key); }));
+  }
+  go_on = true;
+  CHECK(is_empty(db));
+}
+
 TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
   const TestDatabase db;
   add(db, "k", {"1", "2"});
   Pool pool = db.pool(4);
   RecordingPublisher broker;
-  std::atomic<bool> hanging = false, go_on = false;
-  RelayOptions options = quick();
+  std::atomic<bool> hanging = false, go_on = false, has_parts_again = false;
+  RelayOptions options = quick([&](const RelayEvent& event) {
+    if (go_on && event.type == RelayEventType::parts && event.parts > 0) has_parts_again = true;
+  });
   options.lease = 1s;
   const Publisher inner = broker.publisher();
   const OutboxRelay hangs(
@@ -69,6 +115,7 @@ TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
       },
       options);
   REQUIRE(eventually([&] { return hanging.load(); }));
+  options.observer = {};
   const OutboxRelay other(pool, broker.publisher(), options);
   CHECK(broker.payloads(2) == std::vector<std::string>{"1", "2"});
   go_on = true;
@@ -77,6 +124,8 @@ TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
   REQUIRE(all.size() == 3);
   CHECK(all[2].payload == "1");
   CHECK(all[2].id == all[0].id);
+  CHECK(eventually([&] { return has_parts_again.load(); }));
+  CHECK(broker.tries("2") == 1);
   CHECK(is_empty(db));
 }
 
