@@ -50,7 +50,8 @@ storm() {
 # A checker that cannot fail proves nothing, nor does one that finds something else. Under this seed, and without
 # kills, what is broken shows for certain (torture_test.cpp).
 find_out_broken() {
-  local kind what status report
+  local kind what status report kept
+  kept=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")  # for the files that a storm keeps
   for kind in dedup acknowledge fence delete order; do
     what=effects status=0
     case $kind in
@@ -58,13 +59,14 @@ find_out_broken() {
       delete) what="a message was lost" ;;
       order) what="an older message after a newer one" ;;
     esac
-    report=$("$torture" --seed 329 --keys 40 --kill-every 0s --break $kind --json 2>/dev/null) || status=$?
+    report=$(TMPDIR=$kept "$torture" --seed 329 --keys 40 --kill-every 0s --break $kind --json 2>/dev/null) || status=$?
     if [ $status != 1 ] || ! [[ $report =~ \"what\":\"$what\" ]]; then
       echo "$report" >&2
       fail "the checker does not find what --break $kind does (status $status)"
     fi
     "$torture" --remove-leftovers >/dev/null
   done
+  rm -rf "$kept"
 }
 
 # The parts of a URL of servers.sh, for the database's own client, which must not see the password as an
