@@ -10,16 +10,23 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Writes each byte as two lower-case hexadecimal digits.
-inline std::string to_hex(std::string_view bytes) {
+/// Appends each byte as two lower-case hexadecimal digits. Each claim has some, so the text grows only once.
+inline void append_hex(std::string& text, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(2 * bytes.size());
+  const std::size_t size = text.size();
+  text.resize(size + 2 * bytes.size());
+  char* at = text.data() + size;
   for (const char c : bytes) {
     const auto byte = static_cast<unsigned char>(c);
-    hex += digits[byte >> 4U];
-    hex += digits[byte & 0x0FU];
+    *at++ = digits[byte >> 4U];
+    *at++ = digits[byte & 0x0FU];
   }
+}
+
+/// Writes each byte as two lower-case hexadecimal digits.
+inline std::string to_hex(std::string_view bytes) {
+  std::string hex;
+  append_hex(hex, bytes);
   return hex;
 }
 

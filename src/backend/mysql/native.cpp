@@ -99,7 +99,14 @@ std::string mysql_encryption(MYSQL* connection) {
   return cipher;
 }
 
-std::string hex_literal(std::string_view bytes) { return "x'" + detail::to_hex(bytes) + "'"; }
+std::string hex_literal(std::string_view bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size() + 3);
+  text = "x'";
+  detail::append_hex(text, bytes);
+  text += '\'';
+  return text;
+}
 
 std::string quoted_identifier(std::string_view name) {
   std::string quoted = "`";
