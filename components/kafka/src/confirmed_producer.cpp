@@ -102,8 +102,10 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRe
     }
   }
   while (waiting_ > 0 && in_time()) rd_kafka_poll(producer_.get(), 50);
+  // The client's own codes, which are negative, do not say why the producer ended: the user may have no right to write.
   if (const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    std::ranges::replace(codes_, RD_KAFKA_RESP_ERR__FATAL, fatal);  // so that the answer says what it was
+    std::ranges::replace_if(
+        codes_, [](rd_kafka_resp_err_t code) { return code < RD_KAFKA_RESP_ERR_UNKNOWN; }, fatal);
   }
   return codes_;
 }
