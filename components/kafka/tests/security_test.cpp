@@ -5,9 +5,11 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/kafka_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "brokers/command_tests.hpp"
@@ -131,6 +133,19 @@ TEST_CASE("Kafka: a right that is missing ends run with access_refused, and noth
 
   owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights.dead", RD_KAFKA_ACL_OPERATION_WRITE);
   CHECK(end_of_run(guest, db, none_is_good) == "right");
+}
+
+TEST_CASE("Kafka: without the right to write, a message of the outbox fails") {
+  KafkaBroker broker;
+  (void)broker.create("no-right");
+  const KafkaOptions guest = secure_options(broker, "no-right", "guest");
+  const auto publish = kafka_publisher({.brokers = guest.brokers, .properties = guest.properties});
+  const std::vector<OutgoingMessage> one{{.topic = "no-right", .key = "k", .payload = "p", .id = "1"}};
+  for (int round = 0; round < 2; ++round) {
+    const auto result = publish(one).front();
+    CHECK(result.status == PublishStatus::failed);
+    CHECK_MESSAGE(result.error.find("AUTHORIZATION_FAILED") != std::string::npos, result.error);
+  }
 }
 
 TEST_CASE("Kafka: the command takes the password from the environment, and tells it to nobody") {
