@@ -176,7 +176,7 @@ if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then run+=(-E '^tls_mysql$'); fi
 # Most of the time of a test on a server was a wait for the disk. What survives a crash of the machine is the server's
 # affair: the tests kill processes, and the storms' servers wait as usual.
 if [ -z "${TXINBOX_TEST_LONG:-}" ] && [ ${#servers[@]} -gt 0 ]; then
-  servers+=(--preload "$(/sbin/ldconfig -p | sed -n 's/.*libeatmydata\.so\.1 .* => //p;T;q')")
+  servers+=(--preload "$(/sbin/ldconfig -p | awk '/libeatmydata\.so\.1 / && !found++ { print $NF }')")
 fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
