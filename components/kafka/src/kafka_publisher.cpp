@@ -90,6 +90,14 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url) {
   complete += "/-?group=-";
   if (question < url.size()) complete += "&" + std::string(url.substr(question + 1));
   KafkaOptions read = kafka_options_from_url(complete);
+  const KafkaOptions defaults;
+  if (read.group != "-" || !read.instance_id.empty() || !read.dead_letters.empty() ||
+      read.session_timeout != defaults.session_timeout || read.max_poll_interval != defaults.max_poll_interval) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        "the Kafka URL of a publisher is kafka://HOST:PORT; its parameters are the properties of librdkafka, and "
+        "not those of a consumer, such as group");
+  }
   return {.brokers = std::move(read.brokers), .properties = std::move(read.properties)};
 }
 
