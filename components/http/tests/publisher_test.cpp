@@ -50,8 +50,6 @@ class WebhookServer {
     while (!server_->is_running()) std::this_thread::sleep_for(1ms);
   }
   ~WebhookServer() { server_->stop(); }
-  WebhookServer(const WebhookServer&) = delete;
-  WebhookServer& operator=(const WebhookServer&) = delete;
 
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/events"; }
   int port() const { return port_; }
