@@ -16,7 +16,16 @@ using namespace txinbox::test;
 
 namespace {
 
+// gcc defines a name for each sanitizer, and clang has a feature.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TXINBOX_HAS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TXINBOX_HAS_SANITIZER 1
+#endif
+#endif
+
+#ifdef TXINBOX_HAS_SANITIZER
 constexpr bool memory_is_true = false;  // a sanitizer's own memory counts too
 #else
 constexpr bool memory_is_true = true;
