@@ -80,8 +80,8 @@ struct RelayOptions {
   /// How many rows are read and removed at a time, from 1 to 10,000.
   std::size_t batch = 500;
 
-  /// How long the relay waits before it reads again when the outbox was empty. The wait doubles each time, up to
-  /// `idle_poll`. At least 1 ms. `OutboxRelay::wake` ends the wait.
+  /// How long the relay waits before it reads again when it has read everything. While it finds nothing, the wait
+  /// doubles each time, up to `idle_poll`. At least 1 ms. `OutboxRelay::wake` ends the wait.
   std::chrono::milliseconds poll{100};
   std::chrono::milliseconds idle_poll{1'000};  ///< The longest wait of an idle relay.
 

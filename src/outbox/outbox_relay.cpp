@@ -81,11 +81,11 @@ class OutboxRelay::Impl {
     milliseconds backoff = options_.initial_backoff;
     while (!stop_.stop_requested()) {
       try {
-        if (run_.step(stop_.get_token())) {
-          idle = options_.poll;
-        } else {
-          if (wait(run_.next(Clock::now() + idle))) idle = options_.poll;
-          idle = std::min(idle * 2, std::max(options_.poll, options_.idle_poll));
+        const auto found = run_.step(stop_.get_token());
+        if (found != detail::RelayRun::Found::nothing) idle = options_.poll;
+        if (found != detail::RelayRun::Found::more) {
+          const bool woken = wait(run_.next(Clock::now() + idle));
+          idle = woken ? options_.poll : std::min(idle * 2, std::max(options_.poll, options_.idle_poll));
         }
         backoff = options_.initial_backoff;
       } catch (...) {

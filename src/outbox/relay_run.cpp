@@ -59,7 +59,7 @@ RelayRun::Clock::time_point RelayRun::next(Clock::time_point latest) const {
   return waiting_.next(std::min(latest, leases_.next_refresh()));
 }
 
-bool RelayRun::step(const std::stop_token& stop) {
+RelayRun::Found RelayRun::step(const std::stop_token& stop) {
   settle();  // what an error has interrupted
   if (Clock::now() >= leases_.next_refresh() || !leases_.valid()) {
     const std::size_t before = leases_.parts().size();
@@ -70,14 +70,16 @@ bool RelayRun::step(const std::stop_token& stop) {
   }
   const auto now = Clock::now();
   if (waiting_.remove_due(now) || position_.sweep_is_due(now)) position_.start_over(now);
-  if (leases_.parts().empty() || waiting_.size() >= most_waiting) return false;
+  if (leases_.parts().empty() || waiting_.size() >= most_waiting) return Found::nothing;
 
   std::vector<OutboxRow> rows = read(stop);
   const bool all = rows.size() < options_.batch;
-  const std::int64_t last = rows.empty() ? 0 : rows.back().seq;
-  if (!publish(std::move(rows), stop)) return false;
+  const bool none = rows.empty();
+  const std::int64_t last = none ? 0 : rows.back().seq;
+  if (!publish(std::move(rows), stop)) return Found::nothing;
   position_.advance(last, all, Clock::now());
-  return !all;
+  if (!all) return Found::more;
+  return none ? Found::nothing : Found::some;
 }
 
 std::vector<OutboxRow> RelayRun::read(const std::stop_token& stop) {

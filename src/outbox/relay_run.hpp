@@ -28,9 +28,16 @@ class RelayRun {
   /// All must outlive it.
   RelayRun(SessionProvider& source, const Publisher& publisher, const RelayOptions& options);
 
-  /// Takes parts if that is due, then reads one batch and publishes it. Returns whether there can be more to publish at
-  /// once. After an exception, what was not removed will be published again.
-  bool step(const std::stop_token& stop);
+  /// What a step has found.
+  enum class Found {
+    nothing,  ///< No message, or none that this relay may publish now.
+    some,     ///< It has tried to publish messages, and has seen no others.
+    more,     ///< It has tried to publish messages, and there can be more to publish at once.
+  };
+
+  /// Takes parts if that is due, then reads one batch and publishes it. After an exception, what was not removed will
+  /// be published again.
+  Found step(const std::stop_token& stop);
 
   /// When the next step has something to do, if no message comes before; at most `latest`.
   Clock::time_point next(Clock::time_point latest) const;

@@ -111,6 +111,21 @@ TEST_CASE("wake makes an idle relay read at once") {
   }
 }
 
+TEST_CASE("a relay that finds messages at each poll does not wait longer") {
+  const TestDatabase db;
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  RelayOptions options = quick();
+  options.poll = 1ms;
+  options.idle_poll = options.sweep = options.lease = std::chrono::hours(24);
+  const OutboxRelay relay(pool, broker.publisher(), options);
+  // If the wait doubled each time, it would be an hour after 22 messages.
+  for (std::size_t i = 1; i <= 30; ++i) {
+    add(db, "k", {std::to_string(i)});
+    REQUIRE(broker.confirmed(i).size() == i);
+  }
+}
+
 TEST_CASE("a row that commits late is found, and comes before later rows of its key" * doctest::skip(on_sqlite3())) {
   const TestDatabase db;
   Pool pool = db.pool(1);
