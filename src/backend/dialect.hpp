@@ -62,6 +62,9 @@ class Dialect {
   /// The attempt token in `column` as hexadecimal digits.
   virtual std::string hex_token(std::string_view column) const { return hex_text(column); }
 
+  /// Stands behind a table, and makes the server use this index of it, where the server might choose a worse one.
+  virtual std::string by_index(std::string_view) const { return {}; }
+
   /// The end of an INSERT that changes nothing if a row of the key exists. Without it, the INSERT fails with a
   /// duplicate key.
   virtual std::string_view unless_exists() const { return " ON CONFLICT DO NOTHING"; }

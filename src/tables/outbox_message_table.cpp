@@ -36,11 +36,7 @@ std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view tab
   return text += unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
 }
 
-OutboxMessageTable::OutboxMessageTable(backend::Session& session)
-    : session_(session), table_(session.dialect().table(backend::outbox_message_table)) {}
-
-std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const {
-  const backend::Dialect& sql = session_.dialect();
+std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
   std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
   if (query.parts.size() < outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
@@ -57,17 +53,25 @@ std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const 
       "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, {} AS payload, m.headers, m.attempts FROM {} m "
       "WHERE "
       "{} ORDER BY m.seq LIMIT {}",
-      sql.hex_text("m.payload"), table_, condition, query.limit);
+      sql.hex_text("m.payload"), table, condition, query.limit);
   if (query.after > 0) {
     // The look at the key stands outside of the limit, and has a limit of its own: PostgreSQL then knows that it is
     // cheap, also without statistics of the table. Otherwise it compiles the statement each time (JIT).
     select = fmt::format(
-        "SELECT * FROM ({}) m WHERE m.aggregateid = {} OR (SELECT e.seq FROM {} e WHERE e.aggregateid = m.aggregateid "
-        "AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS NULL ORDER BY m.seq",
-        select, sql.text(""), table_, query.after);
+        "SELECT * FROM ({}) m WHERE m.aggregateid = {} OR (SELECT e.seq FROM {} e{} "
+        "WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS NULL "
+        "ORDER BY m.seq",
+        select, sql.text(""), table, sql.by_index("txinbox_outbox_message_aggregateid"), query.after);
   }
+  return select;
+}
+
+OutboxMessageTable::OutboxMessageTable(backend::Session& session)
+    : session_(session), table_(session.dialect().table(backend::outbox_message_table)) {}
+
+std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const {
   std::vector<OutboxRow> rows;
-  for (backend::Row& row : session_.read(select, 8)) {
+  for (backend::Row& row : session_.read(select_outbox_rows(session_.dialect(), table_, query), 8)) {
     const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
     rows.push_back({.seq = backend::number_in(take(0)),
                     .id = take(1),

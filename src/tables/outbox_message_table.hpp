@@ -44,6 +44,9 @@ struct OutboxQuery {
   std::size_t limit = 0;
 };
 
+/// Returns the statement of `OutboxMessageTable::read`.
+std::string select_outbox_rows(const backend::Dialect&, std::string_view table, const OutboxQuery&);
+
 /// The statements of a relay about messages. Each is a transaction of its own.
 class OutboxMessageTable {
  public:
