@@ -5,6 +5,7 @@
 #include <string>
 
 #include <txinbox/message.hpp>
+#include <txinbox/outbox.hpp>
 
 namespace soci {
 class session;
@@ -33,6 +34,9 @@ class ClientApi {
 
   /// The same for several rows, each once, with one statement.
   virtual void update_all(std::span<const int> rows) = 0;
+
+  /// Inserts a message with an id into the outbox. Its part is always 0.
+  virtual void insert_outgoing(const OutgoingMessage& message) = 0;
 
   virtual void commit() = 0;
   virtual void roll_back() = 0;

@@ -17,6 +17,9 @@ constexpr std::string_view insert_sql =
     "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) VALUES ";
 constexpr std::string_view values_sql =
     "('by-hand', ?, 'consumed', x'00000000000000000000000000000000', UTC_TIMESTAMP(6))";
+constexpr std::string_view outgoing_sql =
+    "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) "
+    "VALUES (?, ?, ?, ?, ?, 0, UTC_TIMESTAMP(6))";
 
 class Statement {
  public:
@@ -111,6 +114,15 @@ class MysqlApi final : public ClientApi {
     if (update_all_->run(binds_) != 0) update_all_->fail();
   }
 
+  void insert_outgoing(const OutgoingMessage& message) override {
+    if (!outgoing_.prepared()) outgoing_.prepare(db_, outgoing_sql);
+    binds_.clear();
+    for (const std::string* text : {&message.id, &message.topic, &message.key, &message.type, &message.payload}) {
+      binds_.push_back(bind_text(*text));
+    }
+    if (outgoing_.run(binds_) != 0) outgoing_.fail();
+  }
+
   void commit() override { run("COMMIT"); }
   void roll_back() override { run("ROLLBACK"); }
 
@@ -128,6 +140,7 @@ class MysqlApi final : public ClientApi {
   MYSQL* db_;
   Statement insert_;
   Statement update_;
+  Statement outgoing_;
   std::unique_ptr<Statement> insert_all_;
   std::size_t rows_ = 0;
   std::unique_ptr<Statement> update_all_;

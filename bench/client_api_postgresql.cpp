@@ -26,6 +26,10 @@ constexpr auto insert_all_sql =
     "ON CONFLICT DO NOTHING";
 constexpr auto update_sql = "UPDATE bench_account SET n = n + 1 WHERE id = $1";
 constexpr auto update_all_sql = "UPDATE bench_account SET n = n + 1 WHERE id = ANY ($1::int[])";
+// A payload without backslashes means itself as text of a bytea.
+constexpr auto outgoing_sql =
+    "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) "
+    "VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp())";
 
 class PostgresqlApi final : public ClientApi {
  public:
@@ -33,14 +37,14 @@ class PostgresqlApi final : public ClientApi {
 
   ~PostgresqlApi() override {
     if (PQtransactionStatus(db_) != PQTRANS_IDLE && PQtransactionStatus(db_) != PQTRANS_INTRANS) return;
-    for (const std::string* name : {&insert_, &insert_all_, &update_, &update_all_}) {
+    for (const std::string* name : {&insert_, &insert_all_, &update_, &update_all_, &outgoing_}) {
       if (!name->empty()) PQclear(PQexec(db_, ("DEALLOCATE " + *name).c_str()));
     }
   }
 
   void begin() override { finish(PQexec(db_, begin_sql)); }
 
-  bool claim(const std::string& key) override { return run(insert_, insert_sql, key.c_str()) == "1"; }
+  bool claim(const std::string& key) override { return run(insert_, insert_sql, std::array{key.c_str()}) == "1"; }
 
   void claim_all(std::span<const Message> sorted) override {
     // The keys of a benchmark hold no quotes and no backslashes.
@@ -50,15 +54,25 @@ class PostgresqlApi final : public ClientApi {
       keys_.append("\"").append(each.business_key).append("\"");
     }
     keys_ += '}';
-    if (run(insert_all_, insert_all_sql, keys_.c_str()) != std::to_string(sorted.size())) {
+    if (run(insert_all_, insert_all_sql, std::array{keys_.c_str()}) != std::to_string(sorted.size())) {
       throw std::runtime_error("a new key was there already");
     }
   }
 
-  void update(int row) override { run(update_, update_sql, std::to_string(row).c_str()); }
+  void update(int row) override {
+    const std::string id = std::to_string(row);
+    run(update_, update_sql, std::array{id.c_str()});
+  }
 
   void update_all(std::span<const int> rows) override {
-    run(update_all_, update_all_sql, fmt::format("{{{}}}", fmt::join(rows, ",")).c_str());
+    const std::string ids = fmt::format("{{{}}}", fmt::join(rows, ","));
+    run(update_all_, update_all_sql, std::array{ids.c_str()});
+  }
+
+  void insert_outgoing(const OutgoingMessage& message) override {
+    run(outgoing_, outgoing_sql,
+        std::array{message.id.c_str(), message.topic.c_str(), message.key.c_str(), message.type.c_str(),
+                   message.payload.c_str()});
   }
 
   void commit() override { finish(PQexec(db_, "COMMIT")); }
@@ -73,14 +87,18 @@ class PostgresqlApi final : public ClientApi {
 
  private:
   /// Runs a prepared statement; how many rows it changed.
-  std::string run(std::string& name, const char* sql, const char* parameter) {
+  template <std::size_t N>
+  std::string run(std::string& name, const char* sql, const std::array<const char*, N>& parameters) {
     if (name.empty()) {
-      static std::atomic<unsigned> next{0};
-      name = "bench_" + std::to_string(next++);
-      finish(PQprepare(db_, name.c_str(), sql, 1, nullptr));
+      name = next_name();
+      finish(PQprepare(db_, name.c_str(), sql, N, nullptr));
     }
-    const std::array parameters{parameter};
-    return finish(PQexecPrepared(db_, name.c_str(), 1, parameters.data(), nullptr, nullptr, 0));
+    return finish(PQexecPrepared(db_, name.c_str(), N, parameters.data(), nullptr, nullptr, 0));
+  }
+
+  static std::string next_name() {
+    static std::atomic<unsigned> next{0};
+    return "bench_" + std::to_string(next++);
   }
 
   std::string finish(PGresult* result) const {
@@ -100,6 +118,7 @@ class PostgresqlApi final : public ClientApi {
   std::string insert_all_;
   std::string update_;
   std::string update_all_;
+  std::string outgoing_;
   std::string keys_;
 };
 

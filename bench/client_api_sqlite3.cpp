@@ -74,6 +74,16 @@ class Sqlite3Api final : public ClientApi {
     update_all_.run(db_);
   }
 
+  void insert_outgoing(const OutgoingMessage& message) override {
+    sqlite3_stmt* insert = outgoing_.prepared(db_);
+    int column = 1;
+    for (const std::string* text : {&message.id, &message.topic, &message.key, &message.type}) {
+      sqlite3_bind_text(insert, column++, text->data(), static_cast<int>(text->size()), SQLITE_STATIC);
+    }
+    sqlite3_bind_blob(insert, column, message.payload.data(), static_cast<int>(message.payload.size()), SQLITE_STATIC);
+    outgoing_.run(db_);
+  }
+
   void commit() override { commit_.run(db_); }
   void roll_back() override { roll_back_.run(db_); }
   void ping() override {}
@@ -86,6 +96,9 @@ class Sqlite3Api final : public ClientApi {
       "VALUES ('by-hand', ?1, 'consumed', zeroblob(16)) ON CONFLICT (consumer, business_key) DO NOTHING"};
   Statement update_{"UPDATE bench_account SET n = n + 1 WHERE id = ?1"};
   Statement update_all_{"UPDATE bench_account SET n = n + 1 WHERE id IN (SELECT value FROM json_each(?1))"};
+  Statement outgoing_{
+      "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, 0, strftime('%Y-%m-%d %H:%M:%f', 'now'))"};
   Statement commit_{"COMMIT"};
   Statement roll_back_{"ROLLBACK"};
 };

@@ -107,6 +107,20 @@ int main(int argc, char** argv) {
   command->add_option("--rounds", redeliveries.rounds);
   command->add_option("--messages", redeliveries.messages, "In each round");
 
+  OutboxOptions outbox;
+  long outbox_slot = outbox.slot.count();
+  command = add(app, "outbox", "Adding messages to the outbox, and publishing them", common, chosen, [&] {
+    outbox.slot = std::chrono::milliseconds(outbox_slot);
+    return measure_outbox(target, outbox);
+  });
+  command->add_option("--rounds", outbox.rounds);
+  command->add_option("--slot-ms", outbox_slot);
+  command->add_option("--backlog", outbox.backlog, "Messages that the relay finds");
+  command->add_option("--deleted", outbox.deleted, "Rows removed under a snapshot; 0: not measured");
+  command->add_option("--batch", outbox.batch, "Rows that the relay reads at a time");
+  command->add_option("--keys", outbox.keys, "Of the messages in the backlog");
+  command->add_option("--delays", outbox.delays, "Messages of each kind in a round");
+
   MemoryOptions memory;
   command = add(app, "memory", "Growth of the process", common, chosen, [&] { return measure_memory(target, memory); });
   command->add_option("--messages", memory.messages);

@@ -129,6 +129,11 @@ for section in "$@"; do
       http)
         measure http "$database" "$(apart "$database")" durable --rounds "$(either 2 9)" --slot-ms "$(either 200 1000)"
         ;;
+      outbox)
+        measure outbox "$database" "$(apart "$database")" durable outbox --rounds "$(either 2 21)" \
+          --slot-ms "$(either 20 100)" --backlog "$(either 10000 1000000)" --deleted "$(either 10000 500000)" \
+          --delays "$(either 1 5)"
+        ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
           --messages "$(either 300 1000)"

@@ -5,7 +5,7 @@
 #   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
-#                    redeliveries, command, memory or slow-disk only; may be repeated
+#                    outbox, redeliveries, command, memory or slow-disk only; may be repeated
 #   --compare REVISION
 #                    instead of a report: builds that revision, too, lets both run in turns, and prints the ratios
 #                    of their times with their spread. About 5 minutes after the builds
@@ -13,7 +13,7 @@
 #   --help
 #
 # Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/release,
-# starts servers of its own and ends them. A full run takes about 21 minutes after the build, and needs two
+# starts servers of its own and ends them. A full run takes about 26 minutes after the build, and needs two
 # CPUs and 10 GB of disk in $TMPDIR (or /tmp); leave the machine alone meanwhile. `bench/run.sh --output docs`
 # made docs/benchmarks.md.
 #
@@ -38,7 +38,7 @@ while [ $# -gt 0 ]; do
       ;;
     --only)
       case ${2:-} in
-        transactions | round-trip | instructions | threads | sizes | purge | http | redis | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        transactions | round-trip | instructions | threads | sizes | purge | http | redis | outbox | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
@@ -52,7 +52,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
 only=("${sections[@]}")
-[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redis redeliveries command memory slow-disk)
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redis outbox redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 

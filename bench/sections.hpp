@@ -75,6 +75,19 @@ struct RedeliveryOptions {
 /// A storm of redeliveries with and without the memory of recent keys, and that memory alone.
 Json measure_redeliveries(const Target&, const RedeliveryOptions&);
 
+struct OutboxOptions {
+  int rounds = 21;
+  std::chrono::milliseconds slot{100};  ///< About how long a handler with a message in the outbox runs in a round.
+  long long backlog = 1'000'000;        ///< How many messages a relay finds when it starts.
+  long long deleted = 500'000;          ///< How many rows were removed under the snapshot; 0: not measured.
+  std::size_t batch = 1'000;            ///< Of the relays with a backlog.
+  int keys = 100'000;                   ///< Of the messages in the backlogs.
+  int delays = 5;                       ///< Messages in each round, with the wake-up and without.
+};
+
+/// A message added by a handler, the speed of a relay, also under a held snapshot, and the delay after a commit.
+Json measure_outbox(const Target&, const OutboxOptions&);
+
 struct MemoryOptions {
   int messages = 1'000'000;
   int warm_up = 20'000;

@@ -199,6 +199,62 @@ def redis(run):
     return or_absent(rows, ["", "Two EVALSHA by hand", "`LeaseConsumer`", "Ratio"])
 
 
+def outbox_add(run):
+    rows = []
+    for m in run.find("outbox"):
+        times = m["result"]["microseconds"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(digits(median(times[v])) + " µs" for v in ("no_message", "by_hand", "add")),
+            Ratios(times["add"], times["by_hand"]),
+        ])
+    return or_absent(rows, ["", "No message", "INSERT by hand", "`Outbox::add`", "`add` / by hand"])
+
+
+def outbox_drain(run):
+    rows = []
+    for m in run.find("outbox"):
+        drain = m["result"]["drain"]
+        rates = drain["messages_per_second"]
+        rows.append([
+            DATABASES[m["database"]],
+            f"{drain['messages']:,}",
+            f"{digits(drain['seconds'])} s",
+            digits(drain["messages"] / drain["seconds"]),
+            *(digits(f(rates)) for f in (max, min)),
+        ])
+    return or_absent(rows, ["", "Messages", "Time", "Messages a second", "The fastest tenth", "The slowest tenth"])
+
+
+def outbox_snapshot(run):
+    rows = []
+    for m in run.find("outbox"):
+        if "snapshot" not in m["result"]:
+            continue
+        snapshot = m["result"]["snapshot"]
+        times, first = snapshot["milliseconds"], snapshot["first_ms"]
+        rows.append([
+            DATABASES[m["database"]],
+            f"{snapshot['deleted']:,}",
+            *(f"{digits(median(times[v]))} ms" for v in ("fresh", "held")),
+            digits(median(times["held"]) / median(times["fresh"])),
+            *(f"{digits(first[v])} ms" for v in ("fresh", "held")),
+        ])
+    return or_absent(rows, ["", "Rows removed", "Batch, fresh table", "Behind removed rows", "Ratio",
+                            "First read, fresh table", "Past removed rows"])
+
+
+def outbox_delay(run):
+    rows = []
+    for m in run.find("outbox"):
+        delays = m["result"]["delay_ms"]
+        row = [DATABASES[m["database"]]]
+        for way in ("wake", "poll"):
+            row += [f"{digits(median(delays[way]))} ms", f"{digits(max(delays[way]))} ms"]
+        rows.append(row)
+    return or_absent(rows, ["", "With `wake`, median", "Longest", "Without, median", "Longest"])
+
+
 def redeliveries(run):
     rows = []
     for m in run.find("redeliveries"):

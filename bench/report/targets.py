@@ -24,6 +24,11 @@ HTTP = "HTTP requests a second, with a guard / without"
 HTTP_COPIES = "a copy of a request in flight, the longest"
 HTTP_OTHERS = "another request meanwhile, the longest"
 REDIS = "a lease in Redis / two EVALSHA by hand"
+OUTBOX_ADD = "a handler with `Outbox::add` / with the INSERT by hand"
+OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
+OUTBOX_SNAPSHOT = "a relay's batch behind 500,000 removed rows / on a fresh table"
+OUTBOX_WAKE = "from commit to publish with `wake`, median"
+OUTBOX_POLL = "from commit to publish without `wake`, median"
 SIZES = "one message at 10 million rows / at 1 thousand"
 
 
@@ -106,6 +111,35 @@ def redis(run):
     for m in run.find("redis"):
         times = m["result"]["microseconds"]
         yield Target(REDIS, name_of(m), 1.3, Ratios(times["lease_consumer"], times["by_hand"]).median)
+
+
+def outbox_add(run):
+    for m in run.find("outbox"):
+        times = m["result"]["microseconds"]
+        yield Target(OUTBOX_ADD, DATABASES[m["database"]], 1.10, Ratios(times["add"], times["by_hand"]).median)
+
+
+def outbox_drain(run):
+    for m in run.find("outbox"):
+        drain = m["result"]["drain"]
+        # Less than a million is another question.
+        value = drain["messages"] / drain["seconds"] if drain["messages"] >= 1_000_000 else None
+        yield Target(OUTBOX_DRAIN, DATABASES[m["database"]], 7_000 if m["database"] == "mariadb" else 20_000, value,
+                     at_least=True)
+
+
+def outbox_snapshot(run):
+    for m in run.find("outbox"):
+        snapshot = m["result"].get("snapshot")
+        if snapshot:
+            times = snapshot["milliseconds"]
+            ratio = median(times["held"]) / median(times["fresh"]) if snapshot["deleted"] >= 500_000 else None
+            yield Target(OUTBOX_SNAPSHOT, DATABASES[m["database"]], 2, ratio)
+
+
+def outbox_delay(run, way, what, limit):
+    for m in run.find("outbox"):
+        yield Target(what, DATABASES[m["database"]], limit, median(m["result"]["delay_ms"][way]), unit=" ms")
 
 
 def from_memory(run):
@@ -196,6 +230,11 @@ def all_targets(run):
         HTTP_COPIES: http_copies(run),
         HTTP_OTHERS: http_others(run),
         REDIS: redis(run),
+        OUTBOX_ADD: outbox_add(run),
+        OUTBOX_DRAIN: outbox_drain(run),
+        OUTBOX_SNAPSHOT: outbox_snapshot(run),
+        OUTBOX_WAKE: outbox_delay(run, "wake", OUTBOX_WAKE, 10),
+        OUTBOX_POLL: outbox_delay(run, "poll", OUTBOX_POLL, 100),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),

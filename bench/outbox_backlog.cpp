@@ -1,0 +1,197 @@
+#include <array>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/outbox_relay.hpp>
+
+#include "measure.hpp"
+#include "outbox.hpp"
+#include "watched_relay.hpp"
+
+namespace txinbox::bench {
+namespace {
+
+long long rows_in(soci::session& sql) {
+  long long rows = 0;
+  sql << "SELECT count(*) FROM txinbox_outbox_message", soci::into(rows);
+  return rows;
+}
+
+/// Confirms everything, and knows what it has confirmed.
+class Confirming {
+ public:
+  explicit Confirming(long long messages) : seen_(static_cast<std::size_t>(messages)) {}
+
+  std::vector<PublishResult> operator()(std::span<const OutgoingMessage> messages) {
+    for (const OutgoingMessage& each : messages) {
+      auto seen = seen_.at(outbox_number(each.id));
+      if (seen) throw std::runtime_error("a message was published twice: " + each.id);
+      seen = true;
+    }
+    return std::vector<PublishResult>(messages.size());
+  }
+
+ private:
+  std::vector<bool> seen_;
+};
+
+}  // namespace
+
+Json measure_outbox_drain(const Target& target, const OutboxOptions& options) {
+  const Database database(target);
+  Pool pool = database.pool(2);
+  const auto connection = pool.acquire();
+  fill_outbox(connection, options.backlog, options.keys);
+  Confirming confirming(options.backlog);
+
+  constexpr int parts = 10;
+  Json rates = Json::array();
+  Progress progress("tenths of the backlog", parts);
+  const auto start = Clock::now();
+  WatchedRelay relay(pool, [&](std::span<const OutgoingMessage> messages) { return confirming(messages); },
+                     {.batch = options.batch});
+  auto last = start;
+  for (int part = 1; part <= parts; ++part) {
+    relay.wait_for(options.backlog * part / parts);
+    const double seconds = microseconds_since(last) / 1e6;
+    last = Clock::now();
+    rates.push_back(static_cast<double>(options.backlog) / parts / seconds);
+    progress.step();
+  }
+  const double seconds = microseconds_since(start) / 1e6;
+  if (rows_in(connection) != 0) throw std::runtime_error("the outbox is not empty");
+  return {
+      {"messages", options.backlog}, {"batch", options.batch}, {"seconds", seconds}, {"messages_per_second", rates}};
+}
+
+namespace {
+
+/// A relay that publishes only as many batches as it is told to, and measures each: from the end of a call of the
+/// publisher to the next call, the relay removes the rows of one and reads the next. Its first error ends the wait.
+class PacedRelay {
+ public:
+  PacedRelay(Pool& pool, std::size_t batch)
+      : begun_(Clock::now()),
+        relay_(pool, [this](std::span<const OutgoingMessage> messages) { return publish(messages); },
+               {.batch = batch, .observer = [this](const RelayEvent& event) { observe(event); }}) {
+    wait_for(1);
+    first_ = std::exchange(times_, {}).front();
+  }
+  ~PacedRelay() {
+    relay_.request_stop();
+    allow(1);  // the destructor of the relay waits for the present call
+  }
+  PacedRelay(const PacedRelay&) = delete;
+  PacedRelay& operator=(const PacedRelay&) = delete;
+
+  /// Milliseconds until the first batch was read, from the beginning of the table.
+  double first() const noexcept { return first_; }
+
+  /// The milliseconds of each of the next batches.
+  std::vector<double> run(std::size_t batches) {
+    allow(batches);
+    wait_for(batches);
+    const std::lock_guard lock(mutex_);
+    return std::exchange(times_, {});
+  }
+
+ private:
+  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    std::unique_lock lock(mutex_);
+    times_.push_back(microseconds_since(begun_) / 1e3);
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return allowed_ > 0; });
+    --allowed_;
+    begun_ = Clock::now();
+    return std::vector<PublishResult>(messages.size());
+  }
+
+  void observe(const RelayEvent& event) {
+    if (event.type != RelayEventType::error) return;
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = event.error;
+    changed_.notify_all();
+  }
+
+  void allow(std::size_t batches) {
+    const std::lock_guard lock(mutex_);
+    allowed_ += batches;
+    changed_.notify_all();
+  }
+
+  void wait_for(std::size_t batches) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return error_ || times_.size() >= batches; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t allowed_ = 0;
+  std::vector<double> times_;
+  std::exception_ptr error_;
+  Clock::time_point begun_;
+  double first_ = 0;
+  OutboxRelay relay_;  ///< Must be the last member: its thread uses the others.
+};
+
+void remove_first(soci::session& sql, long long rows) {
+  long long end = 0;
+  sql << fmt::format("SELECT seq FROM txinbox_outbox_message ORDER BY seq LIMIT 1 OFFSET {}", rows), soci::into(end);
+  sql << fmt::format("DELETE FROM txinbox_outbox_message WHERE seq < {}", end);
+}
+
+/// An outbox in a database of its own.
+struct Backlog {
+  Backlog(const Target& target, const std::string& suffix, long long rows, int keys)
+      : database(target, suffix), pool(database.pool(3)), connection(pool.acquire()) {
+    fill_outbox(connection, rows, keys);
+  }
+
+  Database database;
+  Pool pool;
+  Connection connection;
+};
+
+}  // namespace
+
+Json measure_outbox_snapshot(const Target& target, const OutboxOptions& options) {
+  constexpr std::size_t batches = 5;  // in each round
+  const long long rest = (static_cast<long long>(batches) * options.rounds + 2) * static_cast<long long>(options.batch);
+  Backlog fresh(target, "_fresh", rest, options.keys);
+  Backlog held(target, "_held", options.deleted + rest, options.keys);
+  const auto reading = held.pool.acquire();
+  soci::session& snapshot = reading;
+  if (target.name == "mariadb") snapshot << "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+  snapshot << (target.name == "mariadb" ? "BEGIN" : "BEGIN ISOLATION LEVEL REPEATABLE READ");
+  rows_in(snapshot);  // the first statement takes the snapshot
+  remove_first(held.connection, options.deleted);
+
+  struct Way {
+    const char* name;
+    PacedRelay relay;
+  };
+  std::array<Way, 2> ways{Way{"fresh", {fresh.pool, options.batch}}, Way{"held", {held.pool, options.batch}}};
+  Json first = Json::object();
+  Json times = Json::object();
+  for (const Way& way : ways) first[way.name] = way.relay.first();
+  Progress progress("rounds under a snapshot", options.rounds);
+  for (int round = 0; round < options.rounds; ++round) {
+    rotated(ways.size(), round, [&](std::size_t i) {
+      for (const double time : ways.at(i).relay.run(batches)) times[ways.at(i).name].push_back(time);
+    });
+    progress.step();
+  }
+  if (rows_in(snapshot) != options.deleted + rest)
+    throw std::runtime_error("the snapshot does not see what was removed");
+  snapshot << "ROLLBACK";
+  return {{"deleted", options.deleted}, {"batch", options.batch}, {"first_ms", first}, {"milliseconds", times}};
+}
+
+}  // namespace txinbox::bench
