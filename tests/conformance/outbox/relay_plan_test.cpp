@@ -33,6 +33,8 @@ TEST_CASE("the server looks for earlier messages of a key by the index of the ke
     used += "\n";
   }
   CAPTURE(used);
+  // As new versions of MySQL describe a plan.
+  if (used.find("Index lookup on e using txinbox_outbox_message_aggregateid") != std::string::npos) return;
   const auto subquery = used.find("DEPENDENT SUBQUERY e");
   REQUIRE(subquery != std::string::npos);
   const std::string line = used.substr(subquery, used.find('\n', subquery) - subquery);
