@@ -14,19 +14,12 @@
 #include "support/test_database.hpp"
 #include "torture/conduct.hpp"
 #include "torture/plan.hpp"
+#include "torture/storm_kit.hpp"
 
 using namespace txinbox::test;
 using namespace txinbox::torture;
 
 namespace {
-
-const std::string tables = "name like 'txinbox_torture_%'";
-
-long long tables_left(const TestDatabase& db) {
-  return db.number("select count(*) from sqlite_master where type = 'table' and " + tables);
-}
-
-long long rows_left(const TestDatabase& db) { return db.number("select count(*) from txinbox_consumed_message"); }
 
 /// What stands in the table's row of that name.
 std::string value_of(const std::string& table, const std::string& name) {
@@ -34,17 +27,6 @@ std::string value_of(const std::string& table, const std::string& name) {
   if (row == std::string::npos) return {};
   const auto value = table.find_first_not_of(' ', row + 1 + name.size());
   return table.substr(value, table.find('\n', value) - value);
-}
-
-// A storm of so many keys under this seed sends all of them before the first is delivered. So no acknowledged copy is
-// delivered again, and without kills the seed alone decides what each handler does. storm.sh uses the same.
-constexpr std::uint64_t seed = 329;
-constexpr std::uint64_t key_count = 40;
-
-Command::Arguments schedule(Command::Arguments more) {
-  Command::Arguments arguments{"--seed", std::to_string(seed), "--keys", std::to_string(key_count), "--json"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
 }
 
 /// The keys that the stream holds more than once.
@@ -84,24 +66,6 @@ std::set<std::string> keys_found(const nlohmann::json& report, const std::string
 
 bool includes(const std::set<std::string>& all, const std::set<std::string>& some) {
   return std::includes(all.begin(), all.end(), some.begin(), some.end());
-}
-
-/// The file that a storm has kept, with what was published.
-std::filesystem::path kept_sink(const std::string& err) {
-  const std::string begin = "txinbox-torture: /";
-  const auto at = err.find(begin);
-  if (at == std::string::npos) return {};
-  const auto first = at + begin.size() - 1;
-  return err.substr(first, err.find(' ', first) - first);
-}
-
-/// How many imbalances of that sort were found.
-long long count(const nlohmann::json& report, const std::string& what, const std::string& found) {
-  long long number = 0;
-  for (const auto& each : report.at("imbalances")) {
-    if (each.at("what") == what && each.at("found").get<std::string>().starts_with(found)) ++number;
-  }
-  return number;
 }
 
 }  // namespace
@@ -195,62 +159,6 @@ TEST_CASE("handlers that ignore their fence are detected") {
   const auto report = nlohmann::json::parse(ended.out);
   CHECK(count(report, "an older effect after a newer one", "fence ") > 0);
   CHECK(count(report, "effects", "") == 0);
-}
-
-TEST_CASE("a storm on the outbox balances with killed relays, and leaves nothing behind") {
-  const TestDatabase db;
-  const Ended ended = run({"--kind", "outbox", "--duration", "6s", "--kill-every", "150ms", "--json"}, db.url());
-  CAPTURE(ended.err);
-  CAPTURE(ended.out);
-  REQUIRE(ended.status == 0);
-  const auto report = nlohmann::json::parse(ended.out);
-  CHECK(report.at("effects") == report.at("keys"));
-  CHECK(report.at("messages") > 20);
-  CHECK(report.at("published_again") > 0);
-  CHECK(report.at("relays_killed") > 0);
-  CHECK(report.at("workers_killed") > 0);
-  CHECK(tables_left(db) == 0);
-  CHECK(rows_left(db) == 0);
-  CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
-}
-
-TEST_CASE("a relay that removes messages before they are published is detected") {
-  const TestDatabase db;
-  const Ended ended = run(schedule({"--kill-every", "0s", "--break", "delete"}), db.url());
-  CAPTURE(ended.err);
-  CAPTURE(ended.out);
-  REQUIRE(ended.status == 1);
-  const auto report = nlohmann::json::parse(ended.out);
-  CHECK(count(report, "a message was lost", "none") > 0);
-  CHECK(count(report, "effects", "") == 0);
-
-  // What was published is kept with the tables.
-  CHECK(std::filesystem::remove(kept_sink(ended.err)));
-}
-
-TEST_CASE("a relay that ignores the order of a key is detected") {
-  const TestDatabase db;
-  const Ended ended = run(schedule({"--kill-every", "0s", "--break", "order"}), db.url());
-  CAPTURE(ended.err);
-  CAPTURE(ended.out);
-  REQUIRE(ended.status == 1);
-  const auto report = nlohmann::json::parse(ended.out);
-  CHECK(count(report, "an older message after a newer one", "change ") > 0);
-  CHECK(count(report, "a message was lost", "") == 0);
-  CHECK(std::filesystem::remove(kept_sink(ended.err)));
-}
-
-TEST_CASE("an outbox that a service uses is refused, and its messages stay") {
-  const TestDatabase db;
-  db.run(
-      "insert into txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) values "
-      "('00000000-0000-4000-8000-000000000001', 'orders', '', '', x'00', 0, '2026-01-01 00:00:00.000000')");
-  const Ended refused = run({"--kind", "outbox", "--keys", "10"}, db.url());
-  CHECK(refused.status == 3);
-  CHECK(refused.err.find("in use") != std::string::npos);
-  CHECK(tables_left(db) == 0);
-  CHECK(run({"--keys", "10"}, db.url()).status == 0);
-  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1);
 }
 
 TEST_CASE("the report is a table that ends with the verdict") {
