@@ -9,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -72,16 +71,5 @@ class RecordingPublisher {
   std::vector<OutgoingMessage> tried_, confirmed_;
   std::atomic<bool> same_key_twice_ = false;
 };
-
-/// Whether it becomes true within a minute.
-template <class F>
-bool eventually(const F& condition) {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (std::chrono::steady_clock::now() < give_up) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
-}
 
 }  // namespace txinbox::test

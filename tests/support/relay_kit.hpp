@@ -10,7 +10,6 @@
 #include <txinbox/outbox.hpp>
 #include <txinbox/outbox_relay.hpp>
 
-#include "support/schema_tools.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -31,10 +30,6 @@ inline void add(const TestDatabase& db, const std::string& key, const std::vecto
   std::vector<OutgoingMessage> messages;
   for (const std::string& payload : payloads) messages.push_back({.topic = "t", .key = key, .payload = payload});
   Outbox::add(*db.session(), messages);
-}
-
-inline bool is_empty(const TestDatabase& db) {
-  return eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 0; });
 }
 
 inline PublishResult no(std::string why = "no") { return {.status = PublishStatus::failed, .error = std::move(why)}; }

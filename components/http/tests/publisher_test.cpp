@@ -27,7 +27,7 @@
 #include "service.hpp"
 #include "support/command.hpp"
 #include "support/effects.hpp"
-#include "support/recording_publisher.hpp"
+#include "support/eventually.hpp"
 #include "support/thrown.hpp"
 #include "webhook_request.hpp"
 
@@ -109,7 +109,7 @@ TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and tw
   };
   {
     const OutboxRelay relay(pool, twice, {.poll = 10ms});
-    CHECK(eventually([&] { return sender.number("select count(*) from txinbox_outbox_message") == 0; }));
+    CHECK(outbox_becomes_empty(sender));
   }
   CHECK(receiver.effects() == 1);
   CHECK(replays == 1);
@@ -243,7 +243,7 @@ TEST_CASE("HTTP: a relay delivers everything once a busy service has recovered, 
   Pool pool = db.pool();
   const OutboxRelay relay(pool, publisher_for({.url = server.url()}),
                           {.poll = 5ms, .initial_backoff = 5ms, .max_backoff = 20ms});
-  CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_message") == 0; }));
+  CHECK(outbox_becomes_empty(db));
   const std::lock_guard lock(mutex);
   CHECK(got == expected);
 }

@@ -4,7 +4,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -15,6 +14,7 @@
 
 #include "kafka_broker.hpp"
 #include "support/effects.hpp"
+#include "support/eventually.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -37,13 +37,8 @@ TEST_CASE("Kafka: a published message arrives with id, type, key and headers, an
   REQUIRE(publish(before).front().status == PublishStatus::confirmed);
   {
     const OutboxRelay relay(pool, publish, {.poll = 10ms});
-    const auto give_up = std::chrono::steady_clock::now() + 1min;
-    while (sender.number("select count(*) from txinbox_outbox_message") > 0 &&
-           std::chrono::steady_clock::now() < give_up) {
-      std::this_thread::sleep_for(10ms);
-    }
+    CHECK(outbox_becomes_empty(sender));
   }
-  CHECK(sender.number("select count(*) from txinbox_outbox_message") == 0);
 
   EffectDatabase receiver;
   Pool its_pool = receiver.pool();

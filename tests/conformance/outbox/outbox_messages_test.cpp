@@ -9,6 +9,7 @@
 #include <txinbox/outbox_messages.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/schema_tools.hpp"
 #include "support/thrown.hpp"

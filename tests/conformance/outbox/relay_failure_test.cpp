@@ -12,9 +12,9 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
-#include "support/schema_tools.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -48,7 +48,7 @@ TEST_CASE("a failed message makes its key wait, while other keys flow") {
   REQUIRE(all.size() == 6);
   CHECK(all[4] == "bad 1");
   CHECK(all[5] == "bad 2");
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
 }
 
 TEST_CASE("a message is parked after max_attempts or when it is rejected, and its key goes on") {
@@ -99,7 +99,7 @@ TEST_CASE("a postponed message counts no attempt, its key keeps its order, and o
   CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 0 and parked_at is null") == 3);
   is_ready = true;
   CHECK(broker.confirmed(4).size() == 4);
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
   CHECK(failures == 0);
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("a publisher that throws counts nothing as failed, and everything is p
       quick([&](const RelayEvent& event) { errors += event.type == RelayEventType::error ? 1 : 0; }));
   CHECK(broker.confirmed(3).size() == 3);
   CHECK(errors == 3);
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
 }
 
 TEST_CASE("a key goes on behind a parked message, also when the relay has passed it") {

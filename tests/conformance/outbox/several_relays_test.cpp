@@ -17,9 +17,9 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
-#include "support/schema_tools.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -46,7 +46,7 @@ TEST_CASE("relays share the parts, and a new one gets its share") {
     OutboxRelay third(pool, broker.publisher(), watching(2));
     CHECK(eventually([&] { return parts[0] + parts[1] + parts[2] == 64 && parts[2] >= 20; }));
     for (int i = 0; i < 100; ++i) add(db, "key " + std::to_string(i), {std::to_string(i)});
-    CHECK(is_empty(db));
+    CHECK(outbox_becomes_empty(db));
   }
   CHECK(eventually([&] { return parts[0] == 64; }));
   const auto all = broker.payloads(100);
@@ -92,7 +92,7 @@ TEST_CASE("a relay publishes only messages of its own parts") {
     CHECK(std::ranges::none_of(keys[0], [&](const std::string& key) { return keys[1].contains(key); }));
   }
   go_on = true;
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
 }
 
 TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
@@ -126,7 +126,7 @@ TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
   CHECK(all[2].id == all[0].id);
   CHECK(eventually([&] { return has_parts_again.load(); }));
   CHECK(broker.tries("2") == 1);
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
 }
 
 TEST_CASE("a relay works on after the database has removed its registration") {
@@ -180,7 +180,7 @@ TEST_CASE("four relays and busy writers: nothing is lost, nothing has two ids, n
     }
   }
   REQUIRE(committed == writers * each);
-  CHECK(is_empty(db));
+  CHECK(outbox_becomes_empty(db));
   std::map<std::string, int> last;
   std::set<std::string> ids;
   int inversions = 0;

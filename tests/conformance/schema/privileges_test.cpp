@@ -9,6 +9,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/eventually.hpp"
 #include "support/old_rows.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/schema_tools.hpp"
