@@ -7,6 +7,7 @@
 
 #include <txinbox/version.hpp>
 
+#include "backend/kept_statement.hpp"
 #include "base/token.hpp"
 
 namespace txinbox {
@@ -29,6 +30,9 @@ class Dialect {
   virtual std::string text(std::string_view) const = 0;
   virtual std::string bytes(std::string_view) const = 0;
   virtual std::string token(const detail::Token&) const = 0;
+
+  /// The place of a value in a `KeptStatement`. `position` counts from 1.
+  virtual std::string parameter(ParameterType, int position) const = 0;
 
   std::string text_or_null(std::string_view value) const { return value.empty() ? "NULL" : text(value); }
   std::string bytes_or_null(std::string_view value) const { return value.empty() ? "NULL" : bytes(value); }

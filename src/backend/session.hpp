@@ -15,6 +15,7 @@
 
 #include "backend/claim_row.hpp"
 #include "backend/dialect.hpp"
+#include "backend/kept_statement.hpp"
 #include "backend/native_connection.hpp"
 #include "backend/problem.hpp"
 #include "backend/purge.hpp"
@@ -193,6 +194,10 @@ class Session {
 
   /// Runs one INSERT, UPDATE or DELETE in the open transaction. Returns the number of rows that it matched.
   virtual std::size_t execute(const std::string& sql) = 0;
+
+  /// Runs a statement in the open transaction that this session keeps prepared from then on. Returns false, and has
+  /// done nothing, if it can keep none now: it is a caller's session, or the connection is another.
+  virtual bool try_run_kept(const KeptStatement&, std::span<const Parameter>) = 0;
 
   /// Runs one INSERT, UPDATE or DELETE in a transaction of its own; none may be open. Returns the number of rows that
   /// it matched.

@@ -21,6 +21,7 @@ class Insertion {
  public:
   Insertion(const backend::NativeConnection& connection, const detail::OutboxClaim* claim)
       : connection_(connection),
+        claim_(claim),
         dialect_(connection.database().dialect({})),
         // Without a claim the table is found as the caller's own tables are.
         table_(claim != nullptr ? claim->session().dialect().table(backend::outbox_message_table)
@@ -36,13 +37,18 @@ class Insertion {
 
   void flush() {
     if (rows_.empty()) return;
-    connection_.database().run(connection_, detail::insert_outbox_rows(*dialect_, table_, rows_, derived_));
+    const bool is_inserted =
+        rows_.size() == 1 && claim_ != nullptr && detail::try_insert_outbox_row(claim_->session(), rows_[0], derived_);
+    if (!is_inserted) {
+      connection_.database().run(connection_, detail::insert_outbox_rows(*dialect_, table_, rows_, derived_));
+    }
     rows_.clear();
     bytes_ = 0;
   }
 
  private:
   const backend::NativeConnection& connection_;
+  const detail::OutboxClaim* const claim_;
   const std::unique_ptr<backend::Dialect> dialect_;
   const std::string table_;
   std::vector<OutboxRow> rows_;

@@ -1,5 +1,6 @@
 #include "tables/outbox_message_table.hpp"
 
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,18 +23,50 @@ int outbox_part(std::string_view key, std::string_view id) noexcept {
   return static_cast<int>(hash % outbox_parts);
 }
 
+namespace {
+
+constexpr std::string_view insert_columns =
+    "(id, aggregatetype, aggregateid, type, payload, headers, part, created_at)";
+
+/// The end of an INSERT that leaves a row with the same id as it is.
+std::string_view keep_existing_row(const backend::Dialect& sql) {
+  const std::string_view unless = sql.unless_exists();
+  return unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
+}
+
+std::string insert_outbox_row(const backend::Dialect& sql) {
+  using enum backend::ParameterType;
+  return fmt::format("INSERT INTO {} {} VALUES ({}, {}, {}, {}, {}, {}, {}, {})",
+                     sql.table(backend::outbox_message_table), insert_columns, sql.parameter(uuid, 1),
+                     sql.parameter(text, 2), sql.parameter(text, 3), sql.parameter(text, 4), sql.parameter(bytes, 5),
+                     sql.parameter(text, 6), sql.parameter(integer, 7), sql.now());
+}
+
+constexpr backend::KeptStatement insert_row{insert_outbox_row};
+constexpr backend::KeptStatement insert_row_unless_exists{
+    [](const backend::Dialect& sql) { return insert_outbox_row(sql).append(keep_existing_row(sql)); }};
+
+}  // namespace
+
+bool try_insert_outbox_row(backend::Session& session, const OutboxRow& row, bool keep_existing) {
+  using enum backend::ParameterType;
+  const std::string part = std::to_string(outbox_part(row.key, row.id));
+  const std::string_view headers = row.headers.empty() ? std::string_view() : row.headers;
+  const std::array<backend::Parameter, 7> values{
+      {{row.id, uuid}, {row.topic}, {row.key}, {row.type}, {row.payload, bytes}, {headers}, {part, integer}}};
+  return session.try_run_kept(keep_existing ? insert_row_unless_exists : insert_row, values);
+}
+
 std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view table, std::span<const OutboxRow> rows,
                                bool keep_existing) {
-  std::string text = fmt::format(
-      "INSERT INTO {} (id, aggregatetype, aggregateid, type, payload, headers, part, created_at) VALUES ", table);
+  std::string text = fmt::format("INSERT INTO {} {} VALUES ", table, insert_columns);
   for (const OutboxRow& row : rows) {
     text += fmt::format("{}('{}', {}, {}, {}, {}, {}, {}, {})", &row == rows.data() ? "" : ", ", row.id,
                         sql.text(row.topic), sql.text(row.key), sql.text(row.type), sql.bytes(row.payload),
                         sql.text_or_null(row.headers), outbox_part(row.key, row.id), sql.now());
   }
-  if (!keep_existing) return text;
-  const std::string_view unless = sql.unless_exists();
-  return text += unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
+  if (keep_existing) text += keep_existing_row(sql);
+  return text;
 }
 
 std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {

@@ -22,7 +22,7 @@ std::vector<std::weak_ptr<OutboxClaim>>& claims() noexcept {
 
 }  // namespace
 
-OutboxScope::OutboxScope(const backend::Session& session, std::string_view consumer, std::string_view business_key,
+OutboxScope::OutboxScope(backend::Session& session, std::string_view consumer, std::string_view business_key,
                          bool key_recurs)
     : claim_(std::make_shared<OutboxClaim>(session, consumer, business_key, key_recurs)) {
   std::erase_if(claims(), [](const auto& claim) { return claim.expired(); });

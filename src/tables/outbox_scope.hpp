@@ -18,17 +18,17 @@ namespace detail {
 class OutboxClaim {
  public:
   /// `key_recurs`: whether the key can be claimed again, because the message is valid for a time only.
-  OutboxClaim(const backend::Session& session, std::string_view consumer, std::string_view business_key,
+  OutboxClaim(backend::Session& session, std::string_view consumer, std::string_view business_key,
               bool key_recurs) noexcept
       : session_(session), consumer_(consumer), business_key_(business_key), key_recurs_(key_recurs) {}
 
-  const backend::Session& session() const noexcept { return session_; }
+  backend::Session& session() const noexcept { return session_; }
 
   /// Returns the next derived message id; empty if the message is not the only one of its key (`valid_for`).
   std::string next_id();
 
  private:
-  const backend::Session& session_;
+  backend::Session& session_;
   const std::string_view consumer_;
   const std::string_view business_key_;
   const bool key_recurs_;
@@ -41,9 +41,9 @@ class OutboxClaim {
 class OutboxScope {
  public:
   /// The session and the names must outlive the scope: each handler run makes one, so nothing is copied.
-  OutboxScope(const backend::Session& session, std::string_view consumer, std::string_view business_key,
+  OutboxScope(backend::Session& session, std::string_view consumer, std::string_view business_key,
               bool key_recurs);
-  OutboxScope(const backend::Session& session, std::string_view consumer, const Message& message)
+  OutboxScope(backend::Session& session, std::string_view consumer, const Message& message)
       : OutboxScope(session, consumer, message.business_key, message.valid_for.count() > 0) {}
   OutboxScope(const OutboxScope&) = delete;
   OutboxScope& operator=(const OutboxScope&) = delete;

@@ -24,7 +24,7 @@ namespace {
 
 /// Keeps the names of a claim for as long as messages can be added to the outbox for it.
 struct LatestClaim {
-  LatestClaim(const backend::Session& session, std::string_view consumer_name, const Message& message)
+  LatestClaim(backend::Session& session, std::string_view consumer_name, const Message& message)
       : consumer(consumer_name),
         business_key(message.business_key),
         outbox(session, consumer, business_key, message.valid_for.count() > 0) {}

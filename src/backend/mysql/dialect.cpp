@@ -38,6 +38,7 @@ class MysqlDialect final : public Dialect {
   std::string text(std::string_view value) const override { return hex_literal(value); }
   std::string bytes(std::string_view value) const override { return hex_literal(value); }
   std::string token(const detail::Token& value) const override { return hex_literal(value.bytes()); }
+  std::string parameter(ParameterType, int /*position*/) const override { return "?"; }
 
   std::string now() const override { return evaluated_now; }
   std::string now_plus(std::chrono::milliseconds later) const override {

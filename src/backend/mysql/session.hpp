@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,7 @@ class MysqlSession final : public Session {
   void catch_up() override;
 
   std::size_t execute(const std::string& sql) override;
+  bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
   std::optional<std::int64_t> change_returning(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
@@ -123,6 +125,7 @@ class MysqlSession final : public Session {
   std::string database_;      ///< Pool: the session's default database.
   MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements.
   MysqlStatement opening_without_wait_;          ///< Prepared when it is first needed.
+  std::map<const KeptStatement*, MysqlStatement> kept_;
 };
 
 }  // namespace backend

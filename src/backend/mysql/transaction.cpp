@@ -242,6 +242,19 @@ std::size_t MysqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(mysql_affected_rows(db));
 }
 
+bool MysqlSession::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
+  MYSQL* db = connection();
+  if (!pooled_ || !is_configured_connection(db)) return false;
+  MysqlStatement& kept = kept_[&statement];
+  if (!kept.prepared()) kept.prepare(db, statement.sql(dialect()));
+  std::vector<std::string_view> bytes;
+  bytes.reserve(values.size());
+  for (const Parameter& each : values) bytes.push_back(each.value);
+  if (kept.try_run(bytes) != 0) kept.throw_error();
+  (void)kept.take_reply();
+  return true;
+}
+
 std::size_t MysqlSession::change(const std::string& sql) { return change_with(sql).rows; }
 
 std::optional<std::int64_t> MysqlSession::change_returning(const std::string& sql) {

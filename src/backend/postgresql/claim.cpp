@@ -61,6 +61,7 @@ bool is_locked(const PostgresqlResult& result) { return sqlstate(result.get()) =
 /// changed client_encoding.
 void PostgresqlSession::name_statements() {
   prepared_ = false;
+  kept_.clear();
   const std::string suffix = std::to_string(++statement_generation_);
   begin_ = {guard_ + "_begin_" + suffix, begin_sql()};
   savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};

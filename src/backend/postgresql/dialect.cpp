@@ -41,6 +41,14 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("CAST('{}' AS uuid)", value.hex());
   }
 
+  // Texts are sent as bytes, because an earlier handler may have changed client_encoding.
+  std::string parameter(ParameterType type, int position) const override {
+    if (type == ParameterType::bytes) return fmt::format("${}", position);
+    const std::string text = fmt::format("convert_from(${}, 'UTF8')", position);
+    if (type == ParameterType::text) return text;
+    return fmt::format("CAST({} AS {})", text, type == ParameterType::uuid ? "uuid" : "integer");
+  }
+
   std::string now() const override { return "clock_timestamp()"; }
   std::string now_plus(std::chrono::milliseconds later) const override {
     return fmt::format("clock_timestamp() + {}", interval(later));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ class PostgresqlSession final : public Session {
   bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
+  bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
   std::optional<std::int64_t> change_returning(const std::string& sql) override;
   std::vector<Row> read(const std::string& sql, std::size_t columns) override;
@@ -99,6 +101,7 @@ class PostgresqlSession final : public Session {
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
+  std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the names of those that are prepared.
   Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_, no_wait_, wait_again_;
 };
 

@@ -185,6 +185,27 @@ std::size_t PostgresqlSession::execute(const std::string& sql) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(exec(connection(), sql).get())));
 }
 
+bool PostgresqlSession::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
+  PGconn* pg = connection();
+  if (!prepared_ || PQbackendPID(pg) != process_id_) return false;
+  std::vector<PostgresqlValue> bytes;
+  bytes.reserve(values.size());
+  for (const Parameter& each : values) bytes.push_back(each.value);
+  const auto at = kept_.find(&statement);
+  const bool is_new = at == kept_.end();
+  const std::string name =
+      is_new ? fmt::format("{}_kept_{}_{}", guard_, statement_generation_, kept_.size()) : at->second;
+  const auto results = run([&](PostgresqlPipeline& pipeline) {
+    if (is_new) pipeline.add_preparation(name.c_str(), statement.sql(dialect()).c_str());
+    pipeline.add_prepared(name.c_str(), bytes);
+  });
+  if (lost_statements(results)) keeps_prepared_ = false;  // the next run on this connection does without
+  // The server keeps it, also if the transaction is rolled back.
+  if (is_new && !results.empty() && succeeded(results[0].get())) kept_.emplace(&statement, name);
+  require_all(pg, results, is_new ? 2 : 1);
+  return true;
+}
+
 std::size_t PostgresqlSession::change(const std::string& sql) {
   return static_cast<std::size_t>(number_in(PQcmdTuples(change_with(sql).get())));
 }

@@ -33,6 +33,8 @@ class Sqlite3Dialect final : public Dialect {
   std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
   std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
 
+  std::string parameter(ParameterType, int position) const override { return fmt::format("?{}", position); }
+
   // SQLite evaluates it at its first use in a statement. In a write that is after the wait for the lock.
   std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
   std::string now_plus(std::chrono::milliseconds later) const override {

@@ -89,6 +89,7 @@ void Sqlite3Session::release_statements() noexcept {
   for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &confirm_, &commit_, &roll_back_}) {
     each->finalize();
   }
+  kept_.clear();
 }
 
 void Sqlite3Session::configure(const PoolOptions& options) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +55,7 @@ class Sqlite3Session final : public Session {
   bool rollback_to_savepoint() noexcept override;
 
   std::size_t execute(const std::string& sql) override;
+  bool try_run_kept(const KeptStatement&, std::span<const Parameter>) override;
   std::size_t change(const std::string& sql) override;
   std::optional<std::int64_t> change_returning(const std::string& sql) override;
   bool reads_before_insert() const noexcept override { return true; }
@@ -131,6 +133,7 @@ class Sqlite3Session final : public Session {
   bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.
   bool left_open_ = false;  ///< A rollback failed, so our transaction is still open.
   Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
+  std::map<const KeptStatement*, Sqlite3Statement> kept_;
 };
 
 }  // namespace backend

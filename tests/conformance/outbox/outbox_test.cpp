@@ -61,31 +61,6 @@ TEST_CASE("a handler that rolls the transaction back leaves no message") {
   CHECK(rows(db) == 0);
 }
 
-TEST_CASE("the row has every byte, in the columns of Debezium's event router") {
-  const TestDatabase db;
-  const auto sql = db.session();
-  std::string bytes;
-  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
-  const std::string id = Outbox::add(*sql, {.topic = "it's \\ \"stock\"",
-                                            .key = "schlüssel",
-                                            .type = "",
-                                            .payload = bytes,
-                                            .headers = {{"traceparent", "00-\"x\""}, {"ü", ""}}});
-  CHECK(db.number("select count(*) from txinbox_outbox_message where aggregateid = 'schlüssel' and type = '' and "
-                  "parked_at is null and attempts = 0 and part = 39") == 1);  // the part of a key never changes
-  CHECK(db.text(here<std::string>("select aggregatetype from txinbox_outbox_message",
-                                  "select convert(aggregatetype using utf8mb4) from txinbox_outbox_message",
-                                  "select aggregatetype from txinbox_outbox_message")) == "it's \\ \"stock\"");
-  CHECK(db.number("select length(payload) from txinbox_outbox_message") == 256);
-  CHECK(db.text(here<std::string>("select headers from txinbox_outbox_message",
-                                  "select convert(headers using utf8mb4) from txinbox_outbox_message",
-                                  "select headers from txinbox_outbox_message")) ==
-        "{\"traceparent\":\"00-\\\"x\\\"\",\"ü\":\"\"}");
-  CHECK(db.text(here<std::string>("select id from txinbox_outbox_message",
-                                  "select convert(id using utf8mb4) from txinbox_outbox_message",
-                                  "select cast(id as text) from txinbox_outbox_message")) == id);
-}
-
 TEST_CASE("many messages get ids in their order, and the rows have it, too") {
   const TestDatabase db;
   const auto sql = db.session();
