@@ -2,27 +2,32 @@
 # Runs a test program on one database. For ctest, which cannot pass on a URL that is known only when
 # the tests run.
 #
-# Usage: on_database.sh DATABASE URL_VARIABLE PROGRAM
+# Usage: on_database.sh DATABASE URL_VARIABLE PROGRAM [ARGUMENT]...
 #   DATABASE      sqlite3, mysql or postgresql; none for a program that needs no database
 #   URL_VARIABLE  the environment variable that names the server; empty where there is no server
+#
+# The program gets TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL, and TXINBOX_TEST_RESTART, a script that kills the server
+# and starts it again, if servers.sh has made one.
 #
 # TXINBOX_TEST_CASE, when set, is doctest's filter. Status 77 means skipped.
 set -eu
 
-database=$1 url_variable=$2 program=$3
+database=$1 url_variable=$2
+shift 2
 
-url=
+url= restart=
 if [ -n "$url_variable" ]; then
   eval "url=\${$url_variable:-}"
   if [ -z "$url" ]; then
     echo "skipped: $url_variable is not set (tests/run.sh starts the servers)"
     exit 77
   fi
+  eval "restart=\${${url_variable%_URL}_RESTART:-}"
 fi
 
-TXINBOX_TEST_DATABASE=$database TXINBOX_TEST_URL=$url
-export TXINBOX_TEST_DATABASE TXINBOX_TEST_URL
+TXINBOX_TEST_DATABASE=$database TXINBOX_TEST_URL=$url TXINBOX_TEST_RESTART=$restart
+export TXINBOX_TEST_DATABASE TXINBOX_TEST_URL TXINBOX_TEST_RESTART
 if [ -n "${TXINBOX_TEST_CASE:-}" ]; then
-  exec "$program" "--test-case=$TXINBOX_TEST_CASE"
+  exec "$@" "--test-case=$TXINBOX_TEST_CASE"
 fi
-exec "$program"
+exec "$@"

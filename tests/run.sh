@@ -7,7 +7,8 @@
 #                    on one node, then those of the cluster, whose nodes are killed and cut off
 #   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
 #                    PgBouncer
-#   --brokers        instead of these: the components for brokers, each on a broker started for it, with 200 kills
+#   --brokers        instead of these: the components for brokers, each on a broker started for it, with 200 kills:
+#                    on SQLite, and what is killed on MariaDB and PostgreSQL too, whose servers die as well
 #   --test FILTER    only the test cases with such a name, as "*rolled-back*"
 #   --quick          only what takes less than three minutes and needs no server (the tests with the label "quick"); or,
 #                    on what --database names, the conformance tests and those of the command
@@ -126,7 +127,10 @@ servers=()
 if [ -n "$special" ]; then
   labels+=(${galera:+galera} ${failover:+failover} ${brokers:+brokers})
   excluded=()
-  if [ -n "$brokers" ]; then export TXINBOX_BROKER_KILLS=${TXINBOX_BROKER_KILLS:-200}; fi
+  if [ -n "$brokers" ]; then
+    export TXINBOX_BROKER_KILLS=${TXINBOX_BROKER_KILLS:-200}
+    servers+=(--mariadb --postgresql --restartable)
+  fi
 elif [ -n "$quick" ] && [ ${#databases[@]} = 0 ]; then
   labels+=(quick)
 elif [ ${#databases[@]} = 0 ]; then
@@ -175,7 +179,7 @@ if [ -n "$kinds" ]; then run+=(-L "$kinds"); fi
 if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then run+=(-E '^tls_mysql$'); fi
 # Most of the time of a test on a server was a wait for the disk. What survives a crash of the machine is the server's
 # affair: the tests kill processes, and the storms' servers wait as usual.
-if [ -z "${TXINBOX_TEST_LONG:-}" ] && [ ${#servers[@]} -gt 0 ]; then
+if [ -z "${TXINBOX_TEST_LONG:-}$brokers" ] && [ ${#servers[@]} -gt 0 ]; then
   servers+=(--preload "$(/sbin/ldconfig -p | awk '/libeatmydata\.so\.1 / && !found++ { print $NF }')")
 fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi

@@ -108,12 +108,14 @@ run() {
     pid=$!
     echo "$pid" >"$folder/$name.current"
     wait "$pid" || true
+    while [ -e "$folder/$name.away" ] && [ ! -e "$folder/ending" ]; do sleep 0.1; done
     sleep 0.1  # one that cannot start yet, as long as its predecessor has not let go of everything
   done
 }
 
 # restart_script NAME READY...: prints the name of a script that kills the server, and all of its
-# processes at once, and waits until the command READY succeeds.
+# processes at once, and waits until the command READY succeeds. Its argument, if there is one, says for how many
+# seconds the server stays away.
 restart_script() {
   local name=$1 script=$folder/restart-$1
   shift
@@ -121,8 +123,10 @@ restart_script() {
 #!/usr/bin/env bash
 set -u
 pid=\$(cat "$folder/$name.current")
+if [ \$# -gt 0 ]; then : >"$folder/$name.away"; fi
 read -ra children <"/proc/\$pid/task/\$pid/children" || true
 kill -KILL "\$pid" "\${children[@]}"
+if [ \$# -gt 0 ]; then sleep "\$1"; rm "$folder/$name.away"; fi
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/\$1") 2>/dev/null; }
 for ((i = 0; i < 600; i++)); do
   if [ "\$(cat "$folder/$name.current")" != "\$pid" ] && $*; then exit 0; fi

@@ -89,6 +89,7 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
     auto& victim = i % 2 == 0 ? first : second;
     victim->signal(SIGKILL);
     (void)victim->wait();
+    if (i % 20 == 19 && TestDatabase::can_restart_server()) t.db.restart_server();
     victim = t.start({"--batch", "10"});
   }
   for (const auto* each : {&first, &second}) {
@@ -130,6 +131,40 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
   CHECK(t.consume_rest().status == 0);
   CHECK(t.orders() == orders + 50);
   CHECK(t.taken() == orders + 50);
+}
+
+/// The database's server dies and stays away for a while, and dies a few times more. The consumer goes on by itself.
+inline void survives_database_restart(BrokerUnderTest& broker, const std::string& name) {
+  if (!TestDatabase::can_restart_server()) return;  // run.sh --brokers has servers that may be killed
+  constexpr int times = 5;
+  constexpr int orders = 1000 * times;
+  OrdersFromBroker t(broker, name);
+  t.publish(0, orders);
+  auto consumer = t.start({"--batch", "5"});
+  for (int i = 0; i < times; ++i) {
+    const auto before = t.orders();
+    while (t.orders() == before) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    t.db.restart_server(i == 0 ? std::chrono::seconds(30) : std::chrono::seconds(0));
+    const auto back = std::chrono::steady_clock::now();
+    const auto then = t.orders();
+    while (t.orders() == then && std::chrono::steady_clock::now() < back + std::chrono::minutes(2)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - back;
+    MESSAGE("consumes again after " << waited.count() << " s");
+    REQUIRE(t.orders() > then);
+  }
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+  while (t.orders() < orders && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK_FALSE(consumer->has_ended());
+  consumer->signal(SIGTERM);
+  CHECK(consumer->wait().status == 4);
+  const Ended rest = t.consume_rest();
+  CHECK_MESSAGE(rest.status == 0, rest.err);
+  CHECK(t.orders() == orders);
+  CHECK(t.taken() == orders);
 }
 
 /// Messages that cannot be consumed, between good ones.

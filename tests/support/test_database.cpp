@@ -134,6 +134,17 @@ void TestDatabase::disconnect() const {
   own_.reset();
 }
 
+bool TestDatabase::can_restart_server() { return !environment("TXINBOX_TEST_RESTART", "").empty(); }
+
+void TestDatabase::restart_server(std::chrono::seconds away) const {
+  std::string command = environment("TXINBOX_TEST_RESTART", "");
+  if (away.count() > 0) command += " " + std::to_string(away.count());
+  if (std::system(command.c_str()) != 0) {  // NOLINT(cert-env33-c)
+    throw std::runtime_error("the server did not come back");
+  }
+  disconnect();
+}
+
 void TestDatabase::run(const std::string& sql) const {
   const std::lock_guard lock(mutex_);
   own() << sql;

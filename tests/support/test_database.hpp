@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -51,6 +52,13 @@ class TestDatabase {
   /// Closes that session until it is needed again. SQLite's connections must not be carried into another
   /// process.
   void disconnect() const;
+
+  /// Whether this run may kill the database's server: on_database.sh sets TXINBOX_TEST_RESTART.
+  static bool can_restart_server();
+
+  /// Kills the server, keeps it away for so long, and waits until it is back. Other databases of the test must
+  /// `disconnect` afterwards.
+  void restart_server(std::chrono::seconds away = {}) const;
 
  private:
   soci::session& own() const;

@@ -18,6 +18,11 @@ TEST_CASE("Kafka: a broker that dies and comes back loses nothing and doubles no
   survives_broker_restart(broker, "restarts");
 }
 
+TEST_CASE("Kafka: a database server that dies and comes back loses nothing and doubles nothing") {
+  KafkaBroker broker;
+  survives_database_restart(broker, "database");
+}
+
 TEST_CASE("Kafka: messages that cannot be consumed become dead letters, and the others go on") {
   KafkaBroker broker;
   dead_letters_do_not_stop_the_others(broker, "bad");

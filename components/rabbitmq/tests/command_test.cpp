@@ -18,6 +18,11 @@ TEST_CASE("RabbitMQ: a broker that dies and comes back loses nothing and doubles
   survives_broker_restart(broker, "restarts");
 }
 
+TEST_CASE("RabbitMQ: a database server that dies and comes back loses nothing and doubles nothing") {
+  RabbitMqBroker broker;
+  survives_database_restart(broker, "database");
+}
+
 TEST_CASE("RabbitMQ: messages that cannot be consumed become dead letters, and the others go on") {
   RabbitMqBroker broker;
   dead_letters_do_not_stop_the_others(broker, "bad");
