@@ -12,12 +12,13 @@ set_property(GLOBAL PROPERTY TXINBOX_COMPONENTS "")
 #   txinbox_add_component(NAME
 #     SOURCES <file>...
 #     [MODULES <pkg-config module>...]  the client libraries, as "rdkafka>=1.9"
+#     [PROGRAMS <program>...]           what generates sources, as protoc
 #     [PACKAGES <Debian package>...])   what the message about a missing module names
 #
 # It gets the target txinbox::NAME, the option TXINBOX_WITH_<NAME>, the headers of include/, its install rules, its part
 # of find_package(txinbox COMPONENTS NAME), a pkg-config file txinbox-NAME.pc, and the tests of tests/.
 function(txinbox_add_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULES;PACKAGES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;MODULES;PROGRAMS;PACKAGES")
   string(TOUPPER ${name} upper)
   set(option TXINBOX_WITH_${upper})
   set(${option} AUTO CACHE STRING "Build the component ${name}: AUTO (if its libraries are found), ON or OFF")
@@ -28,6 +29,7 @@ function(txinbox_add_component name)
   endif()
 
   set(client "")
+  set(missing "")
   if(arg_MODULES)
     find_package(PkgConfig QUIET)
     if(PKG_CONFIG_FOUND)
@@ -35,12 +37,22 @@ function(txinbox_add_component name)
     endif()
     set(client PkgConfig::TXINBOX_${upper}_CLIENT)
     if(NOT TARGET ${client})
-      if(NOT wanted STREQUAL "AUTO")
-        message(FATAL_ERROR "${option} is ${wanted}, but pkg-config does not find ${arg_MODULES}. "
-                            "On Debian: apt-get install pkg-config ${arg_PACKAGES}")
-      endif()
-      return()
+      set(missing "pkg-config does not find ${arg_MODULES}")
     endif()
+  endif()
+  foreach(program IN LISTS arg_PROGRAMS)
+    find_program(TXINBOX_${program}_PROGRAM ${program})
+    mark_as_advanced(TXINBOX_${program}_PROGRAM)
+    if(NOT TXINBOX_${program}_PROGRAM)
+      set(missing "there is no program ${program}")
+    endif()
+  endforeach()
+  if(missing)
+    if(NOT wanted STREQUAL "AUTO")
+      message(FATAL_ERROR "${option} is ${wanted}, but ${missing}. "
+                          "On Debian: apt-get install pkg-config ${arg_PACKAGES}")
+    endif()
+    return()
   endif()
   message(STATUS "txinbox component: ${name}")
 

@@ -10,7 +10,8 @@
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
-components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev"
+components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev"
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
@@ -21,7 +22,7 @@ bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-c
   gnuplot-nox fonts-dejavu-core valgrind
   pkg-config libcpp-httplib-dev libhiredis-dev redis-server redis-tools"
 
-brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl"
+brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 
 case ${1:-} in
   brokers) wanted="$build $components $brokers" ;;

@@ -27,8 +27,9 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
-            "kafka": "txinbox_kafka_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests"}
-COMPONENTS = {"kafka", "rabbitmq", "redis"}  # their programs run on a server that brokers.sh starts
+            "kafka": "txinbox_kafka_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
+            "rocketmq": "txinbox_rocketmq_tests"}
+COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
 TEST_TIMEOUT = 120  # seconds; a mutation may make a test wait for ever

@@ -26,14 +26,17 @@ class BrokerUnderTest {
   /// The name of the dead letters' place; empty if the broker has its own.
   virtual std::string dead_letters_of(const std::string& name) = 0;
 
-  void kill() const { control("kill"); }
-  void start() const { control("start"); }
+  /// How long nothing comes, when nothing is left: longer than the broker keeps the messages of a consumer that died.
+  virtual std::string idle_exit() const { return "4s"; }
 
- private:
-  static void control(const std::string& what) {
+  void kill() const { control("kill"); }
+  void start() const { control("start", variable("TXINBOX_BROKER_PORT")); }
+
+ protected:
+  /// Runs the broker's script.
+  static void control(const std::string& what, const std::string& arguments = {}) {
     const std::string command = variable("TXINBOX_BROKER_SCRIPT") + " " + what + " " +
-                                variable("TXINBOX_BROKER_FOLDER") +
-                                (what == "start" ? " " + variable("TXINBOX_BROKER_PORT") : "") + " >&2";
+                                variable("TXINBOX_BROKER_FOLDER") + " " + arguments + (arguments.find('>') == std::string::npos ? " >&2" : "");
     if (std::system(command.c_str()) != 0) throw std::runtime_error("the broker: " + what);  // NOLINT(cert-env33-c)
   }
 

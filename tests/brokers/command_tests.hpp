@@ -49,7 +49,7 @@ class OrdersFromBroker : public Orders {
 
   /// Until nothing is left at the broker.
   Ended consume_rest(const Command::Arguments& more = {}) const {
-    Command::Arguments words = arguments({"--idle-exit", "4s"});
+    Command::Arguments words = arguments({"--idle-exit", broker_.idle_exit()});
     words.insert(words.end(), more.begin(), more.end());
     return test::run(words, db.url());
   }

@@ -124,8 +124,8 @@ void add_consume(Command app, Run& run) {
   auto broker = command.group("Broker", "Consume from a message broker instead of a file");
   auto from = broker.option("--from", options->from,
                             "The broker, without a password: kafka://HOST:PORT/TOPIC?group=NAME, "
-                            "amqp://USER@HOST/VHOST/QUEUE or amqps://; default: the "
-                            "environment variable TXINBOX_FROM");
+                            "amqp://USER@HOST/VHOST/QUEUE, rocketmq://HOST:PORT/TOPIC?group=NAME; with TLS amqps://, "
+                            "rocketmqs://; default: the environment variable TXINBOX_FROM");
   from.type("URL").excludes(stop_on_error);
   broker
       .option("--dead-letters", options->dead_letters,

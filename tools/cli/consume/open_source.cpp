@@ -15,6 +15,9 @@
 #ifdef TXINBOX_CLI_RABBITMQ
 #include <txinbox/rabbitmq.hpp>
 #endif
+#ifdef TXINBOX_CLI_ROCKETMQ
+#include <txinbox/rocketmq.hpp>
+#endif
 
 namespace txinbox::cli {
 namespace {
@@ -47,8 +50,22 @@ std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead
 constexpr Open rabbitmq = nullptr;
 #endif
 
+#ifdef TXINBOX_CLI_ROCKETMQ
+std::unique_ptr<Source> rocketmq(const std::string& url, const std::string& dead_letters) {
+  if (!dead_letters.empty()) {
+    throw UsageError(
+        "--dead-letters is not for RocketMQ: the broker has a dead-letter queue for each group, %DLQ%GROUP");
+  }
+  return open_rocketmq(rocketmq_options_from_url(url));
+}
+#else
+constexpr Open rocketmq = nullptr;
+#endif
+
 constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
-                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}};
+                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq},
+                           Kind{"rocketmq", "TXINBOX_WITH_ROCKETMQ", rocketmq},
+                           Kind{"rocketmqs", "TXINBOX_WITH_ROCKETMQ", rocketmq}};
 
 const Kind* find_kind(std::string_view url) {
   const auto* found = std::ranges::find(kinds, url.substr(0, url.find(':')), &Kind::scheme);
@@ -58,7 +75,7 @@ const Kind* find_kind(std::string_view url) {
 const Kind& kind_of(std::string_view url) {
   const Kind* kind = find_kind(url);
   if (kind == nullptr) {
-    throw UsageError("the URL of the broker must begin with kafka://, amqp:// or amqps://");
+    throw UsageError("the URL of the broker must begin with kafka://, amqp://, amqps://, rocketmq:// or rocketmqs://");
   }
   if (kind->open == nullptr) {
     throw UsageError(

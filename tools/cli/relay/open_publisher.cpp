@@ -19,6 +19,9 @@
 #ifdef TXINBOX_CLI_RABBITMQ
 #include <txinbox/rabbitmq_publisher.hpp>
 #endif
+#ifdef TXINBOX_CLI_ROCKETMQ
+#include <txinbox/rocketmq_publisher.hpp>
+#endif
 
 namespace txinbox::cli {
 namespace {
@@ -51,6 +54,16 @@ Publisher rabbitmq(const std::string& url, std::chrono::milliseconds timeout) {
 constexpr Open rabbitmq = nullptr;
 #endif
 
+#ifdef TXINBOX_CLI_ROCKETMQ
+Publisher rocketmq(const std::string& url, std::chrono::milliseconds timeout) {
+  RocketMqPublisherOptions options = rocketmq_publisher_options_from_url(url);
+  options.timeout = timeout;
+  return rocketmq_publisher(options);
+}
+#else
+constexpr Open rocketmq = nullptr;
+#endif
+
 #ifdef TXINBOX_CLI_HTTP
 Publisher webhook(const std::string& url, std::chrono::milliseconds timeout) {
   HttpPublisherOptions options = http_publisher_options_from_url(url);
@@ -61,9 +74,11 @@ Publisher webhook(const std::string& url, std::chrono::milliseconds timeout) {
 constexpr Open webhook = nullptr;
 #endif
 
-constexpr std::array kinds{Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka}, Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
-                           Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq}, Kind{"http", "TXINBOX_WITH_HTTP", webhook},
-                           Kind{"https", "TXINBOX_WITH_HTTP", webhook}};
+constexpr std::array kinds{
+    Kind{"kafka", "TXINBOX_WITH_KAFKA", kafka},           Kind{"amqp", "TXINBOX_WITH_RABBITMQ", rabbitmq},
+    Kind{"amqps", "TXINBOX_WITH_RABBITMQ", rabbitmq},     Kind{"rocketmq", "TXINBOX_WITH_ROCKETMQ", rocketmq},
+    Kind{"rocketmqs", "TXINBOX_WITH_ROCKETMQ", rocketmq}, Kind{"http", "TXINBOX_WITH_HTTP", webhook},
+    Kind{"https", "TXINBOX_WITH_HTTP", webhook}};
 
 }  // namespace
 
@@ -75,7 +90,9 @@ Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeo
   }
   const auto* kind = std::ranges::find(kinds, std::string_view(url).substr(0, url.find("://")), &Kind::scheme);
   if (kind == kinds.end()) {
-    throw UsageError("--to: the URL of the broker must begin with kafka://, amqp://, amqps://, http:// or https://");
+    throw UsageError(
+        "--to: the URL of the broker must begin with kafka://, amqp://, amqps://, rocketmq://, "
+        "rocketmqs://, http:// or https://");
   }
   if (kind->open == nullptr) {
     throw UsageError(

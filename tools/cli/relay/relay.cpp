@@ -145,7 +145,8 @@ void add_relay(Command app, Run& run) {
       .type("PROGRAM");
   command
       .option("--to", options->broker,
-              "Where to publish: kafka://HOST:PORT, amqp://USER@HOST/VHOST, or a webhook, https://HOST/PATH")
+              "Where to publish: kafka://HOST:PORT, amqp://USER@HOST/VHOST, rocketmq://HOST:PORT, or a webhook, "
+              "https://HOST/PATH")
       .type("URL");
   command.option("--timeout", options->timeout, "How long the program or the broker may take for a batch")
       .type("TIME")

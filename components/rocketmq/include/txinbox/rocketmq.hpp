@@ -1,0 +1,83 @@
+#pragma once
+
+/// @file
+/// Consumes from RocketMQ 5: a source for `run`.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+
+/// Which topic a RocketMQ source consumes, and how.
+struct RocketMqOptions {
+  std::string host = "localhost";  ///< The name or address of the proxy.
+  std::uint16_t port = 8081;       ///< The proxy's gRPC port.
+  std::string topic = {};          ///< The topic. It must exist.
+
+  /// The consumer group. Use one group for each consumer name of the inbox. For a topic of the type FIFO, the group
+  /// must be ordered (`mqadmin updateSubGroup -o true`).
+  std::string group = {};
+
+  /// Which messages the broker gives to this group: "*", or tags as "paid || sent". All consumers of a group must have
+  /// the same.
+  std::string tags = "*";
+
+  /// For how long a message that was delivered is kept from other consumers, from 10 s to 12 h. The source prolongs it
+  /// at half of this time, as long as `run` holds the message. After a crash, the message comes again when it is over.
+  std::chrono::milliseconds invisible{60'000};
+
+  /// How many requests for messages wait at the broker while there are messages, 1 to 16. Each brings up to 32.
+  std::uint16_t receives = 4;
+
+  /// How long the source waits for the broker's answer to a dead letter.
+  std::chrono::milliseconds dead_letter_timeout{10'000};
+
+  std::string access_key = {};  ///< The name of the user; empty: the broker asks for none.
+  std::string secret = {};      ///< The user's secret. It signs each request. It is in no error text and in no event.
+
+  bool tls = false;                   ///< Whether the connection is encrypted, and the proxy verified.
+  std::string ca_file = {};           ///< The authorities to trust, as a PEM file. Empty: those of the system.
+  std::string certificate_file = {};  ///< The client's own certificate, as a PEM file. Empty: none.
+  std::string key_file = {};          ///< The key of that certificate, as a PEM file without a password.
+};
+
+/// Reads the options from a URL, as the command does: `rocketmq://ACCESS_KEY@HOST:PORT/TOPIC?group=GROUP`, or
+/// `rocketmqs://` with TLS. The access key may be left out.
+///
+/// Parameters: `group`, `tags`, `invisible` (seconds), `receives`, `ca_file`, `certificate_file`, `key_file`. The
+/// secret is taken from the environment variable TXINBOX_ROCKETMQ_SECRET.
+///
+/// @errors `Error` invalid_argument for what is missing or not valid, and for a secret in the URL. The text does not
+/// hold
+///         the URL.
+RocketMqOptions rocketmq_options_from_url(std::string_view url);
+
+/// A source for RocketMQ 5, by gRPC through its proxy. It connects at the first `poll`.
+///
+/// - The messages of a group of a FIFO topic are one lane. Messages of other topics have no lane.
+/// - `Incoming::key` is the first of the message's keys, `Incoming::id` its message id. The headers are the user's
+///   properties, sorted by name, then `tag`, `keys` (one for each) and `message-group`. `Incoming::deliveries` counts
+///   what the broker counts.
+/// - RocketMQ gives messages that were sent in one request the id, the keys and the properties of the first of them. So
+///   take the business key from the body, unless every producer sends each message in a request of its own.
+/// - A message that fails stays here, and its invisible time is prolonged. The broker counts no delivery for that.
+/// - A dead letter goes to the queue that the broker has for the group, `%DLQ%GROUP`, as it is. It has no header that
+///   says why; `txinbox failed list` does.
+/// - If the topic or the group does not exist at the start, `poll` throws `Error` broker_refused. If the user, the
+/// secret
+///   or the proxy's certificate is refused, it throws `Error` access_refused.
+/// - A message whose body is compressed is given as it was before. One that cannot be decompressed has no body.
+///
+/// @errors `Error` invalid_argument for the options.
+/// @blocking it does not wait for the broker.
+std::unique_ptr<Source> open_rocketmq(const RocketMqOptions& options);
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <grpcpp/grpcpp.h>
+
+#include <txinbox/version.hpp>
+
+#include "calls.hpp"
+#include "rocketmq.grpc.pb.h"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+
+namespace protocol = apache::rocketmq::v2;
+
+/// Where the proxy is, and who asks.
+struct Access {
+  std::string host;
+  std::uint16_t port = 0;
+  std::string access_key = {}, secret = {};
+  bool tls = false;
+  std::string ca_file = {}, certificate_file = {}, key_file = {};
+
+  std::string address() const;
+};
+
+/// The stub of one proxy, and what each request to it carries. Construction does no I/O.
+class Client {
+ public:
+  /// `target`: as gRPC names it. Errors: `Error` invalid_argument for a file of `access` that cannot be read.
+  Client(Access access, const std::string& target);
+
+  /// What gRPC names the proxy of `access`.
+  static std::string target_of(const Access& access);
+
+  protocol::MessagingService::Stub& stub() noexcept { return *stub_; }
+  const std::string& id() const noexcept { return id_; }
+
+  /// Adds the headers that the protocol wants, and the signature.
+  void prepare(grpc::ClientContext& context) const;
+
+  /// Sends a request. `then` gets the answer, in `Calls::wait`. `method`: a member of the stub, PrepareAsync….
+  template <class Request, class Answer, class Then>
+  void send(Calls& calls,
+            std::unique_ptr<grpc::ClientAsyncResponseReader<Answer>> (protocol::MessagingService::Stub::*method)(
+                grpc::ClientContext*, const Request&, grpc::CompletionQueue*),
+            const Request& request, std::chrono::milliseconds timeout, Then&& then) {
+    auto call = std::make_unique<UnaryCall<Answer>>(std::forward<Then>(then));
+    prepare(call->context());
+    call->context().set_deadline(std::chrono::system_clock::now() + timeout);
+    auto reader = ((*stub_).*method)(&call->context(), request, &calls.queue());
+    calls.keep(std::move(call)).start(std::move(reader));
+  }
+
+ private:
+  const Access access_;
+  const std::string id_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<protocol::MessagingService::Stub> stub_;
+};
+
+/// The addresses of the proxy as the protocol writes them.
+protocol::Endpoints endpoints_of(const Access& access);
+
+/// What gRPC names these addresses. Empty if there is none.
+std::string target_of(const protocol::Endpoints& endpoints);
+
+protocol::UA user_agent();
+
+}  // namespace rocketmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <txinbox/version.hpp>
+
+#include "calls.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+
+/// The receipt handle of a message whose time was prolonged, as the broker accepts it.
+///
+/// A proxy that runs inside of a broker (RocketMQ 5.3.3, local mode) returns a handle that names the first message of
+/// the answer in which this one came, as the old handle did. But the broker now keeps the message by itself, so it
+/// answers OK to an acknowledgement with that handle, and delivers the message again. The handle is numbers with spaces
+/// between them: the first one of the answer in front, the message's own in the eighth place. Other handles stay as
+/// they are.
+inline std::string handle_after_change(const std::string& handle) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0; begin <= handle.size();) {
+    const std::size_t end = std::min(handle.find(' ', begin), handle.size());
+    parts.push_back(std::string_view(handle).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  constexpr std::size_t own = 7;
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (parts.size() <= own || !is_number(parts[0]) || !is_number(parts[own])) return handle;
+  return std::string(parts[own]) + handle.substr(parts[0].size());
+}
+
+/// A message that the broker keeps from other consumers for us.
+///
+/// Its receipt handle changes each time that its invisible time is prolonged. The broker answers OK to an
+/// acknowledgement with an old handle, and does nothing. So at most one request about a message runs at a time, and
+/// each takes the newest handle.
+struct HeldMessage {
+  std::string id;
+  std::string handle;
+  std::string broker;
+  int deliveries = 0;
+  Clock::time_point expires_at;  ///< When the broker gives it to others.
+  bool is_busy = false;          ///< A request about it runs.
+  bool is_done = false;          ///< `run` has acknowledged it.
+  bool is_dead = false;          ///< The broker has it as a dead letter.
+};
+
+/// The messages that this source holds, by ticket.
+class HeldMessages {
+ public:
+  std::uint64_t add(HeldMessage message) {
+    messages_.emplace(++last_ticket_, std::move(message));
+    return last_ticket_;
+  }
+
+  /// Null if it is not held any more.
+  HeldMessage* find(std::uint64_t ticket) {
+    const auto at = messages_.find(ticket);
+    return at == messages_.end() ? nullptr : &at->second;
+  }
+
+  bool holds(std::uint64_t ticket) const {
+    const auto at = messages_.find(ticket);
+    return at != messages_.end() && Clock::now() < at->second.expires_at;
+  }
+
+  void erase(std::uint64_t ticket) { messages_.erase(ticket); }
+
+  auto begin() { return messages_.begin(); }
+  auto end() { return messages_.end(); }
+
+  /// After the connection was lost: no request runs any more.
+  void forget_requests() {
+    for (auto& [ticket, message] : messages_) message.is_busy = false;
+  }
+
+  bool is_any_busy() const {
+    return std::ranges::any_of(messages_, [](const auto& each) { return each.second.is_busy; });
+  }
+
+ private:
+  std::map<std::uint64_t, HeldMessage> messages_;
+  std::uint64_t last_ticket_ = 0;
+};
+
+}  // namespace rocketmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

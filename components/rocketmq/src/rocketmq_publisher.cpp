@@ -1,0 +1,144 @@
+#include <txinbox/rocketmq_publisher.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <txinbox/error.hpp>
+
+#include "client.hpp"
+#include "refusal.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+namespace {
+
+using namespace std::chrono_literals;
+
+void check(const RocketMqPublisherOptions& options) {
+  const auto refuse = [](const char* why) {
+    throw Error(ErrorCode::invalid_argument, std::string("RocketMQ: ") + why);
+  };
+  if (options.host.empty()) refuse("the host is missing");
+  if (options.timeout <= 0ms) refuse("timeout must be greater than 0");
+  if (options.access_key.empty() != options.secret.empty()) {
+    refuse("an access key needs a secret, and a secret an access key");
+  }
+  if (options.certificate_file.empty() != options.key_file.empty()) {
+    refuse("certificate_file needs key_file, and key_file needs certificate_file");
+  }
+}
+
+protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fifo) {
+  protocol::SendMessageRequest request;
+  protocol::Message& message = *request.add_messages();
+  message.mutable_topic()->set_name(outgoing.topic);
+  message.set_body(outgoing.payload);
+  auto& properties = *message.mutable_user_properties();
+  for (const auto& [name, value] : outgoing.headers) properties[name] = value;
+  properties["id"] = outgoing.id;
+  if (!outgoing.type.empty()) properties["type"] = outgoing.type;
+  if (!outgoing.key.empty()) properties.insert({"key", outgoing.key});
+  protocol::SystemProperties& system = *message.mutable_system_properties();
+  system.set_message_id(outgoing.id);
+  system.set_body_encoding(protocol::IDENTITY);
+  system.set_message_type(fifo ? protocol::FIFO : protocol::NORMAL);
+  // The broker separates keys by spaces.
+  const bool is_one_key = !outgoing.key.empty() && outgoing.key.find(' ') == std::string::npos;
+  if (is_one_key) system.add_keys(outgoing.key);
+  if (fifo && !outgoing.key.empty()) system.set_message_group(outgoing.key);
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now);
+  system.mutable_born_timestamp()->set_seconds(seconds.count());
+  system.mutable_born_timestamp()->set_nanos(
+      static_cast<int>(std::chrono::duration_cast<std::chrono::nanoseconds>(now - seconds).count()));
+  return request;
+}
+
+/// 400xx and 413xx: what is wrong with the message does not change. Not the topic, which somebody can still make.
+bool is_about_message(protocol::Code code) {
+  if (code == protocol::ILLEGAL_TOPIC || code == protocol::MESSAGE_PROPERTY_CONFLICT_WITH_TYPE) return false;
+  return (code > 40'000 && code < 40'100) || (code >= 41'300 && code < 41'400) || (code >= 43'100 && code < 43'200);
+}
+
+std::string error_of(protocol::Code code, const std::string& topic) {
+  // The broker does not tell a topic that is missing from one of another type.
+  if (code == protocol::MESSAGE_PROPERTY_CONFLICT_WITH_TYPE) {
+    return "RocketMQ: the topic '" + topic +
+           "' does not exist, or is of another type; FIFO topics need the option fifo, others must not have it";
+  }
+  const auto refusal = refusal_of(code, {.topic = topic});
+  return refusal ? refusal->what() : text_of(code);
+}
+
+PublishResult result_of(const grpc::Status& status, const protocol::SendMessageResponse& answer,
+                        const OutgoingMessage& message) {
+  if (!status.ok()) {
+    // What gRPC itself does not take: a text that is no UTF-8, a message that is too large.
+    const bool is_final = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+    return {.status = is_final ? PublishStatus::rejected : PublishStatus::failed, .error = text_of(status)};
+  }
+  const protocol::Code code = answer.entries().empty() ? answer.status().code() : answer.entries(0).status().code();
+  if (code == protocol::OK) return {};
+  return {.status = is_about_message(code) ? PublishStatus::rejected : PublishStatus::failed,
+          .error = error_of(code, message.topic)};
+}
+
+class RocketMqPublisher {
+ public:
+  explicit RocketMqPublisher(const RocketMqPublisherOptions& options)
+      : fifo_(options.fifo),
+        timeout_(options.timeout),
+        access_({.host = options.host,
+                 .port = options.port,
+                 .access_key = options.access_key,
+                 .secret = options.secret,
+                 .tls = options.tls,
+                 .ca_file = options.ca_file,
+                 .certificate_file = options.certificate_file,
+                 .key_file = options.key_file}) {}
+
+  std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    if (!calls_) {
+      calls_ = std::make_unique<Calls>();
+      client_ = std::make_unique<Client>(access_, Client::target_of(access_));
+    }
+    std::vector<PublishResult> results(messages.size());
+    std::size_t answered = 0;
+    bool is_reached = false;
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncSendMessage, request_of(messages[i], fifo_),
+                    timeout_, [&, i](const grpc::Status& status, const protocol::SendMessageResponse& answer) {
+                      results[i] = result_of(status, answer, messages[i]);
+                      is_reached = is_reached || (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+                                                  status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED);
+                      ++answered;
+                    });
+    }
+    // Each request ends at its deadline at the latest.
+    while (answered < messages.size()) calls_->wait(Clock::now() + 1s);
+    if (!is_reached && !messages.empty()) throw std::runtime_error("RocketMQ: " + results.front().error);
+    return results;
+  }
+
+ private:
+  const bool fifo_;
+  const std::chrono::milliseconds timeout_;
+  const Access access_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Calls> calls_;
+};
+
+}  // namespace
+}  // namespace rocketmq
+
+Publisher rocketmq_publisher(const RocketMqPublisherOptions& options) {
+  rocketmq::check(options);
+  return [publisher = std::make_shared<rocketmq::RocketMqPublisher>(options)](
+             std::span<const OutgoingMessage> messages) { return publisher->publish(messages); };
+}
+
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <txinbox/error.hpp>
+#include <txinbox/rocketmq.hpp>
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+#include "client.hpp"
+#include "held_messages.hpp"
+#include "refusal.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+
+/// Everything runs on the thread of `poll`: it sends requests and handles the answers that have come. It is enough,
+/// because `run` polls at least once a second.
+///
+/// rocketmq_source.cpp holds the members of `Source`, source_connection.cpp the connection, source_requests.cpp the
+/// requests about messages.
+class RocketMqSource final : public Source {
+ public:
+  explicit RocketMqSource(const RocketMqOptions& options);
+  ~RocketMqSource() override;
+
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
+  void acknowledge(std::span<const Incoming* const> messages) override;
+  bool has_dead_letters() const override { return true; }
+  void dead_letter(std::span<DeadLetter> letters) override;
+  bool holds(const Incoming& message) const override { return held_.holds(message.ticket); }
+  void pause(std::uint64_t lane) override { paused_.insert(lane); }
+  void resume(std::uint64_t lane) override { paused_.erase(lane); }
+  void wake() noexcept override { calls_.wake(); }
+  SourceStatus status() override;
+  void close() noexcept override;
+
+ private:
+  /// A proxy that serves some of the brokers.
+  struct Proxy {
+    std::unique_ptr<Client> client;
+    bool is_ready = false;  ///< It knows our settings.
+  };
+
+  /// A broker that has queues of the topic.
+  struct Broker {
+    std::string target;                ///< Its proxy.
+    int receiving = 0;                 ///< How many requests for messages wait there.
+    bool had_messages = false;         ///< Whether the last one brought some.
+    Clock::time_point next_receive{};  ///< After an error.
+  };
+
+  // The connection
+  void connect_if_due();
+  void ask_for_route();
+  void take_route(const protocol::QueryRouteResponse& route);
+  Proxy& proxy(const std::string& target);
+  void take_settings(const std::string& target, const protocol::TelemetryCommand& command);
+  void send_heartbeats();
+  bool is_connected() const;
+  void lost(const std::string& why);
+  void failed(const grpc::Status& status);
+  void refuse(const std::optional<Error>& why);
+
+  // Requests about messages
+  void receive_more(std::size_t max);
+  void receive(const std::string& name, Broker& broker, std::size_t most);
+  void received(const std::string& broker, protocol::Message&& message);
+  void receive_ended(const std::string& broker, const grpc::Status& status, protocol::Code code, bool got_some);
+  void send_acknowledgements();
+  void acknowledged(const protocol::AckMessageResponse& answer,
+                    const std::map<std::string, std::uint64_t>& ticket_of_handle);
+  void prolong_if_due();
+  void change_invisible_time(std::uint64_t ticket, HeldMessage& message, std::chrono::milliseconds time);
+  void forward(DeadLetter& letter, HeldMessage& message);
+  void drop(std::uint64_t ticket, const char* why);
+  Client* client_of(const HeldMessage& message);
+
+  /// Handles what has ended, or waits until something ends. Errors: what the broker has refused.
+  void wait(Clock::time_point give_up);
+  std::vector<Incoming> take(std::size_t max);
+
+  const RocketMqOptions options_;
+  const Subject subject_;
+  const Access access_;
+  const std::string name_;
+  std::uint64_t epoch_ = 0;               ///< Counts connections: what a call of an earlier one says is ignored.
+  std::map<std::string, Proxy> proxies_;  ///< By gRPC's name of it.
+  std::map<std::string, Broker> brokers_;
+  HeldMessages held_;
+  std::vector<std::uint64_t> done_;  ///< To be acknowledged at the broker.
+  std::deque<Incoming> received_;    ///< Not given to `run` yet.
+  std::set<std::uint64_t> paused_;
+  bool is_fifo_ = false;
+  bool was_connected_ = false;
+  bool is_reported_ = false;  ///< Whether `run` knows that there is a connection.
+  bool is_connecting_ = false;
+  bool is_closed_ = false;
+  bool warned_of_order_ = false;
+  bool has_received_ = false;  ///< Whether the broker has answered a request for messages.
+  int receive_errors_ = 0;     ///< In a row.
+  std::optional<Error> refusal_;
+  std::uint64_t reconnects_ = 0;
+  std::chrono::milliseconds backoff_{};
+  Clock::time_point next_try_{};
+  Clock::time_point next_heartbeat_{};
+  Clock::time_point next_route_{};
+  Clock::time_point next_prolongation_{};
+  Clock::time_point next_acknowledgement_{};  ///< After one that failed.
+  std::minstd_rand random_{std::random_device()()};
+  Calls calls_;  ///< The last member: its calls use the others.
+};
+
+}  // namespace rocketmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,185 @@
+// How a RocketMQ source connects, stays known to its proxies, and connects again.
+
+#include <algorithm>
+#include <utility>
+
+#include "rocketmq_source.hpp"
+#include "streams.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr milliseconds first_backoff = 200ms;
+constexpr milliseconds longest_backoff = 10s;
+constexpr milliseconds request_timeout = 5s;
+constexpr auto heartbeat_interval = 10s;
+constexpr auto route_interval = 30s;
+constexpr auto heartbeat_patience = 10s;
+
+bool can_read(const protocol::MessageQueue& queue) {
+  return queue.permission() == protocol::READ || queue.permission() == protocol::READ_WRITE;
+}
+
+bool is_fifo_topic(const protocol::QueryRouteResponse& route) {
+  return std::ranges::any_of(route.message_queues(), [](const protocol::MessageQueue& queue) {
+    return std::ranges::count(queue.accept_message_types(), static_cast<int>(protocol::FIFO)) > 0;
+  });
+}
+
+}  // namespace
+
+void RocketMqSource::connect_if_due() {
+  const auto now = Clock::now();
+  if (proxies_.empty()) {
+    if (now < next_try_) return;
+    ++epoch_;
+    is_connecting_ = true;
+    proxy(Client::target_of(access_));
+    ask_for_route();
+  } else if (is_connected() && now >= next_route_) {
+    ask_for_route();  // brokers come and go
+  }
+}
+
+void RocketMqSource::ask_for_route() {
+  next_route_ = Clock::now() + route_interval;
+  protocol::QueryRouteRequest request;
+  request.mutable_topic()->set_name(options_.topic);
+  *request.mutable_endpoints() = endpoints_of(access_);
+  Client& client = *proxies_.at(Client::target_of(access_)).client;
+  client.send(calls_, &protocol::MessagingService::Stub::PrepareAsyncQueryRoute, request, request_timeout,
+              [this, epoch = epoch_](const grpc::Status& status, const protocol::QueryRouteResponse& route) {
+                if (epoch != epoch_) return;
+                if (!status.ok()) return failed(status);
+                if (route.status().code() == protocol::OK) return take_route(route);
+                // Once it was there, a topic that is missing may come back.
+                if (!was_connected_) refuse(refusal_of(route.status().code(), subject_));
+                lost(text_of(route.status().code()));
+              });
+}
+
+void RocketMqSource::take_route(const protocol::QueryRouteResponse& route) {
+  std::map<std::string, Broker> brokers;
+  for (const protocol::MessageQueue& queue : route.message_queues()) {
+    if (!can_read(queue)) continue;
+    const std::string target = target_of(queue.broker().endpoints());
+    if (target.empty()) continue;
+    const auto known = brokers_.find(queue.broker().name());
+    Broker& broker = brokers[queue.broker().name()];
+    if (known != brokers_.end() && known->second.target == target) broker = known->second;
+    broker.target = target;
+    proxy(target);
+  }
+  brokers_ = std::move(brokers);
+  if (brokers_.empty()) lost("no broker has a queue of the topic that can be read");
+  if (is_fifo_topic(route) && is_reported_ && !is_fifo_ && !std::exchange(warned_of_order_, true)) {
+    report(SourceEventType::warning,
+           "the topic is of the type FIFO, but the group is not ordered: messages lose their "
+           "order; set it with mqadmin updateSubGroup -o true");
+  }
+}
+
+/// The proxy of this name. A new one is told the settings.
+RocketMqSource::Proxy& RocketMqSource::proxy(const std::string& target) {
+  const auto [at, is_new] = proxies_.try_emplace(target);
+  if (!is_new) return at->second;
+  at->second.client = std::make_unique<Client>(access_, target);
+  protocol::Settings settings;
+  settings.set_client_type(protocol::SIMPLE_CONSUMER);
+  *settings.mutable_access_point() = endpoints_of(access_);
+  settings.mutable_request_timeout()->set_seconds(std::chrono::seconds(5).count());
+  *settings.mutable_user_agent() = user_agent();
+  protocol::Subscription& subscription = *settings.mutable_subscription();
+  subscription.mutable_group()->set_name(options_.group);
+  protocol::SubscriptionEntry& entry = *subscription.add_subscriptions();
+  entry.mutable_topic()->set_name(options_.topic);
+  entry.mutable_expression()->set_type(protocol::TAG);
+  entry.mutable_expression()->set_expression(options_.tags);
+  Telemetry::start(
+      calls_, *at->second.client, settings,
+      [this, target, epoch = epoch_](const protocol::TelemetryCommand& command) {
+        if (epoch == epoch_ && command.has_settings()) take_settings(target, command);
+      },
+      [this, epoch = epoch_](const grpc::Status& status) {
+        if (epoch != epoch_) return;
+        if (status.ok()) return lost("the proxy has ended the connection");
+        failed(status);
+      });
+  return at->second;
+}
+
+void RocketMqSource::take_settings(const std::string& target, const protocol::TelemetryCommand& command) {
+  const protocol::Code code = command.status().code();
+  if (command.has_status() && code != protocol::OK && code != protocol::CODE_UNSPECIFIED) {
+    if (!was_connected_) refuse(refusal_of(code, subject_));
+    return lost(text_of(code));
+  }
+  proxies_.at(target).is_ready = true;
+  is_fifo_ = command.settings().subscription().fifo();
+  if (!is_connected() || std::exchange(is_reported_, true)) return;
+  is_connecting_ = false;
+  backoff_ = 0ms;
+  next_heartbeat_ = Clock::now();
+  next_route_ = Clock::now();  // now the order of the group is known
+  if (std::exchange(was_connected_, true)) ++reconnects_;
+  report(SourceEventType::connected, "connected to " + access_.address());
+}
+
+bool RocketMqSource::is_connected() const {
+  return !brokers_.empty() && std::ranges::all_of(proxies_, [](const auto& each) { return each.second.is_ready; });
+}
+
+void RocketMqSource::send_heartbeats() {
+  if (!is_connected() || Clock::now() < next_heartbeat_) return;
+  next_heartbeat_ = Clock::now() + heartbeat_interval;
+  protocol::HeartbeatRequest request;
+  request.mutable_group()->set_name(options_.group);
+  request.set_client_type(protocol::SIMPLE_CONSUMER);
+  for (auto& [target, proxy] : proxies_) {
+    proxy.client->send(calls_, &protocol::MessagingService::Stub::PrepareAsyncHeartbeat, request, heartbeat_patience,
+                       [this, epoch = epoch_](const grpc::Status& status, const protocol::HeartbeatResponse& answer) {
+                         if (epoch != epoch_) return;
+                         if (!status.ok()) return failed(status);
+                         // The proxy has forgotten the settings.
+                         if (answer.status().code() == protocol::UNRECOGNIZED_CLIENT_TYPE) {
+                           lost(text_of(answer.status().code()));
+                         }
+                       });
+  }
+}
+
+/// The messages stay ours: their receipt handles are good on another connection, too.
+void RocketMqSource::lost(const std::string& why) {
+  ++epoch_;
+  calls_.cancel_all();
+  proxies_.clear();
+  brokers_.clear();
+  held_.forget_requests();
+  const bool is_first = backoff_ == 0ms;
+  backoff_ = std::clamp(backoff_ * 2, first_backoff, longest_backoff);
+  next_try_ = Clock::now() + backoff_ / 2 +
+              milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, backoff_.count() / 2)(random_));
+  if (std::exchange(is_reported_, false)) {
+    report(SourceEventType::disconnected, why + "; connecting again");
+  } else if (is_first) {
+    report(SourceEventType::warning, why + "; it is tried again for ever");
+  }
+}
+
+void RocketMqSource::failed(const grpc::Status& status) {
+  refuse(refusal_of(status));
+  lost(text_of(status));
+}
+
+void RocketMqSource::refuse(const std::optional<Error>& why) {
+  if (why && !refusal_) refusal_ = why;
+}
+
+}  // namespace rocketmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

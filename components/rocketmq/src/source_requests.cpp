@@ -1,0 +1,255 @@
+// What a RocketMQ source asks the broker about messages.
+
+#include <algorithm>
+#include <utility>
+
+#include <google/protobuf/duration.pb.h>
+
+#include "received_message.hpp"
+#include "rocketmq_source.hpp"
+#include "streams.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace rocketmq {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using Stub = protocol::MessagingService::Stub;
+
+constexpr std::size_t most_messages = 32;  // the broker gives no more in one answer
+constexpr auto long_poll = 10s;
+constexpr milliseconds receive_timeout = 20s;
+constexpr milliseconds request_timeout = 5s;
+constexpr auto pause_after_error = 1s;
+constexpr int most_acknowledgements = 256;
+
+void set(google::protobuf::Duration& to, milliseconds time) {
+  to.set_seconds(time.count() / 1000);
+  to.set_nanos(static_cast<int>(time.count() % 1000 * 1'000'000));
+}
+
+}  // namespace
+
+/// As long as there are messages, several requests wait for them. Otherwise one is enough.
+void RocketMqSource::receive_more(std::size_t max) {
+  if (!is_connected()) return;
+  std::size_t wanted = max - std::min(max, received_.size());
+  for (auto& [name, broker] : brokers_) {
+    const int most = broker.had_messages ? options_.receives : 1;
+    wanted -= std::min(wanted, most_messages * static_cast<std::size_t>(broker.receiving));
+    while (wanted > 0 && broker.receiving < most && Clock::now() >= broker.next_receive) {
+      receive(name, broker, std::min(wanted, most_messages));
+      wanted -= std::min(wanted, most_messages);
+    }
+  }
+}
+
+void RocketMqSource::receive(const std::string& name, Broker& broker, std::size_t most) {
+  protocol::ReceiveMessageRequest request;
+  request.mutable_group()->set_name(options_.group);
+  protocol::MessageQueue& queue = *request.mutable_message_queue();
+  queue.mutable_topic()->set_name(options_.topic);
+  queue.set_id(-1);
+  queue.set_permission(protocol::READ_WRITE);
+  queue.mutable_broker()->set_name(name);
+  request.mutable_filter_expression()->set_type(protocol::TAG);
+  request.mutable_filter_expression()->set_expression(options_.tags);
+  request.set_batch_size(static_cast<int>(most));
+  set(*request.mutable_invisible_duration(), options_.invisible);
+  set(*request.mutable_long_polling_timeout(), long_poll);
+  ++broker.receiving;
+  auto got_some = std::make_shared<bool>(false);
+  Receive::start(
+      calls_, *proxies_.at(broker.target).client, request, receive_timeout,
+      [this, name, got_some, epoch = epoch_](protocol::Message&& message) {
+        *got_some = true;
+        if (epoch == epoch_) received(name, std::move(message));
+      },
+      [this, name, got_some, epoch = epoch_](const grpc::Status& status, protocol::Code code) {
+        if (epoch == epoch_) receive_ended(name, status, code, *got_some);
+      });
+}
+
+void RocketMqSource::received(const std::string& broker, protocol::Message&& message) {
+  const protocol::SystemProperties& system = message.system_properties();
+  const std::uint64_t ticket = held_.add({.id = system.message_id(),
+                                          .handle = system.receipt_handle(),
+                                          .broker = broker,
+                                          .deliveries = system.delivery_attempt(),
+                                          .expires_at = Clock::now() + options_.invisible});
+  received_.push_back(incoming_of(std::move(message), ticket, is_fifo_));
+}
+
+void RocketMqSource::receive_ended(const std::string& name, const grpc::Status& status, protocol::Code code,
+                                   bool got_some) {
+  if (!status.ok()) return failed(status);
+  const auto at = brokers_.find(name);
+  if (at == brokers_.end()) return;
+  Broker& broker = at->second;
+  --broker.receiving;
+  broker.had_messages = got_some;
+  if (got_some || code == protocol::OK || code == protocol::MESSAGE_NOT_FOUND) {
+    has_received_ = true;
+    receive_errors_ = 0;
+    return;
+  }
+  if (code == protocol::UNRECOGNIZED_CLIENT_TYPE) return lost(text_of(code));
+  broker.next_receive = Clock::now() + pause_after_error;
+  if (++receive_errors_ == 1) report(SourceEventType::warning, "no messages: " + text_of(code));
+  if (has_received_) return;
+  refuse(refusal_of(code, subject_));
+  // The broker has no code for a group that does not exist.
+  constexpr int enough = 3;
+  if (receive_errors_ == enough) {
+    refuse(Error(ErrorCode::broker_refused, "RocketMQ: the broker gives no messages (" + text_of(code) +
+                                                "); does the group '" + options_.group +
+                                                "' exist? Make it with mqadmin updateSubGroup"));
+  }
+}
+
+Client* RocketMqSource::client_of(const HeldMessage& message) {
+  const auto broker = brokers_.find(message.broker);
+  return is_connected() && broker != brokers_.end() ? proxies_.at(broker->second.target).client.get() : nullptr;
+}
+
+void RocketMqSource::send_acknowledgements() {
+  if (done_.empty() || !is_connected() || Clock::now() < next_acknowledgement_) return;
+  struct Request {
+    protocol::AckMessageRequest request;
+    std::map<std::string, std::uint64_t> ticket_of_handle;
+  };
+  std::map<Client*, Request> requests;
+  std::erase_if(done_, [&](std::uint64_t ticket) {
+    HeldMessage* const message = held_.find(ticket);
+    if (message == nullptr) return true;
+    Client* const client = client_of(*message);
+    if (message->is_busy || client == nullptr) return false;
+    auto& [request, ticket_of_handle] = requests[client];
+    if (request.entries_size() == most_acknowledgements) return false;
+    protocol::AckMessageEntry& entry = *request.add_entries();
+    entry.set_message_id(message->id);
+    entry.set_receipt_handle(message->handle);
+    ticket_of_handle.emplace(message->handle, ticket);
+    message->is_busy = true;
+    return false;  // until the broker has answered
+  });
+  for (auto& [client, each] : requests) {
+    each.request.mutable_group()->set_name(options_.group);
+    each.request.mutable_topic()->set_name(options_.topic);
+    client->send(calls_, &Stub::PrepareAsyncAckMessage, each.request, request_timeout,
+                 [this, epoch = epoch_, tickets = std::move(each.ticket_of_handle)](
+                     const grpc::Status& status, const protocol::AckMessageResponse& answer) {
+                   if (epoch != epoch_) return;
+                   if (!status.ok()) return failed(status);
+                   acknowledged(answer, tickets);
+                 });
+  }
+}
+
+void RocketMqSource::acknowledged(const protocol::AckMessageResponse& answer,
+                                  const std::map<std::string, std::uint64_t>& ticket_of_handle) {
+  for (const auto& [handle, ticket] : ticket_of_handle) {
+    if (HeldMessage* const message = held_.find(ticket)) message->is_busy = false;
+  }
+  refuse(refusal_of(answer.status().code(), subject_));
+  bool failed = answer.entries().empty();
+  for (const protocol::AckMessageResultEntry& entry : answer.entries()) {
+    const auto ticket = ticket_of_handle.find(entry.receipt_handle());
+    if (ticket == ticket_of_handle.end()) continue;
+    const protocol::Code code = entry.status().code();
+    // An invalid handle: the time was over, and the broker delivers the message again.
+    if (code == protocol::OK || code == protocol::INVALID_RECEIPT_HANDLE) {
+      held_.erase(ticket->second);
+    } else {
+      failed = true;
+    }
+  }
+  std::erase_if(done_, [&](std::uint64_t ticket) { return held_.find(ticket) == nullptr; });
+  if (failed) next_acknowledgement_ = Clock::now() + pause_after_error;
+}
+
+/// Prolongs the time of what is held, at half of it, and drops what the broker gives to others meanwhile.
+void RocketMqSource::prolong_if_due() {
+  const auto now = Clock::now();
+  if (now < next_prolongation_) return;
+  next_prolongation_ = now + options_.invisible / 20;
+  std::vector<std::uint64_t> over;
+  for (auto& [ticket, message] : held_) {
+    if (now >= message.expires_at) {
+      over.push_back(ticket);
+    } else if (!message.is_busy && !message.is_done && !message.is_dead &&
+               now >= message.expires_at - options_.invisible / 2) {
+      change_invisible_time(ticket, message, options_.invisible);
+    }
+  }
+  for (const std::uint64_t ticket : over) drop(ticket, "the invisible time of a message is over");
+}
+
+void RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& message, milliseconds time) {
+  Client* const client = client_of(message);
+  if (client == nullptr) return;
+  protocol::ChangeInvisibleDurationRequest request;
+  request.mutable_group()->set_name(options_.group);
+  request.mutable_topic()->set_name(options_.topic);
+  request.set_receipt_handle(message.handle);
+  request.set_message_id(message.id);
+  set(*request.mutable_invisible_duration(), time);
+  message.is_busy = true;
+  const auto sent = Clock::now();
+  client->send(calls_, &Stub::PrepareAsyncChangeInvisibleDuration, request, request_timeout,
+               [this, ticket, time, sent, epoch = epoch_](const grpc::Status& status,
+                                                          const protocol::ChangeInvisibleDurationResponse& answer) {
+                 if (epoch != epoch_) return;
+                 if (!status.ok()) return failed(status);
+                 HeldMessage* const held = held_.find(ticket);
+                 if (held == nullptr) return;
+                 held->is_busy = false;
+                 if (answer.status().code() == protocol::OK) {
+                   held->handle = handle_after_change(answer.receipt_handle());
+                   held->expires_at = sent + time;
+                 } else if (answer.status().code() == protocol::INVALID_RECEIPT_HANDLE) {
+                   drop(ticket, "the broker has given a message to another consumer");
+                 }
+               });
+}
+
+/// `run` asks then which messages are still held.
+void RocketMqSource::drop(std::uint64_t ticket, const char* why) {
+  held_.erase(ticket);
+  std::erase_if(received_, [&](const Incoming& each) { return each.ticket == ticket; });
+  report(SourceEventType::lanes_revoked, why);
+}
+
+void RocketMqSource::forward(DeadLetter& letter, HeldMessage& message) {
+  Client* const client = client_of(message);
+  if (client == nullptr) return;
+  protocol::ForwardMessageToDeadLetterQueueRequest request;
+  request.mutable_group()->set_name(options_.group);
+  request.mutable_topic()->set_name(options_.topic);
+  request.set_receipt_handle(message.handle);
+  request.set_message_id(message.id);
+  request.set_delivery_attempt(message.deliveries);
+  request.set_max_delivery_attempts(message.deliveries);
+  message.is_busy = true;
+  client->send(calls_, &Stub::PrepareAsyncForwardMessageToDeadLetterQueue, request, request_timeout,
+               [this, ticket = letter.incoming->ticket, epoch = epoch_](
+                   const grpc::Status& status, const protocol::ForwardMessageToDeadLetterQueueResponse& answer) {
+                 if (epoch != epoch_) return;
+                 if (!status.ok()) return failed(status);
+                 HeldMessage* const held = held_.find(ticket);
+                 if (held == nullptr) return;
+                 held->is_busy = false;
+                 held->is_dead = answer.status().code() == protocol::OK;
+                 if (answer.status().code() == protocol::INVALID_RECEIPT_HANDLE) {
+                   drop(ticket, "the broker has given a message to another consumer");
+                 } else if (!held->is_dead) {
+                   report(SourceEventType::warning, "a dead letter was not taken: " + text_of(answer.status().code()));
+                 }
+               });
+}
+
+}  // namespace rocketmq
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,58 @@
+// The command on RocketMQ, killed and restarted.
+
+#include <doctest/doctest.h>
+
+#include "brokers/command_tests.hpp"
+#include "rocketmq_broker.hpp"
+
+namespace txinbox::test {
+namespace {
+
+TEST_CASE("RocketMQ: consumers that are killed lose nothing and double nothing") {
+  RocketMqBroker broker;
+  survives_kills(broker, "kills");
+}
+
+TEST_CASE("RocketMQ: a broker that dies and comes back loses nothing and doubles nothing") {
+  RocketMqBroker broker;
+  survives_broker_restart(broker, "restarts");
+}
+
+TEST_CASE("RocketMQ: a database server that dies and comes back loses nothing and doubles nothing") {
+  RocketMqBroker broker;
+  survives_database_restart(broker, "database");
+}
+
+TEST_CASE("RocketMQ: messages that cannot be consumed become dead letters, and the others go on") {
+  RocketMqBroker broker;
+  dead_letters_do_not_stop_the_others(broker, "bad");
+  CHECK(RocketMqBroker::count("%DLQ%bad") == 4);
+}
+
+TEST_CASE("RocketMQ: the example consumes each order once") {
+  const char* program = std::getenv("TXINBOX_EXAMPLE");
+  REQUIRE(program != nullptr);
+  RocketMqBroker broker;
+  const std::string url = broker.create("orders");
+  for (const char* body : {R"({"no":"1","sku":"tea"})", R"({"no":"2","sku":"tea"})", R"({"no":"1","sku":"tea"})",
+                           R"({"no":"3"})", "no JSON"}) {
+    broker.publish("orders", body, "k");
+  }
+  broker.flush();
+  CHECK(output_of_example(program, url) == "2 orders, 1 duplicates, 2 dead letters\n");
+}
+
+TEST_CASE("the command says which topic is missing, and that RocketMQ has its own dead-letter queue") {
+  RocketMqBroker broker;
+  Orders t;
+  const std::string url = "rocketmq://" + broker_address() + "/missing?group=missing";
+  const Ended ended = run(Orders::arguments({"--from", url, "--idle-exit", "1s"}), t.db.url());
+  CHECK(ended.status == 3);
+  CHECK(ended.err.find("topic 'missing'") != std::string::npos);
+  const Ended refused = run(Orders::arguments({"--from", url, "--dead-letters", "dead"}), t.db.url());
+  CHECK(refused.status == 2);
+  CHECK(refused.err.find("--dead-letters") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <fstream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <txinbox/rocketmq.hpp>
+#include <txinbox/rocketmq_publisher.hpp>
+
+#include "brokers/broker_under_test.hpp"
+
+namespace txinbox::test {
+
+/// A producer, and what else the tests ask of the broker.
+class RocketMqBroker : public BrokerUnderTest {
+ public:
+  std::string create(const std::string& name) override { return create(name, false); }
+
+  std::string create(const std::string& name, bool fifo) {
+    control("topic", name + (fifo ? " FIFO" : " NORMAL"));
+    control("group", name + (fifo ? " true" : " false"));
+    fifo_ = fifo;
+    publisher_ = nullptr;
+    return "rocketmq://" + broker_address() + "/" + name + "?group=" + name + "&invisible=10";
+  }
+
+  void publish(const std::string& name, const std::string& body, const std::string& key) override {
+    // Two messages of one key are not in one call.
+    if (waiting_.size() == 500 || !keys_.insert(key).second) flush();
+    keys_.insert(key);
+    waiting_.push_back({.topic = name, .key = key, .payload = body, .id = "id-" + key});
+  }
+
+  void flush() override {
+    for (const PublishResult& each : publish(waiting_)) {
+      if (each.status != PublishStatus::confirmed) throw std::runtime_error(each.error);
+    }
+    waiting_.clear();
+    keys_.clear();
+  }
+
+  std::vector<PublishResult> publish(const std::vector<OutgoingMessage>& messages) {
+    if (!publisher_) publisher_ = rocketmq_publisher(publisher_options());
+    return publisher_(messages);
+  }
+
+  RocketMqPublisherOptions publisher_options() const {
+    RocketMqPublisherOptions options = rocketmq_publisher_options_from_url("rocketmq://" + broker_address());
+    options.fifo = fifo_;
+    return options;
+  }
+
+  /// The broker has a queue of its own for each group.
+  std::string dead_letters_of(const std::string& /*name*/) override { return {}; }
+
+  /// How many messages a topic has ever got.
+  static int count(const std::string& topic) {
+    const std::string file = variable("TXINBOX_BROKER_FOLDER") + "/count";
+    control("count", "'" + topic + "' > '" + file + "'");
+    int count = -1;
+    std::ifstream(file) >> count;
+    return count;
+  }
+
+  std::string idle_exit() const override { return "25s"; }
+
+  static RocketMqOptions options(const std::string& name) {
+    return rocketmq_options_from_url("rocketmq://" + broker_address() + "/" + name + "?group=" + name +
+                                     "&invisible=10");
+  }
+
+ private:
+  bool fifo_ = false;
+  Publisher publisher_;
+  std::vector<OutgoingMessage> waiting_;
+  std::set<std::string> keys_;
+};
+
+}  // namespace txinbox::test
