@@ -88,6 +88,7 @@ struct RunOptions {
 
   /// The wait before a message that failed runs again. It doubles with each failure of the message, up to
   /// `max_backoff`, and a random part of up to one half is taken off. A postponed message waits as long as it asked.
+  /// While the database cannot be used, everything waits in this way, but at most 5 s at a time.
   std::chrono::milliseconds backoff{200};
   std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
 

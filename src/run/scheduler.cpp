@@ -332,7 +332,9 @@ void Scheduler::nothing_ran(const std::exception_ptr& error) {
 void Scheduler::database_unavailable(const std::exception_ptr& error) {
   const auto now = Clock::now();
   if (now < blocked_until_) return;  // another worker has found the same
-  const auto wait = backoff_.after(++outages_);
+  // One transaction finds out whether the database is back. So it may be tried more often than a message that fails.
+  constexpr std::chrono::milliseconds longest_wait{5'000};
+  const auto wait = std::min(backoff_.after(++outages_), longest_wait);
   blocked_until_ = now + wait;
   occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = wait});
 }

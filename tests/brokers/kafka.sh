@@ -20,9 +20,15 @@ jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/ka
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
+# Several tests may begin at the same time.
 install() {
   [ ! -e "$jars/complete" ] || return 0
   mkdir -p "$jars"
+  flock "$jars/lock" "$0" fetch
+}
+
+fetch() {
+  [ ! -e "$jars/complete" ] || return 0
   cat >"$jars/pom.xml" <<XML
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
@@ -128,6 +134,7 @@ end() {
 
 case ${1:-} in
   install) install ;;
+  fetch) fetch ;;
   start) start "$2" "$3" ;;
   stop) end "$2" TERM ;;
   kill) end "$2" KILL ;;

@@ -22,9 +22,15 @@ jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/ro
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
+# Several tests may begin at the same time.
 install() {
   [ ! -e "$jars/complete" ] || return 0
   mkdir -p "$jars"
+  flock "$jars/lock" "$0" fetch
+}
+
+fetch() {
+  [ ! -e "$jars/complete" ] || return 0
   {
     echo '<project xmlns="http://maven.apache.org/POM/4.0.0">'
     echo '<modelVersion>4.0.0</modelVersion> <groupId>txinbox</groupId> <artifactId>broker</artifactId> <version>1</version>'
@@ -185,6 +191,7 @@ quietly() { "$@" >"$folder/admin.log" 2>&1 || { cat "$folder/admin.log" >&2; exi
 
 case ${1:-} in
   install) install ;;
+  fetch) fetch ;;
   start) start "$2" "$3" ;;
   stop) end "$2" TERM ;;
   kill) end "$2" KILL ;;

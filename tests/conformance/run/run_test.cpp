@@ -197,6 +197,26 @@ TEST_CASE("while no connection of the pool is free, everything waits and nothing
   CHECK(broker.acknowledged() == 10);
 }
 
+TEST_CASE("however long the backoff of a message is, the database is soon tried again") {
+  EffectDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  broker.publish(numbered("order", 1));
+  MemorySource source(broker);
+  std::optional<Connection> held(pool.acquire());
+  RunOptions options = until_idle();
+  options.backoff = options.max_backoff = 1h;
+  std::vector<std::chrono::milliseconds> waits;
+  options.observer = [&](const RunEvent& event) {
+    if (event.type != RunEventType::unavailable) return;
+    waits.push_back(event.backoff);
+    held.reset();
+  };
+  CHECK(run(source, consumer, body_is_key, add_effect, options).consumed == 1);
+  CHECK(waits == std::vector<std::chrono::milliseconds>{5s});
+}
+
 TEST_CASE("run holds no more messages than it may, whatever the broker has") {
   EffectDatabase db;
   Pool pool = db.pool();
