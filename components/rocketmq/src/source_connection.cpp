@@ -5,6 +5,7 @@
 
 #include "rocketmq_source.hpp"
 #include "streams.hpp"
+#include "trust.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -173,6 +174,11 @@ void RocketMqSource::lost(const std::string& why) {
 
 void RocketMqSource::failed(const grpc::Status& status) {
   refuse(refusal_of(status));
+  if (!was_connected_ && access_.tls && status.error_code() == grpc::StatusCode::UNAVAILABLE && is_untrusted(access_)) {
+    refuse(Error(ErrorCode::access_refused,
+                 "RocketMQ: the certificate of " + access_.address() +
+                     " is not to be trusted: it is of another authority or for another host; see ca_file"));
+  }
   lost(text_of(status));
 }
 
