@@ -195,6 +195,21 @@ using Handler = detail::BasicHandler<const detail::HandlerConnection, Delivery>;
 /// for the other messages.
 using BatchHandler = detail::BasicHandler<const detail::HandlerConnection, std::span<Delivery>>;
 
+/// Two handlers that do the same work: `at_once` for all new messages of a batch, and `each` for one message. It is for
+/// SQL that is a statement for each message all the same, and that one round trip can carry for many messages.
+///
+/// If `at_once` throws, txinbox rolls back and runs `each` for each message, in a savepoint of its own. So a batch in
+/// which many messages fail takes two transactions. A `BatchHandler` alone takes some for each message that fails.
+/// After a transient error, `at_once` runs again; `Delivery::attempt` is then 2. If only one message is new, `each`
+/// runs.
+struct BatchHandlerPair {
+  BatchHandler at_once;  ///< For all new messages, at least two.
+  Handler each;          ///< For one message.
+
+  /// Whether both can be called.
+  explicit operator bool() const noexcept { return at_once && each; }
+};
+
 /// The user's code of a `LeaseConsumer`: a copyable function (Lease&) that returns nothing. It is for work that cannot
 /// be in one transaction, such as a call of another service. It runs outside of any transaction and holds no
 /// connection.

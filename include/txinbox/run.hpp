@@ -154,6 +154,10 @@ RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
                const RunOptions& options = {});
 
+/// The same with a handler for all new messages of a batch, and another one for each message if that fails.
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlerPair& handlers,
+               const RunOptions& options = {});
+
 /// The same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a time.
 /// A message that another process works on is tried again after `Result::retry_after`.
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,

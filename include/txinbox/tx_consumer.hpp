@@ -227,6 +227,12 @@ class TxConsumer {
   std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandler& handler,
                                     OnFailure on_failure = OnFailure::stop);
 
+  /// The same with a handler for all new messages, and another one for each message if that fails
+  /// (`BatchHandlerPair`). What is committed together, and the results, are those of the overload with a `Handler`.
+  /// With `count_starts`, only `each` is called.
+  std::vector<Result> consume_batch(std::span<const Message> messages, const BatchHandlerPair& handlers,
+                                    OnFailure on_failure = OnFailure::stop);
+
   /// The consumer's name. It is valid as long as the consumer exists.
   std::string_view name() const noexcept;
 

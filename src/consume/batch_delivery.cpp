@@ -185,7 +185,7 @@ void BatchDelivery::after_commit() {
 
 /// Whether a run with a savepoint for each message can do more: each handler can fail alone, and a refusal can be kept.
 bool BatchDelivery::savepoints_help(const Part& part, const std::exception_ptr& error) const {
-  return part.size() == 1 ? refused_by(error).has_value() : handlers_.at_once == nullptr;
+  return part.size() == 1 ? refused_by(error).has_value() : handlers_.at_once == nullptr || handlers_.one_isolates;
 }
 
 void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& error) {

@@ -66,9 +66,15 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
       return End::run_again;
     }
   }
-  if (!(handlers_.at_once != nullptr ? run_at_once() : run_each())) return End::run_again;
+  if (!(runs_at_once() ? run_at_once() : run_each())) return End::run_again;
   commit();
   return End::committed;
+}
+
+/// Whether the handler for all runs. With one new message alone, the user's handler for one says more of a failure.
+bool BatchRun::runs_at_once() const {
+  if (handlers_.at_once == nullptr || !handlers_.one_isolates) return handlers_.at_once != nullptr;
+  return std::ranges::count_if(keys_, [](const Key& key) { return !key.existing; }) > 1;
 }
 
 /// Runs the handler of each new message. Returns false if the part must run again.

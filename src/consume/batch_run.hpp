@@ -38,6 +38,7 @@ struct FailedItem {
 struct BatchHandlers {
   const Handler& one;                     ///< For one message.
   const BatchHandler* at_once = nullptr;  ///< For all new messages of a part, if the user gave such a handler.
+  bool one_isolates = false;              ///< `one` is the user's own, and finds the message at which `at_once` fails.
 };
 
 /// One transaction with a part of a batch.
@@ -103,6 +104,7 @@ class BatchRun {
   bool stage(BatchItem&, Key&);
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
+  bool runs_at_once() const;
   bool run_each();
   bool run_at_once();
   Staged run_handler_of(BatchItem&);

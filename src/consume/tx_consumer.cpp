@@ -77,5 +77,12 @@ std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages,
   return detail::BatchDelivery(*impl_, messages, {one, &handler}, on_failure).consume();
 }
 
+std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlerPair& handlers,
+                                              OnFailure on_failure) {
+  detail::refuse_empty(handlers);
+  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, handlers.each, on_failure);
+  return detail::BatchDelivery(*impl_, messages, {handlers.each, &handlers.at_once, true}, on_failure).consume();
+}
+
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

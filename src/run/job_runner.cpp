@@ -40,6 +40,9 @@ struct BatchHandlerOfJob {
 
 HandlerOfJob handler_of_job(const Handler& handler, const Job& job) { return {handler, job}; }
 BatchHandlerOfJob handler_of_job(const BatchHandler& handler, const Job& job) { return {handler, job}; }
+BatchHandlerPair handler_of_job(const BatchHandlerPair& handlers, const Job& job) {
+  return {handler_of_job(handlers.at_once, job), handler_of_job(handlers.each, job)};
+}
 
 /// Whether one message of the job must not run if another one fails.
 bool has_order(const Job& job) {
@@ -70,6 +73,7 @@ JobResult TxJobRunner<AnyHandler>::run(const Job& job) const {
 
 template class TxJobRunner<Handler>;
 template class TxJobRunner<BatchHandler>;
+template class TxJobRunner<BatchHandlerPair>;
 
 JobResult LeaseJobRunner::run(const Job& job) const {
   const Entry& entry = *job.front();

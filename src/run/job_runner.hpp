@@ -35,7 +35,7 @@ class JobRunner {
   virtual JobResult run(const Job& job) const = 0;
 };
 
-/// A batch in one transaction. `AnyHandler`: `Handler` or `BatchHandler`.
+/// A batch in one transaction. `AnyHandler`: `Handler`, `BatchHandler` or `BatchHandlerPair`.
 template <class AnyHandler>
 class TxJobRunner : public JobRunner {
  public:
@@ -54,6 +54,7 @@ class TxJobRunner : public JobRunner {
 
 extern template class TxJobRunner<Handler>;
 extern template class TxJobRunner<BatchHandler>;
+extern template class TxJobRunner<BatchHandlerPair>;
 
 /// One message under a lease.
 class LeaseJobRunner : public JobRunner {

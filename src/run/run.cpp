@@ -33,6 +33,13 @@ RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of
   return detail::Loop(source, runner, message_of, options).run();
 }
 
+RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlerPair& handlers,
+               const RunOptions& options) {
+  detail::refuse_empty(handlers);
+  const detail::TxJobRunner runner(consumer, handlers, options.batch);
+  return detail::Loop(source, runner, message_of, options).run();
+}
+
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
                const RunOptions& options) {
   detail::refuse_empty(handler);
