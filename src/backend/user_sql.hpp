@@ -78,6 +78,13 @@ class UserStatement {
   UserStatement() = default;
 };
 
+/// One run of a statement among those that run together.
+struct UserRun {
+  UserStatement* statement;
+  std::span<const SqlValue> values;
+  bool prepare_anew = false;  ///< What `UserStatement::run` would have returned; `run_together` sets it.
+};
+
 /// What an error of `UserSql::check` says.
 enum class SqlVerdict {
   unknown,  ///< The statement cannot be checked here or now.
@@ -113,6 +120,18 @@ class UserSql {
 
   enum class Runs { once, often };
   virtual std::unique_ptr<UserStatement> prepare(const NativeConnection&, const SqlStatement&, Runs) const = 0;
+
+  /// How many bytes of statements, with their values, `run_together` takes at most. 0: this connection runs one
+  /// statement after the other.
+  virtual std::size_t most_together(const NativeConnection&, const SqlLimits&) const { return 0; }
+
+  /// Runs statements in this order, in one round trip as far as their text allows. They only read or change rows, and
+  /// this connection has prepared them.
+  ///
+  /// Errors: the `DatabaseError` of the first that failed; nothing says which one that was. Those before it have run.
+  virtual void run_together(const NativeConnection&, std::span<UserRun> runs) const {
+    for (UserRun& each : runs) each.prepare_anew = each.statement->run(each.values);
+  }
 
  protected:
   UserSql() = default;

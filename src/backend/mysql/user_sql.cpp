@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/mysql/flavour.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/mysql/statement.hpp"
 #include "backend/query.hpp"
@@ -69,18 +70,32 @@ class MysqlUserStatement final : public UserStatement {
       : connection_(connection), statement_(std::move(statement)) {}
 
   bool run(std::span<const SqlValue> values) override {
-    std::string text = statement_.pieces.front();
-    for (std::size_t i = 0; i < statement_.values.size(); ++i) {
-      append_value(text, connection_, values[statement_.values[i]]);
-      text += statement_.pieces[i + 1];
-    }
+    std::string text;
+    append_to(text, values);
     exec(connection_, text);
     return false;
   }
 
+  void append_to(std::string& text, std::span<const SqlValue> values) const {
+    text += statement_.pieces.front();
+    for (std::size_t i = 0; i < statement_.values.size(); ++i) {
+      append_value(text, connection_, values[statement_.values[i]]);
+      text += statement_.pieces[i + 1];
+    }
+  }
+
+  /// Whether it is certain that the text remains one statement between others: it has no semicolon, not even in a
+  /// string, and no comment with code.
+  bool may_stand_with_others() const noexcept { return may_stand_with_others_; }
+
  private:
+  static bool has_separator(const std::string& piece) {
+    return piece.find(';') != piece.npos || piece.find("/*") != piece.npos;
+  }
+
   MYSQL* const connection_;
   const SqlStatement statement_;
+  const bool may_stand_with_others_ = std::ranges::none_of(statement_.pieces, has_separator);
 };
 
 std::string sql_modes(const NativeConnection& sql) {
@@ -164,6 +179,35 @@ class MysqlUserSql final : public UserSql {
   std::unique_ptr<UserStatement> prepare(const NativeConnection& sql, const SqlStatement& statement,
                                          Runs) const override {
     return std::make_unique<MysqlUserStatement>(mysql_native(sql), statement);
+  }
+
+  // The server parses all of a compound statement before it runs the first part, and needs memory for each part.
+  std::size_t most_together(const NativeConnection& sql, const SqlLimits& limits) const override {
+    constexpr std::size_t most = 1024UL * 1024;
+    constexpr std::size_t frame = 2048;  // what stands around the statements, and the headers that the server counts
+    const auto server = parse_server_version(mysql_get_server_info(mysql_native(sql)));
+    if (!flavour_of(server).compound_statements) return 0;
+    return limits.statement_bytes > frame ? std::min(most, limits.statement_bytes - frame) : 0;
+  }
+
+  void run_together(const NativeConnection& sql, std::span<UserRun> runs) const override {
+    MYSQL* db = mysql_native(sql);
+    std::string text;
+    const auto flush = [&] {
+      if (!text.empty()) exec(db, compound(text));
+      text.clear();
+    };
+    for (const UserRun& each : runs) {
+      auto& statement = static_cast<MysqlUserStatement&>(*each.statement);  // as `prepare` has made it
+      if (!statement.may_stand_with_others()) {
+        flush();
+        statement.run(each.values);
+        continue;
+      }
+      if (!text.empty()) text += ';';
+      statement.append_to(text, each.values);
+    }
+    flush();
   }
 };
 

@@ -60,20 +60,25 @@ void PostgresqlPipeline::add_preparation(const char* name, const char* sql) {
 }
 
 std::vector<PostgresqlResult> PostgresqlPipeline::run() {
-  sent(PQpipelineSync(connection_));
   std::vector<PostgresqlResult> results;
   results.reserve(statements_);
-  for (std::size_t i = 0; i < statements_; ++i) {
-    PostgresqlResult result = next_result(connection_);
-    if (!result) return results;  // the connection broke at the one before
-    results.push_back(std::move(result));
-    while (const PostgresqlResult dropped = next_result(connection_)) {  // each statement's results end with a null
-    }
+  run([&](PostgresqlResult result) { results.push_back(std::move(result)); });
+  return results;
+}
+
+void PostgresqlPipeline::begin_reading() { sent(PQpipelineSync(connection_)); }
+
+PostgresqlResult PostgresqlPipeline::next_statement() {
+  PostgresqlResult result = next_result(connection_);
+  while (result && next_result(connection_)) {  // each statement's results end with a null
   }
+  return result;
+}
+
+void PostgresqlPipeline::end_reading() {
   while (const PostgresqlResult sync = next_result(connection_)) {
     if (PQresultStatus(sync.get()) == PGRES_PIPELINE_SYNC) break;
   }
-  return results;
 }
 
 void require_all(PGconn* connection, const std::vector<PostgresqlResult>& results, std::size_t sent) {

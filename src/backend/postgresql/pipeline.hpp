@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/postgresql/native.hpp"
@@ -29,11 +30,33 @@ class PostgresqlPipeline {
   void add_prepared(const char* name, std::span<const PostgresqlValue> values = {});
   void add_preparation(const char* name, const char* sql);
 
+  /// Adds what `send` sends: one statement, by a function of libpq whose result it returns.
+  template <class Send>
+  void add_sent(Send&& send) {
+    sent(send());
+    ++statements_;
+  }
+
   /// Sends the statements and returns a result for each: the error of the first that failed, and PGRES_PIPELINE_ABORTED
   /// for those after it. It returns fewer results if the connection is lost.
   std::vector<PostgresqlResult> run();
 
+  /// The same, and calls `each` with each result as it comes.
+  template <class Each>
+  void run(Each&& each) {
+    begin_reading();
+    for (std::size_t i = 0; i < statements_; ++i) {
+      PostgresqlResult result = next_statement();
+      if (!result) return;  // the connection broke at the one before
+      each(std::move(result));
+    }
+    end_reading();
+  }
+
  private:
+  void begin_reading();
+  PostgresqlResult next_statement();
+  void end_reading();
   void sent(int ok);
 
   PGconn* connection_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "backend/postgresql/native.hpp"
+#include "backend/postgresql/pipeline.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -56,19 +57,28 @@ PostgresqlResult exchange(PGconn* pg, Send&& send) {
   return last;
 }
 
+/// Sends a run of itself, within a pipeline or outside.
+class PostgresqlUserStatement : public UserStatement {
+ public:
+  /// Returns what libpq's function has returned: 0 is an error.
+  virtual int send(std::span<const SqlValue> values) = 0;
+};
+
 bool has_columns(const PostgresqlResult& result) { return PQresultStatus(result.get()) == PGRES_TUPLES_OK; }
 
-class SentOnce final : public UserStatement {
+class SentOnce final : public PostgresqlUserStatement {
  public:
   SentOnce(PGconn* pg, SqlStatement statement)
       : pg_(pg), statement_(std::move(statement)), text_(text_of(statement_)) {}
 
   bool run(std::span<const SqlValue> values) override {
     if (statement_.values.empty()) return has_columns(exec(pg_, text_));
+    return has_columns(exchange(pg_, [&] { return send(values); }));
+  }
+
+  int send(std::span<const SqlValue> values) override {
     const Parameters p(statement_, values);
-    return has_columns(exchange(pg_, [&] {
-      return PQsendQueryParams(pg_, text_.c_str(), p.count(), nullptr, p.texts(), nullptr, nullptr, 0);
-    }));
+    return PQsendQueryParams(pg_, text_.c_str(), p.count(), nullptr, p.texts(), nullptr, nullptr, 0);
   }
 
  private:
@@ -82,7 +92,7 @@ std::string next_name() {
   return fmt::format("command_{}", ++count);
 }
 
-class Kept final : public UserStatement {
+class Kept final : public PostgresqlUserStatement {
  public:
   Kept(PGconn* pg, SqlStatement statement) : pg_(pg), statement_(std::move(statement)) {
     const std::string text = text_of(statement_);
@@ -92,9 +102,12 @@ class Kept final : public UserStatement {
 
   // A statement with columns would fail for good when their type changes.
   bool run(std::span<const SqlValue> values) override {
+    return has_columns(exchange(pg_, [&] { return send(values); }));
+  }
+
+  int send(std::span<const SqlValue> values) override {
     const Parameters p(statement_, values);
-    return has_columns(exchange(
-        pg_, [&] { return PQsendQueryPrepared(pg_, name_.c_str(), p.count(), p.texts(), nullptr, nullptr, 0); }));
+    return PQsendQueryPrepared(pg_, name_.c_str(), p.count(), p.texts(), nullptr, nullptr, 0);
   }
 
  private:
@@ -148,6 +161,27 @@ class PostgresqlUserSql final : public UserSql {
     PGconn* pg = postgresql_native(sql);
     if (runs == Runs::once) return std::make_unique<SentOnce>(pg, statement);
     return std::make_unique<Kept>(pg, statement);
+  }
+
+  // So that this process keeps no more than this of what the server has not yet read.
+  std::size_t most_together(const NativeConnection&, const SqlLimits&) const override { return 1024UL * 1024; }
+
+  void run_together(const NativeConnection& sql, std::span<UserRun> runs) const override {
+    PGconn* pg = postgresql_native(sql);
+    PostgresqlResult failed;
+    std::size_t done = 0;
+    {
+      PostgresqlPipeline pipeline(pg);
+      for (const UserRun& each : runs) {
+        auto& statement = static_cast<PostgresqlUserStatement&>(*each.statement);  // as `prepare` has made it
+        pipeline.add_sent([&] { return statement.send(each.values); });
+      }
+      pipeline.run([&](PostgresqlResult result) {  // rows are dropped one result at a time
+        runs[done++].prepare_anew = has_columns(result);
+        if (!failed && !succeeded(result.get())) failed = std::move(result);
+      });
+    }
+    if (failed || done < runs.size()) throw_postgresql_error(pg, failed.get());
   }
 };
 

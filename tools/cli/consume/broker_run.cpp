@@ -1,6 +1,7 @@
 #include "cli/consume/broker_run.hpp"
 
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <txinbox/delivery.hpp>
@@ -29,19 +30,43 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
     messages_.read(incoming, message, values);
     return message;
   };
-  const Handler handler = [this](soci::session& session, Delivery& delivery) {
-    Message message;
-    Values values;
-    messages_.read(delivery.incoming(), message, values);
-    auto& prepared = delivery.per_connection<PreparedScript>(session);
-    for (std::size_t i = 0; i < script_.statements.size(); ++i) prepared.run(script_, i, values);
+  const Handler each = [this](soci::session& session, Delivery& delivery) { run_script(session, delivery); };
+  const BatchHandler at_once = [&](soci::session& session, std::span<Delivery> deliveries) {
+    if (deliveries.front().attempt() > 1) {  // after a transient error: this time, know which message has it
+      for (Delivery& delivery : deliveries) run_script(session, delivery);
+    } else {
+      run_together(session, deliveries);
+    }
   };
-  const RunSummary done = txinbox::run(source, consumer, message_of, handler, options);
+  const RunSummary done = script_.most_together > 0
+                              ? txinbox::run(source, consumer, message_of, BatchHandlerPair{at_once, each}, options)
+                              : txinbox::run(source, consumer, message_of, each, options);
   const std::lock_guard lock(mutex_);
   progress_.erase();
   output_.line(summary(done));
   if (signals_.stopped() || output_.failed()) return exit_stopped;
   return done.dead_letters == 0 ? exit_ok : exit_found;
+}
+
+Values BrokerRun::values_of(const Delivery& delivery) const {
+  Message message;
+  Values values;
+  messages_.read(delivery.incoming(), message, values);
+  return values;
+}
+
+void BrokerRun::run_script(soci::session& session, Delivery& delivery) const {
+  const Values values = values_of(delivery);
+  auto& prepared = delivery.per_connection<PreparedScript>(session);
+  for (std::size_t i = 0; i < script_.statements.size(); ++i) prepared.run(script_, i, values);
+}
+
+void BrokerRun::run_together(soci::session& session, std::span<Delivery> deliveries) const {
+  std::vector<Values> values;
+  std::vector<const Values*> pointers;
+  values.reserve(deliveries.size());  // `pointers` points into it
+  for (const Delivery& each : deliveries) pointers.push_back(&values.emplace_back(values_of(each)));
+  deliveries.front().per_connection<PreparedScript>(session).run_together(script_, pointers);
 }
 
 void BrokerRun::operator()(const Event& event) {

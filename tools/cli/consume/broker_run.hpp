@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,9 @@ class BrokerRun {
   int run(Source& source, TxConsumer& consumer);
 
  private:
+  Values values_of(const Delivery& delivery) const;
+  void run_script(soci::session& session, Delivery& delivery) const;
+  void run_together(soci::session& session, std::span<Delivery> deliveries) const;
   void tell(const RunEvent& event);
   void tell_problem(const RunEvent& event, std::string_view what);
   void print(std::string_view text);

@@ -13,6 +13,7 @@
 #include "cli/consume/open_source.hpp"
 #include "cli/help_text.hpp"
 #include "cli/sql/check_sql.hpp"
+#include "cli/sql/prepared_script.hpp"
 #include "cli/subcommands.hpp"
 #include "console/duration.hpp"
 #include "console/open_database.hpp"
@@ -56,7 +57,9 @@ int run_consume(const ConsumeOptions& options) {
       syntax = actual;
       script = parse_script(sql, database, syntax);
     }
-    messages.emplace(options, script, database.limits(*native));
+    const backend::SqlLimits limits = database.limits(*native);
+    messages.emplace(options, script, limits);
+    script.most_together = most_together(script, *native, limits);
     check_sql(connection.session(), script);
   }
   if (!from.empty()) {

@@ -1,7 +1,6 @@
 #include "cli/consume/consume_run.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <utility>
 
@@ -97,8 +96,10 @@ void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range,
   handler.begin(range.begin, range.end);
   parked_.clear();
   try {
-    auto some = consumer_.consume_batch(std::span(batch.messages).subspan(range.begin, range.end - range.begin),
-                                        std::ref(handler), options_.stop_on_error ? OnFailure::stop : OnFailure::skip);
+    const auto messages = std::span(batch.messages).subspan(range.begin, range.end - range.begin);
+    const OnFailure on_failure = options_.stop_on_error ? OnFailure::stop : OnFailure::skip;
+    auto some = script_.most_together > 0 ? consumer_.consume_batch(messages, handler.handlers(), on_failure)
+                                          : consumer_.consume_batch(messages, handler.handler(), on_failure);
     std::move(some.begin(), some.end(), at);
   } catch (...) {  // nothing was sent
     std::fill(at, results.begin() + static_cast<std::ptrdiff_t>(range.end), Result{.outcome = Outcome::not_run});

@@ -51,7 +51,16 @@ bool ScriptHandler::would_overtake(std::size_t message) {
   return ran_to_ < message;
 }
 
-void ScriptHandler::operator()(soci::session& session, Delivery& delivery) {
+Handler ScriptHandler::handler() {
+  return [this](soci::session& session, Delivery& delivery) { run(session, delivery); };
+}
+
+BatchHandlerPair ScriptHandler::handlers() {
+  return {[this](soci::session& session, std::span<Delivery> deliveries) { run_together(session, deliveries); },
+          handler()};
+}
+
+void ScriptHandler::run(soci::session& session, Delivery& delivery) {
   const std::size_t message = first_ + delivery.index();
   Run& run = runs_[message];
   run = {};
@@ -66,6 +75,29 @@ void ScriptHandler::operator()(soci::session& session, Delivery& delivery) {
   } catch (...) {
     run.error = std::current_exception();
     if (is_transient(run.error)) failed_ = message;
+    throw;
+  }
+}
+
+void ScriptHandler::run_together(soci::session& session, std::span<Delivery> deliveries) {
+  if (deliveries.front().attempt() > 1) {  // after a transient error: this time, know which message has it
+    for (Delivery& each : deliveries) run(session, each);
+    return;
+  }
+  std::vector<const Values*> values;
+  values.reserve(deliveries.size());
+  const std::size_t ran_to = ran_to_;
+  try {
+    for (const Delivery& each : deliveries) {
+      const std::size_t message = first_ + each.index();
+      if (would_overtake(message)) throw HeldBack();
+      runs_[message] = {.begun = true};
+      values.push_back(&batch_.values[message]);
+    }
+    deliveries.front().per_connection<PreparedScript>(session).run_together(script_, values);
+  } catch (...) {  // it is rolled back, and nobody knows how far it got
+    for (const Delivery& each : deliveries) runs_[first_ + each.index()] = {};
+    ran_to_ = ran_to;
     throw;
   }
 }

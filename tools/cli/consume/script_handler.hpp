@@ -3,9 +3,10 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <span>
 #include <vector>
 
-#include <txinbox/delivery.hpp>
+#include <txinbox/handler.hpp>
 
 #include "cli/consume/batch_reader.hpp"
 #include "cli/sql/sql_script.hpp"
@@ -31,8 +32,11 @@ class ScriptHandler {
   /// The messages from `first` to before `end` are about to be consumed, as a batch of their own.
   void begin(std::size_t first, std::size_t end);
 
-  /// The handler.
-  void operator()(soci::session& session, Delivery& delivery);
+  /// What runs the script for one delivery. It refers to this object.
+  Handler handler();
+
+  /// The same, with what runs it for all deliveries together. Only where `Script::most_together` is not 0.
+  BatchHandlerPair handlers();
 
   /// What is known of a message's last run.
   struct Run {
@@ -47,6 +51,8 @@ class ScriptHandler {
   static bool is_held_back(const std::exception_ptr& error);
 
  private:
+  void run(soci::session& session, Delivery& delivery);
+  void run_together(soci::session& session, std::span<Delivery> deliveries);
   bool is_copy(std::size_t message) const;
   bool would_overtake(std::size_t message);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/sql/row_statement.hpp"
+#include "cli/sql/statement_size.hpp"
 #include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
@@ -14,12 +15,25 @@ bool has_only_row_statements(const Script& script) {
                      [](const Statement& statement) { return is_row_statement(statement.text); });
 }
 
+// More would not be faster, and each needs memory here and on the server until all have run.
+constexpr std::size_t most_runs_together = 1000;
+
 }  // namespace
+
+// Statements that only read or change rows cannot end the transaction. After others, it is important which message was
+// the first behind them.
+std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
+                          const backend::SqlLimits& limits) {
+  if (!has_only_row_statements(script)) return 0;
+  return connection.database().user_sql().most_together(connection, limits);
+}
 
 PreparedScript::PreparedScript(soci::session& session)
     : connection_(backend::connection_of(session)), sql_(connection_->database().user_sql()) {}
 
 void PreparedScript::begin(const Script& script) {
+  waiting_.clear();  // of a run that failed
+  numbers_.clear();
   kept_.clear();
   kept_.resize(script.statements.size());
   const bool may_keep = has_only_row_statements(script) && sql_.may_keep_statements(*connection_);
@@ -28,18 +42,58 @@ void PreparedScript::begin(const Script& script) {
 }
 
 void PreparedScript::run(const Script& script, std::size_t number, const Values& values) {
-  using Runs = backend::UserSql::Runs;
   // Not when it failed: a server may free nothing in a transaction that has failed.
   if (stale_) begin(script);
   stale_ = true;
+  ran(number, prepared(script, number).run(values));
+  stale_ = false;
+}
+
+void PreparedScript::run_together(const Script& script, std::span<const Values* const> messages) {
+  if (stale_) begin(script);
+  stale_ = true;
+  std::size_t size = 0;
+  for (const Values* values : messages) {
+    for (std::size_t i = 0; i < script.statements.size(); ++i) {
+      const std::size_t more = most_size_with_values(script.statements[i], *values);
+      if (size + more > script.most_together || waiting_.size() == most_runs_together) {
+        flush();
+        size = 0;
+      }
+      size += more;
+      waiting_.push_back({&prepared(script, i), *values});
+      numbers_.push_back(i);
+    }
+  }
+  flush();
+  stale_ = false;
+}
+
+void PreparedScript::flush() {
+  if (waiting_.size() == 1) {  // it may be as long as the server takes, with nothing around it
+    waiting_.front().prepare_anew = waiting_.front().statement->run(waiting_.front().values);
+  } else {
+    sql_.run_together(*connection_, waiting_);
+  }
+  for (std::size_t i = 0; i < waiting_.size(); ++i) ran(numbers_[i], waiting_[i].prepare_anew);
+  waiting_.clear();
+  numbers_.clear();
+}
+
+backend::UserStatement& PreparedScript::prepared(const Script& script, std::size_t number) {
+  using Runs = backend::UserSql::Runs;
   Kept& kept = kept_[number];
   if (kept.statement == nullptr) {
     kept.statement =
         sql_.prepare(*connection_, script.statements[number].sql, kept.may_keep ? Runs::often : Runs::once);
   }
-  if (kept.statement->run(values)) kept.may_keep = false;
+  return *kept.statement;
+}
+
+void PreparedScript::ran(std::size_t number, bool prepare_anew) {
+  Kept& kept = kept_[number];
+  if (prepare_anew) kept.may_keep = false;
   if (!kept.may_keep) kept.statement.reset();
-  stale_ = false;
 }
 
 }  // namespace txinbox::cli

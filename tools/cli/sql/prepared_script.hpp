@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/native_connection.hpp"
@@ -10,6 +11,10 @@
 #include "cli/sql/sql_script.hpp"
 
 namespace txinbox::cli {
+
+/// How many bytes of this script's statements one round trip may carry on this connection; 0: they run one by one.
+std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
+                          const backend::SqlLimits& limits);
 
 /// The script's statements on one connection, each prepared when it first runs and kept where that is safe.
 class PreparedScript {
@@ -21,6 +26,11 @@ class PreparedScript {
   /// Errors: as the statement's. The next run prepares anew.
   void run(const Script& script, std::size_t statement, const Values& values);
 
+  /// Runs the script for each of these messages in turn, in few round trips: `Script::most_together` is not 0.
+  ///
+  /// Errors: as the statements'. Nothing says which of them failed. The next run prepares anew.
+  void run_together(const Script& script, std::span<const Values* const> messages);
+
  private:
   struct Kept {
     bool may_keep = false;
@@ -28,11 +38,16 @@ class PreparedScript {
   };
 
   void begin(const Script& script);
+  backend::UserStatement& prepared(const Script& script, std::size_t statement);
+  void ran(std::size_t statement, bool prepare_anew);
+  void flush();
 
   const backend::ConnectionPtr connection_;
   const backend::UserSql& sql_;
   bool stale_ = true;
-  std::vector<Kept> kept_;  // for each statement
+  std::vector<Kept> kept_;                 // for each statement
+  std::vector<backend::UserRun> waiting_;  // for `run_together`
+  std::vector<std::size_t> numbers_;       // of the statements of `waiting_`
 };
 
 }  // namespace txinbox::cli

@@ -21,6 +21,9 @@ struct Script {
   std::vector<Statement> statements;
   std::vector<std::string> names;  // of all statements, each once
 
+  // How many bytes of statements one round trip may carry; 0: one statement runs after the other.
+  std::size_t most_together = 0;
+
   bool uses(std::string_view name) const;
 };
 

@@ -45,12 +45,16 @@ std::size_t size_with_values(const Statement& statement, const Values& values, c
   return size_of(statement, values, [&](const auto& value) { return sent_size(value, limits.doubled); });
 }
 
+std::size_t most_size_with_values(const Statement& statement, const Values& values) {
+  return size_of(statement, values, most_sent);
+}
+
 void check_size(const Script& script, const Values& values, const backend::SqlLimits& limits) {
   if (limits.statement_bytes == 0) return;
   for (std::size_t i = 0; i < script.statements.size(); ++i) {
     const Statement& statement = script.statements[i];
     // Most lines are far from it, even with every character escaped.
-    if (size_of(statement, values, most_sent) + headers <= limits.statement_bytes) continue;
+    if (most_size_with_values(statement, values) + headers <= limits.statement_bytes) continue;
     const std::size_t size = size_with_values(statement, values, limits);
     if (size + headers <= limits.statement_bytes) continue;
     throw LineError(fmt::format("statement {} would have {} bytes with the line's values; the server takes {} ({})",
