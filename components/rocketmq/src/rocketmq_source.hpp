@@ -70,6 +70,7 @@ class RocketMqSource final : public Source {
   bool is_connected() const;
   void lost(const std::string& why);
   void failed(const grpc::Status& status);
+  void refuse_after_patience(protocol::Code code);
   void refuse(const std::optional<Error>& why);
 
   // Requests about messages
@@ -110,6 +111,7 @@ class RocketMqSource final : public Source {
   bool has_received_ = false;  ///< Whether the broker has answered a request for messages.
   int receive_errors_ = 0;     ///< In a row.
   std::optional<Error> refusal_;
+  std::optional<Clock::time_point> first_refusal_;  ///< Since when the broker refuses the set-up.
   std::uint64_t reconnects_ = 0;
   std::chrono::milliseconds backoff_{};
   Clock::time_point next_try_{};

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr milliseconds first_backoff = 200ms;
-constexpr milliseconds longest_backoff = 10s;
+constexpr milliseconds longest_backoff = 5s;
 constexpr milliseconds request_timeout = 5s;
 constexpr auto heartbeat_interval = 10s;
 constexpr auto route_interval = 30s;
@@ -58,8 +58,7 @@ void RocketMqSource::ask_for_route() {
                 if (epoch != epoch_) return;
                 if (!status.ok()) return failed(status);
                 if (route.status().code() == protocol::OK) return take_route(route);
-                // Once it was there, a topic that is missing may come back.
-                if (!was_connected_) refuse(refusal_of(route.status().code(), subject_));
+                refuse_after_patience(route.status().code());
                 lost(text_of(route.status().code()));
               });
 }
@@ -117,7 +116,7 @@ RocketMqSource::Proxy& RocketMqSource::proxy(const std::string& target) {
 void RocketMqSource::take_settings(const std::string& target, const protocol::TelemetryCommand& command) {
   const protocol::Code code = command.status().code();
   if (command.has_status() && code != protocol::OK && code != protocol::CODE_UNSPECIFIED) {
-    if (!was_connected_) refuse(refusal_of(code, subject_));
+    refuse_after_patience(code);
     return lost(text_of(code));
   }
   proxies_.at(target).is_ready = true;
@@ -173,13 +172,23 @@ void RocketMqSource::lost(const std::string& why) {
 }
 
 void RocketMqSource::failed(const grpc::Status& status) {
-  refuse(refusal_of(status));
+  if (!was_connected_) refuse(refusal_of(status));
   if (!was_connected_ && access_.tls && status.error_code() == grpc::StatusCode::UNAVAILABLE && is_untrusted(access_)) {
     refuse(Error(ErrorCode::access_refused,
                  "RocketMQ: the certificate of " + access_.address() +
                      " is not to be trusted: it is of another authority or for another host; see ca_file"));
   }
   lost(text_of(status));
+}
+
+/// A broker that has just started does not know its topics for some seconds. Once it was there, a topic that is missing
+/// may come back.
+void RocketMqSource::refuse_after_patience(protocol::Code code) {
+  constexpr auto patience = 10s;
+  const auto refusal = refusal_of(code, subject_);
+  if (was_connected_ || !refusal) return;
+  if (!first_refusal_) first_refusal_ = Clock::now();
+  if (refusal->code() == ErrorCode::access_refused || Clock::now() >= *first_refusal_ + patience) refuse(refusal);
 }
 
 void RocketMqSource::refuse(const std::optional<Error>& why) {

@@ -153,7 +153,6 @@ void RocketMqSource::acknowledged(const protocol::AckMessageResponse& answer,
   for (const auto& [handle, ticket] : ticket_of_handle) {
     if (HeldMessage* const message = held_.find(ticket)) message->is_busy = false;
   }
-  refuse(refusal_of(answer.status().code(), subject_));
   bool failed = answer.entries().empty();
   for (const protocol::AckMessageResultEntry& entry : answer.entries()) {
     const auto ticket = ticket_of_handle.find(entry.receipt_handle());

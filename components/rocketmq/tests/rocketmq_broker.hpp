@@ -1,9 +1,13 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <fstream>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <txinbox/rocketmq.hpp>
@@ -33,11 +37,20 @@ class RocketMqBroker : public BrokerUnderTest {
     waiting_.push_back({.topic = name, .key = key, .payload = body, .id = "id-" + key});
   }
 
+  /// A topic that was just made is not known everywhere for some seconds.
   void flush() override {
-    for (const PublishResult& each : publish(waiting_)) {
-      if (each.status != PublishStatus::confirmed) throw std::runtime_error(each.error);
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!waiting_.empty()) {
+      const std::vector<PublishResult> results = publish(waiting_);
+      std::vector<OutgoingMessage> rest;
+      for (std::size_t i = 0; i < results.size(); ++i) {
+        if (results[i].status == PublishStatus::confirmed) continue;
+        if (std::chrono::steady_clock::now() > give_up) throw std::runtime_error(results[i].error);
+        rest.push_back(waiting_[i]);
+      }
+      waiting_ = std::move(rest);
+      if (!waiting_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
-    waiting_.clear();
     keys_.clear();
   }
 

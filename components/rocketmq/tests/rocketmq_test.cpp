@@ -240,7 +240,7 @@ TEST_CASE("RocketMQ: what is missing at the start ends run with an error that na
     RocketMqOptions options = RocketMqBroker::options("there");
     change(options);
     const auto source = open_rocketmq(options);
-    return thrown_by([&] { (void)run(*source, consumer, body_is_key(), add_effect, until_idle(8s)); });
+    return thrown_by([&] { (void)run(*source, consumer, body_is_key(), add_effect, until_idle(20s)); });
   };
   CHECK(error_of([](auto&) {}) == "nothing");
   CHECK(error_of([](auto& o) { o.topic = "missing"; }) == "broker_refused");

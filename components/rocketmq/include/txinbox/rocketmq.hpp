@@ -70,7 +70,8 @@ RocketMqOptions rocketmq_options_from_url(std::string_view url);
 /// - A message that fails stays here, and its invisible time is prolonged. The broker counts no delivery for that.
 /// - A dead letter goes to the queue that the broker has for the group, `%DLQ%GROUP`, as it is. It has no header that
 ///   says why; `txinbox failed list` does.
-/// - If the topic or the group does not exist at the start, `poll` throws `Error` broker_refused. If the user, the
+/// - If the topic or the group does not exist at the start, `poll` throws `Error` broker_refused after some seconds: a
+///   broker that has just started does not know its topics yet. If the user, the
 /// secret
 ///   or the proxy's certificate is refused, it throws `Error` access_refused.
 /// - A message whose body is compressed is given as it was before. One that cannot be decompressed has no body.
