@@ -27,6 +27,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
+            "cli": "txinbox_cli_tests",
             "kafka": "txinbox_kafka_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
             "rocketmq": "txinbox_rocketmq_tests"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
@@ -126,7 +127,8 @@ class Copy:
             command = [self.tree / "tests" / "brokers.sh", mutation.program,
                        tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]
         environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database,
-                       "TXINBOX_TEST_URL": mutation.server()}
+                       "TXINBOX_TEST_URL": mutation.server(),
+                       "TXINBOX_COMMAND": str(self.tree / "build" / self.preset / "tools" / "cli" / "txinbox")}
         running = subprocess.Popen([*command, *mutation.filters, *more], cwd=self.tree, env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                    start_new_session=True)

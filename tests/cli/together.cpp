@@ -204,3 +204,24 @@ TEST_CASE("a batch of lines takes no more round trips than the docs say") {
   const std::string docs(std::istreambuf_iterator<char>(file), {});
   CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/round-trips.md lacks the row: ", row);
 }
+
+TEST_CASE("a connection that is lost while a batch is sent loses no line, and doubles none") {
+  if (on_sqlite3()) return;
+  std::string input;
+  for (int i = 0; i < 300; ++i) input += Orders::line(i);
+  int lost = 0;
+  for (int spared = 5; spared < 45; spared += 4) {
+    CAPTURE(spared);
+    const Orders orders;
+    {
+      Proxy proxy(orders.db.url());
+      proxy.lose_reply(spared);
+      (void)run(Orders::arguments(), proxy.url(), input);
+      lost += proxy.lost();
+    }
+    CHECK(orders.consume(input).status == 0);
+    CHECK(orders.orders() == 300);
+    CHECK(orders.taken() == 300);
+  }
+  CHECK(lost > 0);
+}
