@@ -186,8 +186,16 @@ admin() {
   inside bash -c 'run_java -Xmx128m org.apache.rocketmq.tools.command.MQAdminStartup "$@"' bash "$@"
 }
 
-# quietly COMMAND...: shows what it prints only if it fails
-quietly() { "$@" >"$folder/admin.log" 2>&1 || { cat "$folder/admin.log" >&2; exit 1; }; }
+# create ARGUMENT...: a broker that has just started is not known yet, and mqadmin ends with status 0 without it.
+create() {
+  for _ in $(seq 10); do
+    admin "$@" -n "127.0.0.1:$names" -c DefaultCluster >"$folder/admin.log" 2>&1
+    ! grep success "$folder/admin.log" >/dev/null || return 0
+    sleep 1
+  done
+  cat "$folder/admin.log" >&2
+  exit 1
+}
 
 case ${1:-} in
   install) install ;;
@@ -197,11 +205,11 @@ case ${1:-} in
   kill) end "$2" KILL ;;
   topic)
     settings "$2"
-    quietly admin updateTopic -n "127.0.0.1:$names" -c DefaultCluster -t "$3" -r 4 -w 4 -a "+message.type=${4:-NORMAL}"
+    create updateTopic -t "$3" -r 4 -w 4 -a "+message.type=${4:-NORMAL}"
     ;;
   group)
     settings "$2"
-    quietly admin updateSubGroup -n "127.0.0.1:$names" -c DefaultCluster -g "$3" -o "${4:-false}"
+    create updateSubGroup -g "$3" -o "${4:-false}"
     ;;
   count)
     settings "$2"

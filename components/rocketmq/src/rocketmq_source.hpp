@@ -67,6 +67,7 @@ class RocketMqSource final : public Source {
   Proxy& proxy(const std::string& target);
   void take_settings(const std::string& target, const protocol::TelemetryCommand& command);
   void send_heartbeats();
+  void report_if_connected();
   bool is_connected() const;
   void lost(const std::string& why);
   void failed(const grpc::Status& status);
@@ -105,7 +106,6 @@ class RocketMqSource final : public Source {
   bool is_fifo_ = false;
   bool was_connected_ = false;
   bool is_reported_ = false;  ///< Whether `run` knows that there is a connection.
-  bool is_connecting_ = false;
   bool is_closed_ = false;
   bool warned_of_order_ = false;
   bool has_received_ = false;  ///< Whether the broker has answered a request for messages.

@@ -39,7 +39,6 @@ void RocketMqSource::connect_if_due() {
   if (proxies_.empty()) {
     if (now < next_try_) return;
     ++epoch_;
-    is_connecting_ = true;
     proxy(Client::target_of(access_));
     ask_for_route();
   } else if (is_connected() && now >= next_route_) {
@@ -76,7 +75,8 @@ void RocketMqSource::take_route(const protocol::QueryRouteResponse& route) {
     proxy(target);
   }
   brokers_ = std::move(brokers);
-  if (brokers_.empty()) lost("no broker has a queue of the topic that can be read");
+  if (brokers_.empty()) return lost("no broker has a queue of the topic that can be read");
+  report_if_connected();
   if (is_fifo_topic(route) && is_reported_ && !is_fifo_ && !std::exchange(warned_of_order_, true)) {
     report(SourceEventType::warning,
            "the topic is of the type FIFO, but the group is not ordered: messages lose their "
@@ -121,8 +121,12 @@ void RocketMqSource::take_settings(const std::string& target, const protocol::Te
   }
   proxies_.at(target).is_ready = true;
   is_fifo_ = command.settings().subscription().fifo();
+  report_if_connected();
+}
+
+/// The route and the settings come in any order.
+void RocketMqSource::report_if_connected() {
   if (!is_connected() || std::exchange(is_reported_, true)) return;
-  is_connecting_ = false;
   backoff_ = 0ms;
   next_heartbeat_ = Clock::now();
   next_route_ = Clock::now();  // now the order of the group is known

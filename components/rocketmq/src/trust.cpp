@@ -1,6 +1,7 @@
 #include "trust.hpp"
 
 #include <memory>
+#include <string>
 
 #include <openssl/bio.h>
 #include <openssl/ssl.h>
@@ -23,13 +24,15 @@ bool is_untrusted(const Access& access) {
   const std::unique_ptr<BIO, void (*)(BIO*)> connection(BIO_new_ssl_connect(context.get()), BIO_free_all);
   SSL* ssl = nullptr;
   if (!connection || BIO_get_ssl(connection.get(), &ssl) != 1 || ssl == nullptr) return false;
-  // SSL_set_tlsext_host_name, without its cast
-  SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(access.host.c_str()));
+  // SSL_set_tlsext_host_name and BIO_set_conn_hostname, without their casts
+  std::string host = access.host;
+  SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, host.data());
   X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl);
   if (X509_VERIFY_PARAM_set1_ip_asc(wanted, access.host.c_str()) != 1) {
     X509_VERIFY_PARAM_set1_host(wanted, access.host.c_str(), access.host.size());
   }
-  BIO_set_conn_hostname(connection.get(), access.address().c_str());
+  std::string address = access.address();
+  BIO_ctrl(connection.get(), BIO_C_SET_CONNECT, 0, address.data());
   BIO_set_nbio(connection.get(), 1);
   BIO_do_connect_retry(connection.get(), patience, step);
   return SSL_get_verify_result(ssl) != X509_V_OK;
