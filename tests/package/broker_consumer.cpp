@@ -3,6 +3,7 @@
 #include <txinbox/kafka.hpp>
 #include <txinbox/rabbitmq.hpp>
 #include <txinbox/redis.hpp>
+#include <txinbox/rocketmq.hpp>
 #include <txinbox/txinbox.hpp>
 
 #ifdef SOCI_H_INCLUDED
@@ -13,6 +14,8 @@ int main() {
   const txinbox::KafkaOptions kafka =
       txinbox::kafka_options_from_url("kafka://127.0.0.1:9092/orders?group=order-service");
   const txinbox::RabbitMqOptions rabbitmq = txinbox::rabbitmq_options_from_url("amqp://127.0.0.1/shop/orders");
+  const txinbox::RocketMqOptions rocketmq = txinbox::rocketmq_options_from_url("rocketmq://127.0.0.1/orders?group=g");
+  if (txinbox::open_rocketmq(rocketmq)->status().connected) return 1;
   if (kafka.group != "order-service" || rabbitmq.queue != "orders") return 1;
   txinbox::LeaseConsumer consumer(txinbox::open_redis("redis://127.0.0.1:6379/2"), "order-service");
   if (consumer.name() != "order-service") return 1;

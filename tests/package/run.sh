@@ -71,7 +71,8 @@ case $method in
     rm -rf "$folder/no_clients"
     configure || { cat "$folder/no_clients.log" >&2; exit 1; }
     if grep 'txinbox component:' "$folder/no_clients.log"; then exit 1; fi
-    for component in KAFKA:librdkafka-dev RABBITMQ:librabbitmq-dev REDIS:libhiredis-dev; do
+    for component in KAFKA:librdkafka-dev RABBITMQ:librabbitmq-dev REDIS:libhiredis-dev \
+      ROCKETMQ:libgrpc++-dev; do
       if configure -DTXINBOX_WITH_"${component%:*}"=ON; then
         echo "TXINBOX_WITH_${component%:*}=ON has built without the library" >&2
         exit 1
@@ -104,7 +105,7 @@ case $method in
     "$CXX" -std=c++20 "$package/core_consumer.cpp" -o "$folder/pkg_config/core_consumer" "${flags[@]}"
     read -ra flags <<<"$(pkg-config --cflags --libs txinbox-sample txinbox)"
     "$CXX" -std=c++20 "$package/component_consumer.cpp" -o "$folder/pkg_config/component_consumer" "${flags[@]}"
-    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-kafka txinbox-rabbitmq txinbox-redis)"
+    read -ra flags <<<"$(pkg-config --cflags --libs txinbox-kafka txinbox-rabbitmq txinbox-redis txinbox-rocketmq)"
     "$CXX" -std=c++20 "$package/broker_consumer.cpp" -o "$folder/pkg_config/broker_consumer" "${flags[@]}"
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir txinbox)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
