@@ -13,7 +13,8 @@
 #
 # The proxy listens on all addresses, and no setting changes that. So both processes run in a network namespace of their
 # own, and socat lets 127.0.0.1:PORT in. That needs root, or a kernel that gives namespaces to users. The port takes
-# plain connections, and TLS if DIR/tls has server.pem and server.key, which brokers.sh makes. Needs mvn, a Java runtime
+# plain connections, and TLS if DIR/tls has server.pem and server.key, which brokers.sh makes. If there is a file DIR/secret
+# when it starts, clients must be the user orders with this secret; mqadmin then has no access. Needs mvn, a Java runtime
 # from 8 on, socat and util-linux.
 set -euo pipefail
 
@@ -87,14 +88,28 @@ mappedFileSizeConsumeQueue=600000
 enablePopLog=false
 maxMessageSize=4194304
 CONF
-  local tls='"tlsTestModeEnable": true'
+  local tls='"tlsTestModeEnable": true' users=
+  if [ -e "$folder/secret" ]; then
+    local provider=org.apache.rocketmq.auth.authentication.provider secret
+    secret=$(cat "$folder/secret")
+    cat >>"$folder/conf/broker.conf" <<CONF
+authenticationEnabled=true
+authenticationProvider=$provider.DefaultAuthenticationProvider
+authenticationMetadataProvider=$provider.LocalAuthenticationMetadataProvider
+initAuthenticationUser={"username":"orders","password":"$secret"}
+innerClientAuthenticationCredentials={"accessKey":"orders","secretKey":"$secret"}
+CONF
+    users="\"authenticationEnabled\": true, \"authenticationProvider\": \"$provider.DefaultAuthenticationProvider\",
+      \"authenticationMetadataProvider\": \"org.apache.rocketmq.proxy.auth.ProxyAuthenticationMetadataProvider\",
+      \"innerClientAuthenticationCredentials\": \"{\\\"accessKey\\\":\\\"orders\\\",\\\"secretKey\\\":\\\"$secret\\\"}\","
+  fi
   if [ -e "$folder/tls/server.pem" ]; then
     tls="\"tlsTestModeEnable\": false, \"tlsKeyPath\": \"$folder/tls/server.key\", \"tlsCertPath\": \"$folder/tls/server.pem\""
   fi
   cat >"$folder/conf/rmq-proxy.json" <<CONF
 { "rocketMQClusterName": "DefaultCluster", "proxyMode": "local", "namesrvAddr": "127.0.0.1:$names",
   "grpcServerPort": $port, "remotingListenPort": $remoting, "enableTopicMessageTypeCheck": true,
-  "useEndpointPortFromRequest": true, "localServeAddr": "127.0.0.1", $tls }
+  "useEndpointPortFromRequest": true, "localServeAddr": "127.0.0.1", $users $tls }
 CONF
   cat >"$folder/logback.xml" <<CONF
 <configuration>

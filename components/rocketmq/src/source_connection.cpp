@@ -168,6 +168,7 @@ void RocketMqSource::lost(const std::string& why) {
   backoff_ = std::clamp(backoff_ * 2, first_backoff, longest_backoff);
   next_try_ = Clock::now() + backoff_ / 2 +
               milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, backoff_.count() / 2)(random_));
+  if (refusal_) return;  // `poll` throws it
   if (std::exchange(is_reported_, false)) {
     report(SourceEventType::disconnected, why + "; connecting again");
   } else if (is_first) {

@@ -1,13 +1,18 @@
-// RocketMQ with TLS.
+// RocketMQ with TLS and users, and the relay of the command.
 
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
 #include "rocketmq_broker.hpp"
+#include "support/command.hpp"
 #include "support/effects.hpp"
 #include "support/thrown.hpp"
 
@@ -45,6 +50,87 @@ TEST_CASE("RocketMQ: a connection with TLS is made to a proxy that is trusted, a
   CHECK(db.effects() == 0);
   CHECK(consume(tls + "ca.pem") == "nothing");
   CHECK(db.effects_of("i") == 1);
+}
+
+/// As long as it exists, the broker asks for users.
+class WithUsers {
+ public:
+  explicit WithUsers(const RocketMqBroker& broker) : broker_(broker) {
+    std::ofstream(file_) << "hunter2-and-more";
+    restart();
+  }
+  ~WithUsers() {
+    std::filesystem::remove(file_);
+    restart();
+  }
+  WithUsers(const WithUsers&) = delete;
+  WithUsers& operator=(const WithUsers&) = delete;
+
+ private:
+  void restart() const {
+    broker_.kill();
+    broker_.start();
+  }
+
+  const RocketMqBroker& broker_;
+  const std::string file_ = std::string(std::getenv("TXINBOX_BROKER_FOLDER")) + "/secret";
+};
+
+TEST_CASE("RocketMQ: a broker that asks for users takes the right secret, and no other") {
+  RocketMqBroker broker;
+  (void)broker.create("users");
+  const WithUsers users(broker);
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  const auto try_with = [&](const std::string& key, const std::string& secret) {
+    RocketMqPublisherOptions to_broker = broker.publisher_options();
+    to_broker.access_key = key;
+    to_broker.secret = secret;
+    const OutgoingMessage message{.topic = "users", .key = "k", .payload = "m", .id = "i"};
+    const Publisher publish = rocketmq_publisher(to_broker);
+    PublishResult result = publish({&message, 1}).front();
+    const auto give_up = std::chrono::steady_clock::now() + 30s;  // the topic is not known at once
+    while (key == "orders" && secret == "hunter2-and-more" && result.status != PublishStatus::confirmed &&
+           std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(200ms);
+      result = publish({&message, 1}).front();
+    }
+    CHECK(result.error.find(secret.empty() ? "hunter2" : secret) == std::string::npos);
+    RocketMqOptions options = RocketMqBroker::options("users");
+    options.access_key = key;
+    options.secret = secret;
+    const auto source = open_rocketmq(options);
+    const std::string thrown =
+        thrown_by([&] { (void)run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s}); });
+    return std::string(to_string(result.status)) + ", " + thrown;
+  };
+  CHECK(try_with("", "") == "failed, access_refused");
+  CHECK(try_with("orders", "another") == "failed, access_refused");
+  CHECK(try_with("nobody", "hunter2-and-more") == "failed, access_refused");
+  CHECK(db.effects() == 0);
+  CHECK(try_with("orders", "hunter2-and-more") == "confirmed, nothing");
+  CHECK(db.effects_of("i") == 1);
+}
+
+TEST_CASE("RocketMQ: the command relays the outbox to the broker") {
+  RocketMqBroker broker;
+  (void)broker.create("relayed");
+  const TestDatabase db;
+  {
+    const auto sql = db.session();
+    for (int i = 0; i < 3; ++i) {
+      Outbox::add(*sql, {.topic = "relayed", .key = "k", .type = "T", .payload = "m" + std::to_string(i)});
+    }
+  }
+  const Ended ended = run({"relay", "--to", "rocketmq://" + broker_address(), "--until-empty"}, db.url());
+  CHECK_MESSAGE(ended.status == 0, ended.err);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
+  EffectDatabase receiver;
+  Pool pool = receiver.pool();
+  TxConsumer consumer(pool, "stock");
+  const auto source = open_rocketmq(RocketMqBroker::options("relayed"));
+  CHECK(run(*source, consumer, key_from_header("id"), add_effect, {.idle_exit = 5s}).consumed == 3);
 }
 
 }  // namespace
