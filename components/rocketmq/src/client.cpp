@@ -83,6 +83,19 @@ bool is_address(int family, const std::string& host) {
 
 }  // namespace
 
+void check(const Access& access) {
+  const auto refuse = [](const char* why) {
+    throw Error(ErrorCode::invalid_argument, std::string("RocketMQ: ") + why);
+  };
+  if (access.host.empty()) refuse("the host is missing");
+  if (access.access_key.empty() != access.secret.empty()) {
+    refuse("an access key needs a secret, and a secret an access key");
+  }
+  if (access.certificate_file.empty() != access.key_file.empty()) {
+    refuse("certificate_file needs key_file, and key_file needs certificate_file");
+  }
+}
+
 std::string Access::address() const { return host + ":" + std::to_string(port); }
 
 std::string Client::target_of(const Access& access) { return rocketmq::target_of(endpoints_of(access)); }

@@ -30,6 +30,24 @@ struct Access {
   std::string address() const;
 };
 
+/// Errors: `Error` invalid_argument for what does not fit together.
+void check(const Access& access);
+
+/// The part of the options of a source or of a publisher.
+template <class Options>
+Access access_of(const Options& options) {
+  Access access{.host = options.host,
+                .port = options.port,
+                .access_key = options.access_key,
+                .secret = options.secret,
+                .tls = options.tls,
+                .ca_file = options.ca_file,
+                .certificate_file = options.certificate_file,
+                .key_file = options.key_file};
+  check(access);
+  return access;
+}
+
 /// The stub of one proxy, and what each request to it carries. Construction does no I/O.
 class Client {
  public:

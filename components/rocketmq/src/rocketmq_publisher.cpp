@@ -17,20 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void check(const RocketMqPublisherOptions& options) {
-  const auto refuse = [](const char* why) {
-    throw Error(ErrorCode::invalid_argument, std::string("RocketMQ: ") + why);
-  };
-  if (options.host.empty()) refuse("the host is missing");
-  if (options.timeout <= 0ms) refuse("timeout must be greater than 0");
-  if (options.access_key.empty() != options.secret.empty()) {
-    refuse("an access key needs a secret, and a secret an access key");
-  }
-  if (options.certificate_file.empty() != options.key_file.empty()) {
-    refuse("certificate_file needs key_file, and key_file needs certificate_file");
-  }
-}
-
 protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fifo) {
   protocol::SendMessageRequest request;
   protocol::Message& message = *request.add_messages();
@@ -89,16 +75,7 @@ PublishResult result_of(const grpc::Status& status, const protocol::SendMessageR
 class RocketMqPublisher {
  public:
   explicit RocketMqPublisher(const RocketMqPublisherOptions& options)
-      : fifo_(options.fifo),
-        timeout_(options.timeout),
-        access_({.host = options.host,
-                 .port = options.port,
-                 .access_key = options.access_key,
-                 .secret = options.secret,
-                 .tls = options.tls,
-                 .ca_file = options.ca_file,
-                 .certificate_file = options.certificate_file,
-                 .key_file = options.key_file}) {}
+      : fifo_(options.fifo), timeout_(options.timeout), access_(access_of(options)) {}
 
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
     if (!calls_) {
@@ -135,7 +112,9 @@ class RocketMqPublisher {
 }  // namespace rocketmq
 
 Publisher rocketmq_publisher(const RocketMqPublisherOptions& options) {
-  rocketmq::check(options);
+  if (options.timeout.count() <= 0) {
+    throw Error(ErrorCode::invalid_argument, "RocketMQ: timeout must be greater than 0");
+  }
   return [publisher = std::make_shared<rocketmq::RocketMqPublisher>(options)](
              std::span<const OutgoingMessage> messages) { return publisher->publish(messages); };
 }

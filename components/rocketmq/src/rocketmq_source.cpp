@@ -19,7 +19,6 @@ void check(const RocketMqOptions& options) {
   const auto refuse = [](const char* why) {
     throw Error(ErrorCode::invalid_argument, std::string("RocketMQ: ") + why);
   };
-  if (options.host.empty()) refuse("the host is missing");
   if (options.topic.empty()) refuse("the topic is missing");
   if (options.group.empty()) refuse("the group is missing");
   if (options.invisible < least_invisible || options.invisible > most_invisible) {
@@ -27,23 +26,6 @@ void check(const RocketMqOptions& options) {
   }
   if (options.receives < 1 || options.receives > 16) refuse("receives is not from 1 to 16");
   if (options.dead_letter_timeout <= 0ms) refuse("dead_letter_timeout must be greater than 0");
-  if (options.access_key.empty() != options.secret.empty()) {
-    refuse("an access key needs a secret, and a secret an access key");
-  }
-  if (options.certificate_file.empty() != options.key_file.empty()) {
-    refuse("certificate_file needs key_file, and key_file needs certificate_file");
-  }
-}
-
-Access access_of(const RocketMqOptions& options) {
-  return {.host = options.host,
-          .port = options.port,
-          .access_key = options.access_key,
-          .secret = options.secret,
-          .tls = options.tls,
-          .ca_file = options.ca_file,
-          .certificate_file = options.certificate_file,
-          .key_file = options.key_file};
 }
 
 }  // namespace

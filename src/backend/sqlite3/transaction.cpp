@@ -284,25 +284,6 @@ std::size_t Sqlite3Session::execute(const std::string& sql) {
   return static_cast<std::size_t>(sqlite3_changes(db));
 }
 
-bool Sqlite3Session::try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) {
-  if (!pooled_ || !intact()) return false;
-  Sqlite3Statement& kept = kept_[&statement];
-  if (!kept.prepared()) kept.prepare(connection(), statement.sql(dialect()));
-  int position = 0;
-  for (const Parameter& each : values) {
-    ++position;
-    if (each.value.data() == nullptr) {
-      kept.bind_null(position);
-    } else if (each.type == ParameterType::bytes) {
-      kept.bind_blob(position, each.value);
-    } else {
-      kept.bind_text(position, each.value);
-    }
-  }
-  kept.run();
-  return true;
-}
-
 /// Runs a statement that is a transaction of its own.
 template <class Run>
 auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
