@@ -171,8 +171,8 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1:suppressions=$root/tests/tsan.supp}
 
 step "Test: ${labels[*]}"
-# Three at a time: most of a test is waiting for a server.
-run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 3 -L "$(one_of "${labels[@]}")")
+# Four at a time: most of a test is waiting for a server, or for a broker.
+run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 4 -L "$(one_of "${labels[@]}")")
 if [ ${#excluded[@]} -gt 0 ]; then run+=(-LE "$(one_of "${excluded[@]}")"); fi
 if [ -n "$kinds" ]; then run+=(-L "$kinds"); fi
 # Of TLS, which needs servers of its own.
