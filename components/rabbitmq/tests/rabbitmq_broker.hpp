@@ -27,6 +27,7 @@ class RabbitMqBroker : public BrokerUnderTest {
   std::string create(const std::string& name) override { return create(name, amqp_empty_table); }
 
   std::string create(const std::string& name, const amqp_table_t& arguments) {
+    connection_.reset();  // the broker may have been killed since
     declare(name, arguments);
     declare(dead_letters_of(name), amqp_empty_table);
     return "amqp://guest@" + broker_address() + "/%2F/" + name;
