@@ -35,7 +35,8 @@ struct OutboxRow {
 std::string insert_outbox_rows(const backend::Dialect&, std::string_view table, std::span<const OutboxRow> rows,
                                bool keep_existing);
 
-/// Inserts one row by a statement that the session keeps prepared. Returns false, and has done nothing, if it keeps none.
+/// Inserts one row by a statement that the session keeps prepared. Returns false, and has done nothing, if it keeps
+/// none.
 bool try_insert_outbox_row(backend::Session&, const OutboxRow&, bool keep_existing);
 
 /// Which rows a relay reads.

@@ -41,8 +41,7 @@ class OutboxClaim {
 class OutboxScope {
  public:
   /// The session and the names must outlive the scope: each handler run makes one, so nothing is copied.
-  OutboxScope(backend::Session& session, std::string_view consumer, std::string_view business_key,
-              bool key_recurs);
+  OutboxScope(backend::Session& session, std::string_view consumer, std::string_view business_key, bool key_recurs);
   OutboxScope(backend::Session& session, std::string_view consumer, const Message& message)
       : OutboxScope(session, consumer, message.business_key, message.valid_for.count() > 0) {}
   OutboxScope(const OutboxScope&) = delete;

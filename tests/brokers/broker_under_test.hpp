@@ -36,7 +36,8 @@ class BrokerUnderTest {
   /// Runs the broker's script.
   static void control(const std::string& what, const std::string& arguments = {}) {
     const std::string command = variable("TXINBOX_BROKER_SCRIPT") + " " + what + " " +
-                                variable("TXINBOX_BROKER_FOLDER") + " " + arguments + (arguments.find('>') == std::string::npos ? " >&2" : "");
+                                variable("TXINBOX_BROKER_FOLDER") + " " + arguments +
+                                (arguments.find('>') == std::string::npos ? " >&2" : "");
     if (std::system(command.c_str()) != 0) throw std::runtime_error("the broker: " + what);  // NOLINT(cert-env33-c)
   }
 
