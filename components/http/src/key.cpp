@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t longest_key = 128;
 
-[[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_key, text); }
+[[noreturn]] void refuse_key(const std::string& text) { throw Error(ErrorCode::invalid_key, text); }
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
@@ -41,17 +41,19 @@ std::string key_in(std::string_view value, const std::string& name) {
       if (!is_printable(c)) break;
       key += c;
     }
-    if (!is_closed) refuse("the header field " + name + " is not one string in quotes, of printable ASCII characters");
+    if (!is_closed)
+      refuse_key("the header field " + name + " is not one string in quotes, of printable ASCII characters");
   } else {
     key = value;
     if (std::ranges::any_of(key, [](char c) { return !is_printable(c) || c == ' ' || c == '"' || c == ','; })) {
-      refuse("the header field " + name +
-             " holds a space, a comma, a quote or a character that is not printable ASCII; send one key, in quotes");
+      refuse_key(
+          "the header field " + name +
+          " holds a space, a comma, a quote or a character that is not printable ASCII; send one key, in quotes");
     }
   }
   if (key.empty() || key.size() > longest_key) {
-    refuse("the key in the header field " + name + " has " + std::to_string(key.size()) +
-           " characters; it must have 1 to " + std::to_string(longest_key));
+    refuse_key("the key in the header field " + name + " has " + std::to_string(key.size()) +
+               " characters; it must have 1 to " + std::to_string(longest_key));
   }
   return key;
 }
@@ -84,7 +86,7 @@ KeyOf key_in_header(std::string name) {
     const auto count =
         std::ranges::count_if(request.headers, [&](const Header& each) { return same_name(each.name, name); });
     if (count == 0) return std::nullopt;
-    if (count > 1) refuse("the header field " + name + " is there more than once");
+    if (count > 1) refuse_key("the header field " + name + " is there more than once");
     return key_in(*find_header(request.headers, name), name);
   };
 }

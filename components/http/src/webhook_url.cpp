@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace http {
 namespace {
 
-[[noreturn]] void refuse(const std::string& text) {
+[[noreturn]] void refuse_url(const std::string& text) {
   throw Error(ErrorCode::invalid_argument,
               "the URL of an HTTP publisher is http://HOST:PORT/PATH or https://…: " + text);
 }
@@ -24,20 +24,20 @@ std::string target_of(std::string_view url) {
   } else if (url.starts_with("http://")) {
     url.remove_prefix(7);
   } else {
-    refuse("this one begins otherwise");
+    refuse_url("this one begins otherwise");
   }
   // A request line has no spaces; a fragment is not for the server.
   if (std::ranges::any_of(url, [](char c) { return c <= ' ' || c > '~' || c == '#'; })) {
-    refuse("it has a character that must be percent-encoded");
+    refuse_url("it has a character that must be percent-encoded");
   }
   const auto end = std::min(url.find_first_of("/?"), url.size());
   const std::string_view authority = url.substr(0, end);
   if (authority.find('@') != std::string_view::npos) {
-    refuse(
+    refuse_url(
         "it holds a user, whose password other users of this machine could read; put the field Authorization into the "
         "environment variable TXINBOX_HTTP_AUTHORIZATION");
   }
-  if (authority.empty() || authority.starts_with(':')) refuse("the host is missing");
+  if (authority.empty() || authority.starts_with(':')) refuse_url("the host is missing");
   std::string target(url.substr(end));
   if (!target.starts_with('/')) target.insert(target.begin(), '/');
   return target;

@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr amqp_channel_t channel = 1;
+constexpr amqp_channel_t only_channel = 1;
 
 RabbitMqOptions connection_options(const RabbitMqPublisherOptions& options) {
   RabbitMqOptions same{.host = options.host,
@@ -134,13 +134,13 @@ class Channel {
     // Nobody reads heartbeats between two calls. This ends a write that the broker does not take.
     const auto longest_write = static_cast<unsigned>(options_.timeout.count());
     ::setsockopt(amqp_get_sockfd(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &longest_write, sizeof longest_write);
-    open_channel(connection, channel);
+    open_channel(connection, only_channel);
     if (!options_.exchange.empty()) {
-      amqp_exchange_declare(connection, channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
+      amqp_exchange_declare(connection, only_channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
                             amqp_empty_table);
       require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
     }
-    ask_for_confirmations(connection, channel);
+    ask_for_confirmations(connection, only_channel);
   }
 
   RabbitMqOptions without_heartbeat() const {
@@ -173,8 +173,8 @@ class Channel {
         continue;
       }
       // Mandatory: without it the broker confirms a message that no queue takes, and drops it.
-      require(amqp_basic_publish(connection_.get(), channel, bytes_of(options_.exchange), bytes_of(message.topic), 1, 0,
-                                 &with.get(), bytes_of(message.payload)),
+      require(amqp_basic_publish(connection_.get(), only_channel, bytes_of(options_.exchange), bytes_of(message.topic),
+                                 1, 0, &with.get(), bytes_of(message.payload)),
               "publishing");
       unconfirmed_[++published_] = i;
       // The broker stops reading if nobody reads what it returns.

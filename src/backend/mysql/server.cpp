@@ -16,7 +16,7 @@ namespace {
 
 constexpr long long long_wait_seconds = 900;
 
-constexpr auto wanted =
+constexpr auto wanted_variables =
     " WHERE Variable_name IN ('version', 'version_comment', 'aurora_version', 'read_only', 'log_bin', 'sync_binlog', "
     "'binlog_format', "
     "'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wait_timeout', 'idle_transaction_timeout', "
@@ -209,8 +209,8 @@ void check_engines(const NativeConnection& sql, Report& report) {
 }  // namespace
 
 std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
-  const auto session = query_settings(sql, fmt::format("SHOW SESSION VARIABLES{}", wanted));
-  const auto global = query_settings(sql, fmt::format("SHOW GLOBAL VARIABLES{}", wanted));
+  const auto session = query_settings(sql, fmt::format("SHOW SESSION VARIABLES{}", wanted_variables));
+  const auto global = query_settings(sql, fmt::format("SHOW GLOBAL VARIABLES{}", wanted_variables));
   const auto status =
       query_settings(sql, "SHOW GLOBAL STATUS WHERE Variable_name IN ('Slaves_connected', 'wsrep_cluster_size')");
   Report report;
