@@ -44,7 +44,7 @@ class PostgresqlDialect final : public Dialect {
   // Texts are sent as bytes, because an earlier handler may have changed client_encoding.
   std::string parameter(ParameterType type, int position) const override {
     if (type == ParameterType::bytes) return fmt::format("${}", position);
-    const std::string text = fmt::format("convert_from(${}, 'UTF8')", position);
+    std::string text = fmt::format("convert_from(${}, 'UTF8')", position);
     if (type == ParameterType::text) return text;
     return fmt::format("CAST({} AS {})", text, type == ParameterType::uuid ? "uuid" : "integer");
   }
