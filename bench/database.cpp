@@ -1,5 +1,7 @@
 #include "database.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
@@ -12,8 +14,9 @@ namespace txinbox::bench {
 namespace {
 
 std::string server_url(const std::string& name) {
-  const char* variable = name == "mariadb" ? "TXINBOX_TEST_MARIADB_URL" : "TXINBOX_TEST_POSTGRESQL_URL";
-  const char* url = std::getenv(variable);
+  std::string variable = "TXINBOX_TEST_" + name + "_URL";
+  std::ranges::transform(variable, variable.begin(), [](unsigned char c) { return std::toupper(c); });
+  const char* url = std::getenv(variable.c_str());
   if (url == nullptr) throw std::runtime_error(fmt::format("{} is not set; bench/run.sh starts the servers", variable));
   return url;
 }
@@ -42,7 +45,7 @@ Database::Database(const Target& target, const std::string& suffix) : target_(ta
     Pool server = open_pool(server_url_, {.connections = 1});
     const auto connection = server.acquire();
     soci::session& sql = connection;
-    if (target.name == "mariadb") {
+    if (target.name != "postgresql") {
       sql << fmt::format("SET GLOBAL innodb_flush_log_at_trx_commit = {}", target.durable ? 1 : 0);
       sql << fmt::format("SET GLOBAL sync_binlog = {}", target.durable ? 1 : 0);
     }

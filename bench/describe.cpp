@@ -55,10 +55,11 @@ Json describe(const Target& target) {
     for (const char* name : {"journal_mode", "synchronous", "cache_size", "page_size"}) {
       settings[name] = value(std::string("PRAGMA ") + name);
     }
-  } else if (target.name == "mariadb") {
+  } else if (target.name == "mariadb" || target.name == "mysql") {
     version = value("SELECT VERSION()");
+    const char* log_size = target.name == "mysql" ? "innodb_redo_log_capacity" : "innodb_log_file_size";
     for (const char* name : {"innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "binlog_format",
-                             "innodb_flush_method", "innodb_buffer_pool_size", "innodb_log_file_size"}) {
+                             "innodb_flush_method", "innodb_buffer_pool_size", log_size}) {
       settings[name] = value(std::string("SELECT CAST(@@") + name + " AS CHAR)");
     }
   } else {

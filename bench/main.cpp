@@ -24,7 +24,7 @@ CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, C
               std::function<Json()>& chosen, std::function<Json()> measure) {
   CLI::App* command = app.add_subcommand(name, text);
   command->add_option("--database", common.target.name, "Which database")
-      ->check(CLI::IsMember({"sqlite3", "mariadb", "postgresql"}));
+      ->check(CLI::IsMember({"sqlite3", "mariadb", "mysql", "postgresql"}));
   command->add_option("--folder", common.target.folder, "For SQLite's files and others that are removed again")
       ->check(CLI::ExistingDirectory);
   command->add_flag("--relaxed", common.relaxed, "Commits do not wait for the disk");

@@ -3,7 +3,8 @@
 #
 # Usage: bench/run.sh [OPTION]...
 #   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
-#   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
+#   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL, for which
+#                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
 #                    outbox, redeliveries, command, memory or slow-disk only; may be repeated
 #   --compare REVISION
@@ -31,7 +32,7 @@ while [ $# -gt 0 ]; do
     --quick) quick=1 ;;
     --database)
       case ${2:-} in
-        sqlite3 | mariadb | postgresql) databases+=("$2") ;;
+        sqlite3 | mariadb | mysql | postgresql) databases+=("$2") ;;
         *) wrong "unknown database '${2:-}'" ;;
       esac
       shift

@@ -3,7 +3,7 @@
 import json
 from statistics import median, quantiles
 
-DATABASES = {"sqlite3": "SQLite", "mariadb": "MariaDB", "postgresql": "PostgreSQL", "redis": "Redis"}
+DATABASES = {"sqlite3": "SQLite", "mariadb": "MariaDB", "mysql": "MySQL", "postgresql": "PostgreSQL", "redis": "Redis"}
 PLACEMENTS = {"two-cpus": "two CPUs", "one-cpu": "one CPU"}
 DURABILITIES = {"durable": "durable", "relaxed": "not durable"}
 

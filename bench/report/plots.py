@@ -7,7 +7,7 @@ from statistics import median
 from figures import DATABASES, Ratios, digits
 
 # Told apart by people who see few colours, too (P. Tol's "bright").
-COLOURS = {"sqlite3": "#4477AA", "mariadb": "#EE6677", "postgresql": "#228833"}
+COLOURS = {"sqlite3": "#4477AA", "mariadb": "#EE6677", "mysql": "#CCBB44", "postgresql": "#228833"}
 GREY = "#BBBBBB"
 
 COMMON = """
