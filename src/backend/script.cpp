@@ -11,6 +11,8 @@ namespace backend {
 
 std::vector<std::string> statements_of(std::string_view script) {
   constexpr std::string_view blank = " \t\r\n";
+  constexpr std::string_view delimiter_line = "DELIMITER ";
+  std::string_view delimiter = ";";
   std::vector<std::string> statements;
   std::string statement;
   const auto end_statement = [&] {
@@ -32,8 +34,15 @@ std::vector<std::string> statements_of(std::string_view script) {
       i = std::min(script.find('\n', i), script.size() - 1);
       statement += '\n';
       continue;
-    } else if (c == ';') {
+    } else if (script.substr(i).starts_with(delimiter)) {
       end_statement();
+      i += delimiter.size() - 1;
+      continue;
+    } else if (script.substr(i).starts_with(delimiter_line) && (i == 0 || script[i - 1] == '\n')) {
+      const auto begin = i + delimiter_line.size();
+      const auto end = std::min(script.find('\n', begin), script.size());
+      delimiter = script.substr(begin, end - begin);
+      i = end;
       continue;
     }
     statement += c;

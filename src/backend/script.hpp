@@ -12,8 +12,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statements of a migration, without semicolons and without `--` comments. It knows quotes. It does not know block
-/// comments and bodies of procedures, which our files do not have.
+/// The statements of a migration, without semicolons and without `--` comments. It knows quotes, and lines with
+/// DELIMITER as MySQL's client takes them. It does not know quotes or semicolons in block comments.
 std::vector<std::string> statements_of(std::string_view script);
 
 /// Runs them one by one.

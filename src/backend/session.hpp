@@ -237,7 +237,7 @@ class Session {
 
   /// The guard: a savepoint whose name no handler sets by accident. One name for the session is enough, because a
   /// savepoint ends with its transaction.
-  const std::string guard_ = "txinbox_" + Token::random().hex();
+  std::string guard_ = "txinbox_" + Token::random().hex();
   const std::string step_ = guard_ + "_step";
 
   const Birth birth_;

@@ -30,12 +30,6 @@ class EffectDatabase : public TestDatabase {
   }
   long long claims() const { return number("select count(*) from txinbox_consumed_message"); }
 
-  /// MariaDB takes what one round trip can carry as one statement; MySQL does not. Told by an engine, because
-  /// unknown_server.sh starts a MariaDB with another version string.
-  bool is_mariadb() const {
-    return on_mysql() && number("select count(*) from information_schema.engines where engine = 'Aria'") == 1;
-  }
-
   /// Of MariaDB's only: whether the server is a node of a Galera cluster.
   bool is_galera() const {
     return is_mariadb() && number(

@@ -66,10 +66,12 @@ class MysqlCatalog final : public Catalog {
   /// them then gets a deadlock and tries again, without the statements whose result exists by then.
   void apply(std::string_view sql) override {
     constexpr int tries = 10;
+    const std::string sql_mode = quoted(query_text(sql_, "SELECT @@sql_mode"));
     for (int left = tries - 1;; --left) {
       try {
         return run_script(sql_, sql);
       } catch (const DatabaseError& error) {
+        try_exec(mysql_native(sql_), "SET sql_mode = " + sql_mode);  // V8__procedures.sql changes it for a while
         if (mysql_number(error) != ER_LOCK_DEADLOCK || left == 0) throw;
       }
     }

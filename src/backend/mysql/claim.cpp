@@ -16,8 +16,6 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-std::string_view or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
-
 constexpr auto existing_columns =
     "state, attempt_token, content_hash, result, "
     "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), lease_expires_at) DIV 1000, "
@@ -86,9 +84,16 @@ unsigned MysqlSession::try_claim(const ClaimRequest& row) {
 }
 
 ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
+  if (calls_procedures() && row.waits) {
+    if (auto reply = call_begin_and_claim(row)) return std::move(*reply);
+  }
   if (!in_one_statement()) return Session::open_and_claim(row);
-  const std::array values = {row.consumer,      row.business_key,        row.consumer,
-                             row.business_key,  or_null(row.message_id), or_null(row.content_hash),
+  const std::array values = {row.consumer,
+                             row.business_key,
+                             row.consumer,
+                             row.business_key,
+                             value_or_null(row.message_id),
+                             value_or_null(row.content_hash),
                              row.token->bytes()};
   MysqlStatement& opening = row.waits ? opening_ : opening_without_wait_;
   if (!opening.prepared()) opening.prepare(connection(), opening_sql(no_lock_wait));
@@ -96,6 +101,11 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
     if (!row.waits && error == ER_LOCK_WAIT_TIMEOUT) return {ClaimStatus::locked};
     opening.throw_error();
   }
+  return take_claim_reply(opening);
+}
+
+/// Without a row, the claim is inserted. The row of a duplicate comes with the end of the transaction.
+ClaimReply MysqlSession::take_claim_reply(MysqlStatement& opening) {
   auto reply = opening.take_reply();
   if (!reply.has_rows) return {ClaimStatus::inserted};
   if (!reply.row) return {ClaimStatus::vanished, {}, true};

@@ -100,6 +100,7 @@ Flavour mariadb(bool skips_locked) {
 Flavour mysql() {
   Flavour flavour;
   flavour.has_all_variables = true;
+  flavour.procedures = true;
   flavour.optimizer_hints = true;
   flavour.applicable_roles = true;
   flavour.binary_log = true;

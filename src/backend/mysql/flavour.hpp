@@ -45,6 +45,7 @@ struct Flavour {
   bool has_all_variables = false;
 
   bool compound_statements = false;  ///< BEGIN NOT ATOMIC …; …; END.
+  bool procedures = false;           ///< The migration has made procedures for what compound statements would do.
   bool insert_returning = false;     ///< INSERT … ON DUPLICATE KEY UPDATE … RETURNING.
   bool set_statement = false;        ///< SET STATEMENT variable = value FOR …
   bool optimizer_hints = false;      ///< SET_VAR and NO_BNL in comments, and VALUES ROW(…).

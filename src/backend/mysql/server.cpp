@@ -172,6 +172,18 @@ void check_triggers(const NativeConnection& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
+/// `V8__procedures.sql` creates them on MySQL. Nobody sees a procedure that he may not execute.
+void check_procedures(const NativeConnection& sql, const Settings& global, Report& report) {
+  if (parse_server_version(value_of(global, "version")).product != ServerVersion::Product::mysql) return;
+  constexpr auto executable =
+      "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN "
+      "('txinbox_begin_and_claim', 'txinbox_confirm_and_commit')";
+  if (query_text(sql, executable) == "2") return;
+  report.note("procedures", "this user may not execute them: a message takes six round trips or more instead of two",
+              "GRANT EXECUTE ON PROCEDURE txinbox_begin_and_claim, and the same ON PROCEDURE "
+              "txinbox_confirm_and_commit, TO the user of the service");
+}
+
 /// Tables without transactions: what a handler writes there stays after a rollback of its claim.
 void check_engines(const NativeConnection& sql, Report& report) {
   constexpr std::size_t most_names = 10;
@@ -220,6 +232,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_modes(global, session, report);
   check_replication(global, status, report);
   check_galera(global, session, status, report);
+  if (is_known) check_procedures(sql, global, report);
   // A server that we do not know may lack what a check reads.
   for (const auto check : {check_triggers, check_engines}) {
     try {

@@ -177,7 +177,11 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
 void MysqlSession::use_schema(const std::string& schema) {
   dialect_ = make_mysql_dialect(schema);
   table_ = dialect_->table(consumed_message_table);
-  if (in_one_statement()) prepare_statements();
+  if (in_one_statement()) {
+    prepare_statements();
+  } else if (calls_procedures()) {
+    prepare_procedures(schema);
+  }
 }
 
 std::vector<Problem> MysqlSession::unsafe_settings() {

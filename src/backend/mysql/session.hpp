@@ -19,11 +19,11 @@ namespace backend {
 ///
 /// The guard is a savepoint. Autocommit is off while the savepoint stands: otherwise each statement that a handler runs
 /// after it has swallowed a deadlock would commit. A pool's connection to a server with compound statements (MariaDB)
-/// keeps two of them prepared: one opens the transaction, one closes it. Other servers and a caller's session get
-/// single statements.
+/// keeps two of them prepared: one opens the transaction, one closes it. On MySQL, two procedures do the same. Other
+/// servers, a caller's session and a batch on MySQL get single statements.
 ///
-/// session.cpp holds the settings, claim.cpp and transaction.cpp the guarded transaction, purge.cpp the removal of old
-/// rows.
+/// session.cpp holds the settings, claim.cpp, transaction.cpp and procedures.cpp the guarded transaction, purge.cpp the
+/// removal of old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
@@ -86,7 +86,12 @@ class MysqlSession final : public Session {
   void remember_role(std::span<const std::optional<std::string>> found);
   bool in_one_statement() const noexcept { return pooled_ && flavour_.compound_statements; }
   bool opens_with_rows() const noexcept { return in_one_statement() && !flavour_.cluster; }
+  bool calls_procedures() const noexcept { return pooled_ && flavour_.procedures; }
   void prepare_statements();
+  void prepare_procedures(const std::string& schema);
+  std::optional<ClaimReply> call_begin_and_claim(const ClaimRequest&);
+  std::optional<CommitStatus> call_confirm_and_commit(MYSQL*, const ClosingClaim&);
+  static ClaimReply take_claim_reply(MysqlStatement& opening);
   std::string closing_sql(const std::string& statements) const;
   std::string existing_sql(const std::string& condition) const;
   static constexpr std::string_view claim_columns =
@@ -94,6 +99,7 @@ class MysqlSession final : public Session {
   std::string claim_sql(const ClaimRequest&) const;
   std::string opening_sql(std::string_view before_insert) const;
   unsigned try_claim(const ClaimRequest&);
+  static std::string_view value_or_null(std::string_view bytes) { return bytes.empty() ? std::string_view() : bytes; }
   std::vector<Confirmation> confirmations(std::span<const ClosingClaim>) const;
   std::string closing_statements(std::span<const ClosingClaim>, std::span<const std::string> writes) const;
   unsigned run_closing(const ClosingClaim&) noexcept;
@@ -123,7 +129,7 @@ class MysqlSession final : public Session {
   std::string end_guard_;     ///< Pool: the end of a compound statement: it sets autocommit and compares settings.
   std::string restore_role_;  ///< Empty if the user has no roles.
   std::string database_;      ///< Pool: the session's default database.
-  MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements.
+  MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements or procedures.
   MysqlStatement opening_without_wait_;          ///< Prepared when it is first needed.
   std::map<const KeptStatement*, MysqlStatement> kept_;
 };

@@ -22,6 +22,11 @@ std::string changing(std::size_t rows, const std::string& statement) {
                      rows, ER_SP_DOES_NOT_EXIST);
 }
 
+/// Whether `closing_` fits: one claim, and nothing else to write.
+bool is_usual(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
+  return claims.size() == 1 && !claims[0].confirmed && writes.empty();
+}
+
 }  // namespace
 
 bool MysqlSession::in_transaction() {
@@ -120,6 +125,9 @@ CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::spa
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
   commit_sent_ = false;
   if (in_one_statement()) return commit_in_one_statement(db, claims, writes);
+  if (calls_procedures() && is_usual(claims, writes)) {
+    if (const auto status = call_confirm_and_commit(db, claims[0])) return *status;
+  }
 
   if (!runs_on_savepoint("RELEASE SAVEPOINT " + guard_)) return CommitStatus::not_ours;
   if (!confirm(claims)) return CommitStatus::not_ours;
@@ -138,7 +146,7 @@ CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const Cl
                                                    std::span<const std::string> writes) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
-  const bool prepared = claims.size() == 1 && !claims[0].confirmed && writes.empty();
+  const bool prepared = is_usual(claims, writes);
   const unsigned error =
       prepared ? run_closing(claims[0]) : try_exec(db, closing_sql(closing_statements(claims, writes)));
   if (error == ER_SP_DOES_NOT_EXIST) return CommitStatus::not_ours;

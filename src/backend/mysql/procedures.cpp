@@ -1,0 +1,66 @@
+// The guarded transaction on MySQL: V8__procedures.sql creates a procedure that begins it, and one that commits it.
+
+#include <mysqld_error.h>
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "backend/mysql/session.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace backend {
+namespace {
+
+/// Whether the procedure does not exist, or the user may not execute it. A missing savepoint has the same number.
+bool is_missing(unsigned error) { return error == ER_SP_DOES_NOT_EXIST || error == ER_PROCACCESS_DENIED_ERROR; }
+
+}  // namespace
+
+void MysqlSession::prepare_procedures(const std::string& schema) {
+  MYSQL* db = connection();
+  const auto call = [&](std::string_view procedure, std::string_view values) {
+    return fmt::format("CALL {}.{}({})", quoted_identifier(schema), procedure, values);
+  };
+  try {
+    opening_.prepare(db, call("txinbox_begin_and_claim", "?, ?, ?, ?, ?"));
+    closing_.prepare(db, call("txinbox_confirm_and_commit", "?, ?, ?, ?"));
+  } catch (const DatabaseError& error) {
+    if (!is_missing(mysql_number(error))) throw;
+    flavour_.procedures = false;
+    return;
+  }
+  existing_.prepare(db, existing_sql("consumer = ? AND business_key = ?"));
+  guard_ = "txinbox_message";  // the procedures' savepoint
+}
+
+std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest& row) {
+  const unsigned error = opening_.try_run(std::array{row.consumer, row.business_key, value_or_null(row.message_id),
+                                                     value_or_null(row.content_hash), row.token->bytes()});
+  if (is_missing(error)) {
+    flavour_.procedures = false;
+    return std::nullopt;
+  }
+  if (error != 0) opening_.throw_error();
+  return take_claim_reply(opening_);
+}
+
+/// None: nothing has been committed. The single statements find out whether the savepoint or the procedure is missing.
+std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, const ClosingClaim& claim) {
+  if (drain(db) != 0) throw_mysql_error(db);
+  commit_sent_ = true;
+  const unsigned error = run_closing(claim);
+  if (is_missing(error)) {
+    commit_sent_ = false;
+    return std::nullopt;
+  }
+  if (error != 0) closing_.throw_error();
+  // Without the tracker, nothing says whether a handler has changed settings.
+  if (!(tracker_.active() ? restore_after_compound(db) : restore(db))) thread_id_ = 0;
+  return CommitStatus::committed;
+}
+
+}  // namespace backend
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
