@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   command->add_option("--threads", threads.threads)->delimiter(',');
 
   SizeOptions sizes;
-  command = add(app, "sizes", "One message by the size of the table", common, chosen, [&] {
+  command = add(app, "sizes", "A new key, a duplicate and a purged row by the size of the table", common, chosen, [&] {
     sizes.at_most = std::chrono::seconds(at_most);
     return measure_sizes(target, sizes);
   });

@@ -116,7 +116,7 @@ for section in "$@"; do
         messages=200
         [ "$database" != sqlite3 ] || messages=400
         measure sizes "$database" "$(apart "$database")" durable sizes \
-          --rows "$(either 1000,100000 1000,1000000,10000000)" --rounds "$(either 3 21)" \
+          --rows "${TXINBOX_BENCH_ROWS:-$(either 1000,100000 1000,1000000,10000000)}" --rounds "$(either 3 21)" \
           --messages "$(either 100 "$messages")" --at-most "$(either 2 20)"
         ;;
       purge)

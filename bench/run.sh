@@ -7,6 +7,8 @@
 #                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
 #                    outbox, redeliveries, command, memory or slow-disk only; may be repeated
+#   --rows LIST      the sizes of the tables in the section sizes, as 1000,10000000,100000000: each million takes
+#                    0.3 GB of disk and about 10 s
 #   --compare REVISION
 #                    instead of a report: builds that revision, too, lets both run in turns, and prints the ratios
 #                    of their times with their spread. About 5 minutes after the builds
@@ -44,6 +46,7 @@ while [ $# -gt 0 ]; do
       esac
       shift
       ;;
+    --rows) [[ ${2:-} =~ ^[0-9]+(,[0-9]+)*$ ]] || wrong "--rows needs numbers with commas"; export TXINBOX_BENCH_ROWS=$2; shift ;;
     --compare) [ -n "${2:-}" ] || wrong "--compare needs a revision"; compare=$2; shift ;;
     --output) [ -n "${2:-}" ] || wrong "--output needs a folder"; output=$2; shift ;;
     --help | -h) usage; exit 0 ;;

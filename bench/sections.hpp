@@ -53,7 +53,7 @@ struct SizeOptions {
   std::vector<long long> rows = {1'000, 1'000'000, 10'000'000};
 };
 
-/// One message with a random key in tables of several sizes.
+/// A new key, a duplicate and a purged row, spread over tables of several sizes.
 Json measure_sizes(const Target&, const SizeOptions&);
 
 struct PurgeCostOptions {

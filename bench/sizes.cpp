@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <memory>
+#include <random>
 #include <stdexcept>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/retention.hpp>
 
 #include "business_work.hpp"
 #include "effects.hpp"
@@ -14,6 +16,8 @@
 
 namespace txinbox::bench {
 namespace {
+
+constexpr long long smallest_large_table = 100'000;
 
 /// A database with an inbox of one size.
 struct Sized {
@@ -29,9 +33,13 @@ struct Sized {
     pool = std::make_unique<Pool>(database.pool(2));
     checking = std::make_unique<Connection>(pool->acquire());
     effects = std::make_unique<Effects>(*checking);
+    if (is_small()) checking->session() << "CREATE TABLE bench_row AS SELECT * FROM txinbox_consumed_message";
     consumer = std::make_unique<TxConsumer>(*pool, "sizes");
   }
 
+  bool is_small() const { return rows < smallest_large_table; }
+
+  /// New keys. All three return the microseconds for one of them.
   double consume(int count) {
     std::vector<Message> messages(static_cast<std::size_t>(count));
     std::ranges::generate(messages, [&] { return keys.next(); });
@@ -43,8 +51,8 @@ struct Sized {
     }
     const double time = microseconds_since(start) / count;
     effects->expect_updates(std::to_string(rows) + " rows", count);
-    if (rows < 100'000) {
-      // A small table is to stay small.
+    if (is_small()) {
+      // It is to stay small.
       for (const Message& each : messages) {
         checking->session() << "DELETE FROM txinbox_consumed_message WHERE consumer = 'sizes' AND business_key = :key",
             soci::use(each.business_key);
@@ -53,7 +61,42 @@ struct Sized {
     return time;
   }
 
+  /// Keys that are there, all over the newer half: the older half is for `purge_some`.
+  double redeliver(int count) {
+    std::uniform_int_distribution<std::uint64_t> any(static_cast<std::uint64_t>(rows) / 2,
+                                                     static_cast<std::uint64_t>(rows) - 1);
+    const std::uint64_t step = spread_range / static_cast<std::uint64_t>(rows);
+    std::vector<Message> messages(static_cast<std::size_t>(count));
+    std::ranges::generate(messages, [&] { return Message{.business_key = spread_key(any(random) * step)}; });
+    const auto start = Clock::now();
+    for (const Message& each : messages) {
+      if (consumer->consume(each, handler).outcome != Outcome::already_consumed) {
+        throw std::runtime_error("a duplicate was taken for a new key");
+      }
+    }
+    return microseconds_since(start) / count;
+  }
+
+  /// The oldest rows.
+  double purge_some(int count) {
+    if (purged + count > rows / 2) {
+      purge(*checking, old, {.duty = 1});
+      checking->session() << "INSERT INTO txinbox_consumed_message SELECT * FROM bench_row";
+      purged = 0;
+    }
+    const auto start = Clock::now();
+    const auto removed = purge(*checking, old, {.max_rows = static_cast<std::size_t>(count), .duty = 1});
+    const double time = microseconds_since(start) / count;
+    if (removed != static_cast<std::size_t>(count)) throw std::runtime_error("the purge removed too few rows");
+    purged += count;
+    return time;
+  }
+
+  static constexpr std::chrono::hours old{24};
+
   long long rows;
+  long long purged = 0;
+  std::mt19937_64 random{20'260'102};
   SpreadKeys keys;
   Database database;
   double fill_seconds = 0;
@@ -74,21 +117,31 @@ Json measure_sizes(const Target& target, const SizeOptions& options) {
     filling.step();
   }
   Json times = Json::object();
+  Json duplicate_times = Json::object();
+  Json purge_times = Json::object();
   Json fill_seconds = Json::object();
   for (auto& each : tables) {
     fill_seconds[std::to_string(each->rows)] = each->fill_seconds;
     each->consume(options.messages);
+    each->redeliver(options.messages);
   }
   Progress progress("rounds", options.rounds);
   const auto begin = Clock::now();
   for (int round = 0; round < options.rounds; ++round) {
     if (round >= 3 && Clock::now() - begin > options.at_most) break;
     rotated(tables.size(), round, [&](std::size_t i) {
-      times[std::to_string(tables[i]->rows)].push_back(tables[i]->consume(options.messages));
+      const std::string rows = std::to_string(tables[i]->rows);
+      times[rows].push_back(tables[i]->consume(options.messages));
+      duplicate_times[rows].push_back(tables[i]->redeliver(options.messages));
+      purge_times[rows].push_back(tables[i]->purge_some(options.messages));
     });
     progress.step();
   }
-  return {{"messages_per_round", options.messages}, {"fill_seconds", fill_seconds}, {"microseconds", times}};
+  return {{"messages_per_round", options.messages},
+          {"fill_seconds", fill_seconds},
+          {"microseconds", times},
+          {"duplicate_microseconds", duplicate_times},
+          {"purge_microseconds", purge_times}};
 }
 
 }  // namespace txinbox::bench

@@ -4,6 +4,12 @@ import json
 from statistics import median, quantiles
 
 DATABASES = {"sqlite3": "SQLite", "mariadb": "MariaDB", "mysql": "MySQL", "postgresql": "PostgreSQL", "redis": "Redis"}
+# What the section sizes measures.
+SIZED = {
+    "microseconds": "A new key",
+    "duplicate_microseconds": "A duplicate",
+    "purge_microseconds": "A purged row",
+}
 PLACEMENTS = {"two-cpus": "two CPUs", "one-cpu": "one CPU"}
 DURABILITIES = {"durable": "durable", "relaxed": "not durable"}
 

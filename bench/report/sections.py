@@ -2,7 +2,7 @@
 
 from statistics import median
 
-from figures import DATABASES, DURABILITIES, Ratios, digits, name_of, table
+from figures import DATABASES, DURABILITIES, SIZED, Ratios, digits, name_of, table
 
 VARIANTS = {
     "by_hand_no_dedup": "1. by hand, no dedup",
@@ -131,18 +131,24 @@ def sizes(run):
     found = run.find("sizes")
     if not found:
         return ABSENT
-    header = ["Rows"]
+    header = ["", "Rows"]
     for m in found:
         header += [DATABASES[m["database"]], "to the smallest"]
-    counts = list(found[0]["result"]["microseconds"])
+    counts = sorted({int(n) for m in found for n in m["result"]["microseconds"]})
     rows = []
-    for n in counts:
-        row = [f"{int(n):,}"]
-        for m in found:
-            times = m["result"]["microseconds"]
-            row += [digits(median(times[n])) + " µs", Ratios(times[n], times[counts[0]])]
-        rows.append(row)
-    return table(header, rows)
+    for what, name in SIZED.items():
+        if not any(what in m["result"] for m in found):
+            continue
+        for n in map(str, counts):
+            row = [name, f"{int(n):,}"]
+            for m in found:
+                times = m["result"].get(what, {})
+                if n in times:
+                    row += [digits(median(times[n])) + " µs", Ratios(times[n], times[str(counts[0])])]
+                else:
+                    row += ["–", "–"]
+            rows.append(row)
+    return table(header, rows, left=2)
 
 
 PURGES = {

@@ -2,7 +2,7 @@
 
 from statistics import median
 
-from figures import DATABASES, Ratios, digits, name_of, table
+from figures import DATABASES, SIZED, Ratios, digits, name_of, table
 
 NOT_MEASURED = "not measured"
 
@@ -29,7 +29,7 @@ OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
 OUTBOX_SNAPSHOT = "a relay's batch behind 500,000 removed rows / on a fresh table"
 OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
-SIZES = "one message at 10 million rows / at 1 thousand"
+SIZES = "a large table / a small one"
 
 
 class Target:
@@ -191,9 +191,12 @@ def at_once_best(run):
 
 def sizes(run):
     for m in run.find("sizes"):
-        times = m["result"]["microseconds"]
-        value = Ratios(times["10000000"], times["1000"]).median if "10000000" in times else None
-        yield Target(SIZES, name_of(m, durability=False), 1.3, value)
+        for what, name in SIZED.items():
+            times = m["result"].get(what, {})
+            for n, words in (("10000000", "10 million"), ("100000000", "100 million")):
+                if n in times:
+                    yield Target(f"{name.lower()}: a table of {words} rows / of a thousand", name_of(m, durability=False),
+                                 1.3, Ratios(times[n], times["1000"]).median)
 
 
 def command(run):
