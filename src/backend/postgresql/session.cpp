@@ -83,18 +83,22 @@ void PostgresqlSession::configure(const PoolOptions& options) {
 void PostgresqlSession::remember_settings() {
   PGconn* pg = connection();
   std::string query;
-  settings_.sql.clear();
   for (const Setting& each : settings) {
     query += fmt::format("{} current_setting('{}')", query.empty() ? "SELECT" : ",", each.name);
-    if (each.reported) continue;
-    settings_.sql += fmt::format("{} current_setting('{}')", settings_.sql.empty() ? "SELECT" : ",", each.name);
   }
   const auto values = exec(pg, query);
+  settings_.sql.clear();
   restore_.clear();
   remembered_.clear();
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
+    if (!each.reported) {
+      // The server compares: one column for all settings takes half the time of a column for each.
+      settings_.sql +=
+          fmt::format("{} pg_catalog.current_setting('{}') OPERATOR(pg_catalog.=) {}",
+                      settings_.sql.empty() ? "SELECT" : " AND", each.name, quote_literal(pg, remembered_.back()));
+    }
     // Set it only if it differs: few users may set all of them, but a user who has changed one may restore it.
     restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
                             restore_.empty() ? "SELECT" : ",", each.name, quote_literal(pg, remembered_.back()));
@@ -112,11 +116,11 @@ void PostgresqlSession::lend() {
 
 /// `asked`: the row of those that are not reported.
 bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept {
+  if (std::string_view(PQgetvalue(asked, 0, 0)) != "t") return false;
   PGconn* pg = native();
-  int column = 0;
   for (std::size_t i = 0; i < settings.size(); ++i) {
-    const char* now =
-        settings.at(i).reported ? PQparameterStatus(pg, settings.at(i).name) : PQgetvalue(asked, 0, column++);
+    if (!settings.at(i).reported) continue;
+    const char* now = PQparameterStatus(pg, settings.at(i).name);
     if (now == nullptr || remembered_[i] != now) return false;
   }
   return true;
