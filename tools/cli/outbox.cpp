@@ -174,11 +174,11 @@ void add_change(Command app, Run& run, const std::string& name, const std::strin
   options->add_to(command);
   command.flag("--all", options->all, "All that are chosen, instead of one");
   if (!states.empty()) command.option("--state", options->state, "In this state").type("STATE").one_of(states);
-  command.add_help({"txinbox outbox retry --all --topic stock"}, {{exit_ok, "what was chosen was changed"},
-                                                                  {exit_found, "nothing was changed"},
-                                                                  usage_status,
-                                                                  database_status,
-                                                                  output_status});
+  command.add_help({"txinbox outbox " + name + " --all --topic stock"}, {{exit_ok, "what was chosen was changed"},
+                                                                         {exit_found, "nothing was changed"},
+                                                                         usage_status,
+                                                                         database_status,
+                                                                         output_status});
   command.on_chosen(run, [options, name, done, change] { return run_change(*options, name, done, change); });
 }
 

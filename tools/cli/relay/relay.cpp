@@ -155,7 +155,7 @@ void add_relay(Command app, Run& run) {
   command
       .option(
           "--lease", options->lease,
-          "After this time without a sign of life, other relays take over; from 100ms, and more than twice --timeout")
+          "After this time without a sign of life, other relays take over; from 100ms; keep it above twice --timeout")
       .type("TIME")
       .with_default()
       .checked(check_time);
