@@ -179,7 +179,7 @@ void check_procedures(const NativeConnection& sql, const Settings& global, Repor
       "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN "
       "('txinbox_begin_and_claim', 'txinbox_confirm_and_commit')";
   if (query_text(sql, executable) == "2") return;
-  report.note("procedures", "this user may not execute them: a message takes six round trips or more instead of two",
+  report.note("procedures", "this user may not execute them: a message takes seven round trips or more instead of two",
               "GRANT EXECUTE ON PROCEDURE txinbox_begin_and_claim, and the same ON PROCEDURE "
               "txinbox_confirm_and_commit, TO the user of the service");
 }
