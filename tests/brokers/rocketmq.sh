@@ -203,7 +203,7 @@ admin() {
 
 # create ARGUMENT...: a broker that has just started is not known yet, and mqadmin ends with status 0 without it.
 create() {
-  for _ in $(seq 10); do
+  for _ in $(seq 60); do
     admin "$@" -n "127.0.0.1:$names" -c DefaultCluster >"$folder/admin.log" 2>&1
     ! grep success "$folder/admin.log" >/dev/null || return 0
     sleep 1
