@@ -27,6 +27,7 @@ measure() {
     "$durability" >&2
   local command=("$program" "$@")
   case $section in
+    kafka) command=("$build/bench/txinbox_bench_kafka" "$@") ;;
     http) command=("$build/bench/txinbox_bench_http" "$@") ;;
     instructions) command=("$@") ;;
   esac
@@ -76,6 +77,24 @@ measure_all_redis() {
   "$redis" kill "$server"
 }
 
+# A broker of its own, on the CPU of the servers.
+measure_all_kafka() {
+  local kafka=$folder/../tests/brokers/kafka.sh broker=$work/kafka port database
+  mkdir -p "$broker"
+  # shellcheck source=tests/private_server.sh
+  port=$(. "$folder/../tests/private_server.sh" && free_ports 10)
+  if taskset -c "$TXINBOX_BENCH_CPU_0" "$kafka" start "$broker" "$port" >&2; then
+    for database in "${databases[@]}"; do
+      measure kafka "$database" "$(apart "$database")" durable --brokers "127.0.0.1:$port" \
+        --rounds "$(either 1 7)" --slot-ms "$(either 200 2000)" --messages "$(either 20000 300000)"
+    done
+  else
+    echo "kafka: the broker does not start" >>"$work/failures"
+    status=1
+  fi
+  "$kafka" kill "$broker"
+}
+
 # SQLite has no server: its client is alone on a CPU.
 placements() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus one-cpu; fi; }
 # Where a section measures one placement: the client has a CPU of its own.
@@ -84,6 +103,10 @@ apart() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus; fi; }
 for section in "$@"; do
   if [ "$section" = redis ]; then
     measure_all_redis
+    continue
+  fi
+  if [ "$section" = kafka ]; then
+    measure_all_kafka
     continue
   fi
   for database in "${databases[@]}"; do

@@ -6,7 +6,7 @@
 #   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL, for which
 #                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
-#                    outbox, redeliveries, command, memory or slow-disk only; may be repeated
+#                    kafka, outbox, redeliveries, command, memory or slow-disk only; may be repeated
 #   --rows LIST      the sizes of the tables in the section sizes, as 1000,10000000,100000000: each million takes
 #                    0.3 GB of disk and about 10 s
 #   --compare REVISION
@@ -41,7 +41,7 @@ while [ $# -gt 0 ]; do
       ;;
     --only)
       case ${2:-} in
-        transactions | round-trip | instructions | threads | sizes | purge | http | redis | outbox | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
+        transactions | round-trip | instructions | threads | sizes | purge | http | redis | kafka | outbox | redeliveries | command | memory | slow-disk) sections+=("$2") ;;
         *) wrong "unknown section '${2:-}'" ;;
       esac
       shift
@@ -56,7 +56,7 @@ while [ $# -gt 0 ]; do
 done
 [ ${#databases[@]} -gt 0 ] || databases=(sqlite3 mariadb postgresql)
 only=("${sections[@]}")
-[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redis outbox redeliveries command memory slow-disk)
+[ ${#sections[@]} -gt 0 ] || sections=(transactions round-trip instructions threads sizes purge http redis kafka outbox redeliveries command memory slow-disk)
 
 step() { printf '== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 
@@ -74,7 +74,7 @@ mkdir -p "$build" "$output"
 cd "$root"
 cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.log" >&2; exit 1; }
 cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand \
-  txinbox_bench_http txinbox_bench_redis >&2
+  txinbox_bench_http txinbox_bench_redis txinbox_bench_kafka >&2
 
 # The first two CPUs that this process may use: pinned, or the figures are up to five times off.
 read -r TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1 < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')

@@ -20,7 +20,7 @@ test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
   gnuplot-nox fonts-dejavu-core valgrind
-  pkg-config libcpp-httplib-dev libhiredis-dev redis-server redis-tools"
+  pkg-config libcpp-httplib-dev libhiredis-dev redis-server redis-tools librdkafka-dev default-jre-headless maven kcat"
 
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 

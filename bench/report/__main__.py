@@ -63,6 +63,7 @@ def main():
         round_trip=sections.round_trip(run),
         http=sections.http(run),
         redis=sections.redis(run),
+        kafka=sections.kafka(run),
         outbox_add=sections.outbox_add(run),
         outbox_drain=sections.outbox_drain(run),
         outbox_snapshot=sections.outbox_snapshot(run),

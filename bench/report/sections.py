@@ -261,6 +261,31 @@ def outbox_delay(run):
     return or_absent(rows, ["", "With `wake`, median", "Longest", "Without, median", "Longest"])
 
 
+KAFKA = {
+    "client_alone": "librdkafka alone, which only counts",
+    "empty_handler": "`run` in batches of 100, a handler that does nothing",
+    "by_hand": "by hand: poll one, transaction, commit the offset",
+    "by_hand_async": "the same, without a wait for the broker",
+    "run": "`run` in batches of 100",
+    "run_4_workers": "`run` in batches of 100, 4 workers",
+}
+
+
+def kafka(run):
+    found = run.find("kafka")
+    rows = []
+    for way, name in KAFKA.items():
+        row = [name]
+        for m in found:
+            rates = m["result"]["messages_per_second"]
+            row += [digits(median(rates[way])), Ratios(rates[way], rates["by_hand"])]
+        rows.append(row)
+    header = [""]
+    for m in found:
+        header += [DATABASES[m["database"]], "to by hand"]
+    return table(header, rows) if found else ABSENT
+
+
 def redeliveries(run):
     rows = []
     for m in run.find("redeliveries"):

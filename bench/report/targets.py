@@ -29,6 +29,7 @@ OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
 OUTBOX_SNAPSHOT = "a relay's batch behind 500,000 removed rows / on a fresh table"
 OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
+KAFKA = "Kafka: `run` in batches of 100 / by hand, messages a second"
 SIZES = "a large table / a small one"
 
 
@@ -189,6 +190,12 @@ def at_once_best(run):
                      time_ratio(m, "batch_100_at_once", "by_hand_batch_100_at_once"))
 
 
+def kafka(run):
+    for m in run.find("kafka", database="postgresql"):
+        rates = m["result"]["messages_per_second"]
+        yield Target(KAFKA, DATABASES[m["database"]], 5, Ratios(rates["run"], rates["by_hand"]).median, at_least=True)
+
+
 def sizes(run):
     for m in run.find("sizes"):
         for what, name in SIZED.items():
@@ -238,6 +245,7 @@ def all_targets(run):
         OUTBOX_SNAPSHOT: outbox_snapshot(run),
         OUTBOX_WAKE: outbox_delay(run, "wake", OUTBOX_WAKE, 10),
         OUTBOX_POLL: outbox_delay(run, "poll", OUTBOX_POLL, 100),
+        KAFKA: kafka(run),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),
