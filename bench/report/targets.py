@@ -68,7 +68,7 @@ def durable_limit(measurement):
 
 def round_trip(run):
     for m in run.find("round-trip"):
-        yield Target(ROUND_TRIP, name_of(m, durability=False), 0.80,
+        yield Target(ROUND_TRIP, name_of(m, durability=False), 0.90 if m["database"] == "mysql" else 0.80,
                      time_ratio(m, "consume", "by_hand"))
 
 
@@ -150,7 +150,7 @@ def from_memory(run):
 
 
 def batches(run):
-    limits = {"sqlite3": 8, "mariadb": 7, "postgresql": 6}
+    limits = {"sqlite3": 8, "mariadb": 7, "mysql": 7, "postgresql": 6}
     for m in run.find("transactions", durability="durable"):
         yield Target(BATCH, name_of(m, durability=False), limits[m["database"]], time_ratio(m, "consume", "batch_100"),
                      at_least=True)
