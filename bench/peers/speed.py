@@ -1,0 +1,66 @@
+"""How long a message takes, new and as a duplicate, with 1 and with 8 workers. The candidates take turns."""
+
+import sys
+import time
+
+from peer import Peer
+
+RUNS = {1: 300, 8: 1200}  # workers: messages of a round
+BATCHES = 4  # so many times more for a candidate that consumes batches
+WARM_UP = {"java": 6000, "node": 1000, "go": 2000, "c++": 2000}
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def both(peer, database, prefix, count, workers):
+    """Consumes new messages and then the same again. Checks that each took effect once."""
+    before = database.total()
+    new = peer.run(prefix, count, workers)
+    between = database.total()
+    duplicates = peer.run(prefix, count, workers)
+    after = database.total()
+    for name, result, effects, wanted in (("new", new, between - before, count),
+                                          ("duplicates", duplicates, after - between, 0)):
+        if result is None:
+            raise RuntimeError(f"{peer.candidate.name} on {database.kind}: no answer")
+        result["wrong_effects"] = effects - wanted
+        if effects != wanted or result["not_acknowledged"]:
+            say(f"== {peer.candidate.name} on {database.kind}, {name}: {effects} effects of {wanted}, "
+                f"{result['not_acknowledged']} not acknowledged")
+    return {"new": new, "duplicates": duplicates}
+
+
+def measure(candidates, databases, rounds, cpu):
+    """Rounds of all candidates in turns. Each round is a list of results."""
+    run = str(int(time.time()) % 10_000_000)
+    peers, results = {}, []
+    try:
+        for database in databases:
+            for candidate in candidates:
+                if candidate.speed and database.kind in candidate.databases:
+                    say(f"== warm up: {candidate.name} on {database.kind}")
+                    peer = peers[database.kind, candidate.name] = Peer(candidate, database, cpu=cpu)
+                    count = WARM_UP[candidate.language] * (BATCHES if candidate.batch > 1 else 1)
+                    both(peer, database, f"warm-{candidate.name}-{run}", count // (10 if candidate.later else 1), 8)
+                    both(peer, database, f"warm1-{candidate.name}-{run}", 300, 1)
+        for number in range(rounds):
+            say(f"== round {number + 1} of {rounds}")
+            for database in databases:
+                names = [c for c in candidates if (database.kind, c.name) in peers]
+                turn = number % len(names)
+                for candidate in names[turn:] + names[:turn]:
+                    peer = peers[database.kind, candidate.name]
+                    for workers, count in RUNS.items():
+                        count *= BATCHES if candidate.batch > 1 else 1
+                        prefix = f"{candidate.name}-{number}-{workers}-{run}"
+                        result = both(peer, database, prefix, count, workers)
+                        results.append({"database": database.kind, "candidate": candidate.name, "round": number,
+                                        "workers": workers, **result})
+        memory = {kind: {name: peer.resident_mib() for (k, name), peer in peers.items() if k == kind}
+                  for kind, _ in peers}
+    finally:
+        for peer in peers.values():
+            peer.quit()
+    return {"results": results, "resident_mib": memory}
