@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "report"))
@@ -81,7 +82,7 @@ def main():
                     results.setdefault(database.kind, {})[candidate.name] = Faults(candidate, database).all()
                     save(faults_file, results)
     if both or options.speed:
-        save(speed_file, speed.measure(candidates, databases, options.rounds, options.cpu))
+        speed.measure(candidates, databases, options.rounds, options.cpu, partial(save, speed_file))
     machine = {**load(options.output / "machine.json"), **described(candidates, databases)}
     save(options.output / "machine.json", machine)
     text = report(machine, load(faults_file), load(speed_file))

@@ -148,7 +148,7 @@ class Peer:
 
     def run(self, prefix, count, workers):
         self.send("run", prefix, 0, count, workers)
-        line = self.get("done ", 300)
+        line = self.get("done ", 90)
         if line is None:
             return None
         total, acknowledged, _, p50, p99 = line.split()[1:]

@@ -7,6 +7,7 @@ from peer import Peer
 
 RUNS = {1: 300, 8: 1200}  # workers: messages of a round
 BATCHES = 4  # so many times more for a candidate that consumes batches
+SPEED = {"TXINBOX_PEER_READ_COMMITTED": "1"}  # the isolation of txinbox, for all
 WARM_UP = {"java": 6000, "node": 1000, "go": 2000, "c++": 2000}
 
 
@@ -24,7 +25,7 @@ def both(peer, database, prefix, count, workers):
     for name, result, effects, wanted in (("new", new, between - before, count),
                                           ("duplicates", duplicates, after - between, 0)):
         if result is None:
-            raise RuntimeError(f"{peer.candidate.name} on {database.kind}: no answer")
+            raise TimeoutError(f"{peer.candidate.name} on {database.kind}, {name}: {workers} workers take too long")
         result["wrong_effects"] = effects - wanted
         if effects != wanted or result["not_acknowledged"]:
             say(f"== {peer.candidate.name} on {database.kind}, {name}: {effects} effects of {wanted}, "
@@ -32,8 +33,8 @@ def both(peer, database, prefix, count, workers):
     return {"new": new, "duplicates": duplicates}
 
 
-def measure(candidates, databases, rounds, cpu):
-    """Rounds of all candidates in turns. Each round is a list of results."""
+def measure(candidates, databases, rounds, cpu, save):
+    """Rounds of all candidates in turns. Calls `save` with all results after each round."""
     run = str(int(time.time()) % 10_000_000)
     peers, results = {}, []
     try:
@@ -41,7 +42,7 @@ def measure(candidates, databases, rounds, cpu):
             for candidate in candidates:
                 if candidate.speed and database.kind in candidate.databases:
                     say(f"== warm up: {candidate.name} on {database.kind}")
-                    peer = peers[database.kind, candidate.name] = Peer(candidate, database, cpu=cpu)
+                    peer = peers[database.kind, candidate.name] = Peer(candidate, database, cpu=cpu, environment=SPEED)
                     count = WARM_UP[candidate.language] * (BATCHES if candidate.batch > 1 else 1)
                     both(peer, database, f"warm-{candidate.name}-{run}", count // (10 if candidate.later else 1), 8)
                     both(peer, database, f"warm1-{candidate.name}-{run}", 300, 1)
@@ -55,12 +56,19 @@ def measure(candidates, databases, rounds, cpu):
                     for workers, count in RUNS.items():
                         count *= BATCHES if candidate.batch > 1 else 1
                         prefix = f"{candidate.name}-{number}-{workers}-{run}"
-                        result = both(peer, database, prefix, count, workers)
+                        try:
+                            result = both(peer, database, prefix, count, workers)
+                        except TimeoutError as error:
+                            say(f"== {error}")
+                            peer.kill()
+                            peer = peers[database.kind, candidate.name] = Peer(candidate, database, cpu=cpu,
+                                                                               environment=SPEED)
+                            continue
                         results.append({"database": database.kind, "candidate": candidate.name, "round": number,
                                         "workers": workers, **result})
-        memory = {kind: {name: peer.resident_mib() for (k, name), peer in peers.items() if k == kind}
-                  for kind, _ in peers}
+            memory = {kind: {name: peer.resident_mib() for (k, name), peer in peers.items() if k == kind}
+                      for kind, _ in peers}
+            save({"results": results, "resident_mib": memory})
     finally:
         for peer in peers.values():
             peer.quit()
-    return {"results": results, "resident_mib": memory}

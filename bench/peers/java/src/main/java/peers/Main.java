@@ -39,6 +39,10 @@ public final class Main {
         : "jdbc:mariadb://" + server + "?useServerPrepStmts=true&cachePrepStmts=true&prepStmtCacheSize=250");
     config.setUsername(System.getenv("TXINBOX_PEER_USER"));
     config.setPassword(System.getenv("TXINBOX_PEER_PASSWORD"));
+    // In the rounds for the speed; else the database's default.
+    if (System.getenv("TXINBOX_PEER_READ_COMMITTED") != null) {
+      config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
+    }
     config.setMaximumPoolSize(16);
     config.setMinimumIdle(1);
     return new HikariDataSource(config);
@@ -84,7 +88,6 @@ public final class Main {
   }
 
   public static void main(String[] arguments) throws Exception {
-    System.setProperty("org.slf4j.simpleLogger.defaultLogLevel", "off");
     boolean postgresql = System.getenv("TXINBOX_PEER_DATABASE").equals("postgresql");
     var source = connect(postgresql);
     var jdbc = new JdbcTemplate(source);
