@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/orders.hpp"
+#include "support/mysql_sessions.hpp"
 
 using namespace txinbox::test;
 
@@ -53,8 +54,9 @@ bool is_slow(const TestDatabase& db) {
     *sql << "rollback";
     return false;
   }
-  return db.number(on_mysql() ? "select count(*) from information_schema.processlist where db = database() and "
-                                "info like 'select sleep(%'"
+  return db.number(on_mysql() ? "select count(*) from " + processlist() +
+                                    " where db = database() and "
+                                    "info like 'select sleep(%'"
                               : "select count(*) from pg_stat_activity where query like '%pg_sleep(%integer)%' and "
                                 "wait_event = 'PgSleep'") != 0;
 }

@@ -16,11 +16,6 @@ using namespace txinbox::test;
 
 namespace {
 
-// What one round trip can carry is a property of the server.
-bool is_mariadb(const Orders& orders) {
-  return on_mysql() && orders.db.text("select version()").find("MariaDB") != std::string::npos;
-}
-
 struct Left {
   int status;
   std::string counts;
@@ -187,7 +182,7 @@ TEST_CASE("a server that says much while a batch is sent does not block it") {
 TEST_CASE("a batch of lines takes no more round trips than the docs say") {
   if (on_sqlite3()) return;
   const Orders orders;
-  const std::string server = on_postgresql() ? "PostgreSQL" : is_mariadb(orders) ? "MariaDB" : "MySQL";
+  const std::string server = on_postgresql() ? "PostgreSQL" : on_mariadb() ? "MariaDB" : "MySQL";
   Proxy proxy(orders.db.url());
   int next = 0;
   const auto round_trips = [&](int lines) {

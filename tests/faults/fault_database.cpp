@@ -8,6 +8,7 @@
 
 #include "faults/subject.hpp"
 #include "support/guard_cases.hpp"
+#include "support/mysql_sessions.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -64,13 +65,13 @@ void FaultDatabase::check_clean(soci::session& sql, const std::string& settings_
 }
 
 void FaultDatabase::check_nothing_open() const {
-  const std::string open =
-      on_mysql() ? "select count(*) from information_schema.innodb_trx t join information_schema.processlist p "
-                   "on p.id = t.trx_mysql_thread_id where p.db = database() and p.id <> connection_id()"
-                 : "select count(distinct l.pid) from pg_locks l join pg_class c on c.oid = l.relation "
-                   "join pg_namespace n on n.oid = c.relnamespace "
-                   "where n.nspname = current_schema() and l.pid <> pg_backend_pid()";
-  // One query at a time, with pauses: InnoDB answers from a cache when it is asked again within 100 ms.
+  const std::string open = on_mysql()
+                               ? "select count(*) from " + sessions_in_transaction() + " t join " + processlist() +
+                                     " p on p.id = t.id where p.db = database() and p.id <> connection_id()"
+                               : "select count(distinct l.pid) from pg_locks l join pg_class c on c.oid = l.relation "
+                                 "join pg_namespace n on n.oid = c.relnamespace "
+                                 "where n.nspname = current_schema() and l.pid <> pg_backend_pid()";
+  // One query at a time, with pauses: InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   long long left = 1;
@@ -83,7 +84,7 @@ void FaultDatabase::check_nothing_open() const {
 
 std::string FaultDatabase::session_from(int client_port) const {
   const std::string port = std::to_string(client_port);
-  return text(on_mysql() ? "select id from information_schema.processlist where host like '%:" + port + "'"
+  return text(on_mysql() ? "select id from " + processlist() + " where host like '%:" + port + "'"
                          : "select cast(pid as text) from pg_stat_activity where client_port = " + port);
 }
 

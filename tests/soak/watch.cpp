@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "support/mysql_sessions.hpp"
+
 namespace txinbox::soak {
 namespace {
 
@@ -20,7 +22,7 @@ double resident_memory() {
 long connections(const Shared& shared) {
   if (test::on_sqlite3()) return 0;
   if (test::on_mysql()) {
-    return shared.db.number("select count(*) from information_schema.processlist where db = database()");
+    return shared.db.number("select count(*) from " + test::processlist() + " where db = database()");
   }
   return shared.db.number("select count(*) from pg_stat_activity where backend_type = 'client backend'");
 }

@@ -9,7 +9,7 @@ std::string EffectDatabase::settings_of(soci::session& sql) const {
   } else if (on_mysql()) {
     query =
         "select concat_ws(' ', @@autocommit, @@sql_mode, @@character_set_client, @@collation_connection, @@session." +
-        std::string(is_mariadb() ? "tx_isolation" : "transaction_isolation") +
+        std::string(on_mariadb() ? "tx_isolation" : "transaction_isolation") +
         ", @@innodb_lock_wait_timeout, @@time_zone, database(), current_role())";
   } else {
     query =

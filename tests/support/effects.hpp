@@ -32,7 +32,7 @@ class EffectDatabase : public TestDatabase {
 
   /// Of MariaDB's only: whether the server is a node of a Galera cluster.
   bool is_galera() const {
-    return is_mariadb() && number(
+    return on_mariadb() && number(
                                "select count(*) from information_schema.global_variables where "
                                "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')") > 0;
   }

@@ -4,6 +4,8 @@
 #include <string>
 #include <thread>
 
+#include "support/mysql_sessions.hpp"
+
 namespace txinbox::test {
 namespace {
 
@@ -118,18 +120,18 @@ long long connection_id(soci::session& sql) {
 
 void wait_until_one_waits_for_lock(const TestDatabase& db) {
   const std::string waiting =
-      on_mysql() ? "select count(*) from information_schema.innodb_trx t join information_schema.processlist p on "
-                   "p.id = t.trx_mysql_thread_id where p.db = database() and t.trx_state = 'LOCK WAIT'"
+      on_mysql() ? "select count(*) from " + sessions_waiting_for_lock() + " w join " + processlist() +
+                       " p on p.id = w.id where p.db = database()"
                  : "select count(*) from pg_locks w where not w.granted and exists (select 1 from pg_locks h join "
                    "pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace "
                    "where h.pid = w.pid and n.nspname = current_schema())";
-  // InnoDB answers from a cache when it is asked again within 100 ms.
+  // InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
   while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
 }
 
 void kill_connection(long long id, const TestDatabase& db) {
   if (on_mysql()) {
-    const std::string is_there = "select count(*) from information_schema.processlist where id = " + std::to_string(id);
+    const std::string is_there = "select count(*) from " + processlist() + " where id = " + std::to_string(id);
     db.run("kill " + std::to_string(id));
     while (db.number(is_there) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } else if (on_postgresql()) {

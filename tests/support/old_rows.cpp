@@ -18,7 +18,7 @@ void OldRows::insert(const std::string& consumer, int count, const std::string& 
       "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) ";
   // Without a limit of its own, MySQL's recursion ends at a thousand rows with an error.
   if (on_mysql())
-    run("set session " + std::string(is_mariadb() ? "max_recursive_iterations" : "cte_max_recursion_depth") +
+    run("set session " + std::string(on_mariadb() ? "max_recursive_iterations" : "cte_max_recursion_depth") +
         " = 1000000");
   run(columns + series + "select '" + consumer + "', " + key + ", '" + state + "', " + token + ", " + time + " from " +
       rows);

@@ -12,6 +12,7 @@
 #include "base/token.hpp"
 #include "base/url.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/mysql_sessions.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -61,7 +62,7 @@ void disconnect_others(soci::session& server, const std::string& name) {
     return;
   }
   std::vector<long long> ids(1000);
-  server << "select id from information_schema.processlist where db = '" + name + "'", soci::into(ids);
+  server << "select id from " + processlist() + " where db = '" + name + "'", soci::into(ids);
   for (const long long id : ids) {
     try {
       server << "kill " + std::to_string(id);
@@ -75,6 +76,16 @@ void disconnect_others(soci::session& server, const std::string& name) {
 const std::string& database() {
   static const std::string name = environment("TXINBOX_TEST_DATABASE", "sqlite3");
   return name;
+}
+
+bool on_mariadb() {
+  static const bool is = on_mysql() && [] {
+    int engines = 0;
+    *open(server_url(), "") << "select count(*) from information_schema.engines where engine = 'Aria'",
+        soci::into(engines);
+    return engines == 1;
+  }();
+  return is;
 }
 
 TestDatabase::TestDatabase(Tables tables) : name_(unique_name()) {

@@ -19,6 +19,11 @@ inline bool on_sqlite3() { return database() == "sqlite3"; }
 inline bool on_mysql() { return database() == "mysql"; }
 inline bool on_postgresql() { return database() == "postgresql"; }
 
+/// Which of the two servers "mysql" is. MariaDB takes what one round trip can carry as one statement, MySQL as a
+/// procedure. Told by an engine, because unknown_server.sh starts a MariaDB with another version string.
+bool on_mariadb();
+inline bool has_procedures() { return on_mysql() && !on_mariadb(); }
+
 /// An empty database of its own for one test: a file, a MySQL database, a PostgreSQL schema on the
 /// server that TXINBOX_TEST_URL names. Removed at the end, also when others are still connected.
 class TestDatabase {
@@ -42,13 +47,6 @@ class TestDatabase {
 
   /// The same through a proxy, whose URL this is.
   static std::unique_ptr<soci::session> session_through(const std::string& url);
-
-  /// MariaDB takes what one round trip can carry as one statement, MySQL as a procedure. Told by an engine, because
-  /// unknown_server.sh starts a MariaDB with another version string.
-  bool is_mariadb() const {
-    return on_mysql() && number("select count(*) from information_schema.engines where engine = 'Aria'") == 1;
-  }
-  bool has_procedures() const { return on_mysql() && !is_mariadb(); }
 
   /// Runs one statement, or fetches one number, on a session kept for that: what others committed. Any
   /// number of threads.

@@ -15,7 +15,7 @@ namespace txinbox::test {
 namespace {
 
 bool is_disguised(const EffectDatabase& db) {
-  return db.is_mariadb() && db.text("select version()").find("MariaDB") == std::string::npos;
+  return on_mariadb() && db.text("select version()").find("MariaDB") == std::string::npos;
 }
 
 long long in_session(soci::session& sql, const std::string& query) {

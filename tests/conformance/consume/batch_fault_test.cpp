@@ -44,7 +44,7 @@ TEST_CASE("a batch whose commit reply is lost has taken effect once") {
     add_effect(sql, d);
     if (d.index() == 1) d.store("receipt");
     // On MySQL the savepoint's release and two confirmations, one of them with the result, go before the COMMIT.
-    if (d.index() == 4) proxy.lose_reply(on_mysql() && !db.is_mariadb() ? 3 : 0);
+    if (d.index() == 4) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 0);
   });
   CHECK(proxy.lost() == 1);
   CHECK(runs == 5);
@@ -66,7 +66,7 @@ TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, an
         add_effect(sql, d);
         if (d.index() == 0) throw HandlersOwnError("an honest failure");
         // The end of its step is answered; on MySQL that is two statements, and the release of the guard is a third.
-        if (d.index() == 2) proxy.lose_reply(on_mysql() && !db.is_mariadb() ? 3 : 1);
+        if (d.index() == 2) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 1);
       },
       OnFailure::skip);
   CHECK(proxy.lost() == 1);
@@ -131,11 +131,11 @@ struct HotRow {
   }
 
   Handler handler() const {
-    return [is_mariadb = db.is_mariadb()](soci::session& sql, Delivery& d) {
+    return [](soci::session& sql, Delivery& d) {
       add_effect(sql, d);
       if (d.message().business_key != "hot") return;
       if (on_sqlite3()) throw_busy();
-      if (is_mariadb) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for the pool's second
+      if (on_mariadb()) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for the pool's second
       sql << "update hot set n = n + 1";
     };
   }

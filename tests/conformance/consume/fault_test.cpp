@@ -13,6 +13,7 @@
 
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
+#include "support/mysql_sessions.hpp"
 #include "support/proxy.hpp"
 
 namespace txinbox::test {
@@ -98,11 +99,10 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced") {
                      }});
   std::thread killer([&] {
     // Once it waits: both servers tell.
-    const std::string waits =
-        on_mysql() ? "select count(*) from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and "
-                     "trx_mysql_thread_id = "
-                   : "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and pid = ";
-    // InnoDB answers from a cache when it is asked again within 100 ms.
+    const std::string waits = on_mysql()
+                                  ? "select count(*) from " + sessions_waiting_for_lock() + " w where id = "
+                                  : "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and pid = ";
+    // InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
     while (db.number(waits + std::to_string(waiting_id)) == 0) std::this_thread::sleep_for(milliseconds(150));
     db.run((on_mysql() ? "kill " : "select pg_terminate_backend(") + std::to_string(waiting_id) +
            (on_mysql() ? "" : ")"));

@@ -122,7 +122,7 @@ TEST_CASE("on SQLite a schema that changes in between does not disturb what is p
 
 TEST_CASE("a compound statement that fails behind its rows can be run again, also when it then gives none") {
   const EffectDatabase db;
-  if (!db.is_mariadb()) return;
+  if (!on_mariadb()) return;
   const auto sql = db.session();
   backend::MysqlStatement statement;
   statement.prepare(backend::mysql_native(*backend::connection_of(*sql)),

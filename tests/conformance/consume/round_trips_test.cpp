@@ -75,7 +75,7 @@ std::vector<Counted> deliveries() {
 std::string server_name(const EffectDatabase& db) {
   if (on_postgresql()) return "PostgreSQL";
   if (db.is_galera()) return "MariaDB with Galera";
-  return db.is_mariadb() ? "MariaDB" : "MySQL";
+  return on_mariadb() ? "MariaDB" : "MySQL";
 }
 
 std::string text_of(const std::string& doc) {
@@ -197,7 +197,7 @@ TEST_CASE("settings that a handler changed, and roles that a user has, cost a ro
     sql << (on_mysql() ? "set time_zone = '+02:00'" : "set timezone to 'Asia/Tokyo'");
   };
   // On MySQL the settings are restored in any case, because this user may not execute the procedures.
-  CHECK(cost(changing) == usual + 1 + (on_postgresql() || db.is_mariadb() ? 1 : 0));
+  CHECK(cost(changing) == usual + 1 + (on_postgresql() || on_mariadb() ? 1 : 0));
   if (!on_mysql()) return;
   const std::string role = "role_" + detail::Token::random().hex().substr(0, 12);
   db.run("create role " + role);

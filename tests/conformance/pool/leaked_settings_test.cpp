@@ -59,7 +59,7 @@ Met met_after(const Statements& statements, const PoolOptions& options, bool fai
   TxConsumer consumer(pool, "svc");
   Met met;
   const auto look = [&](std::string& what) {
-    return [&](soci::session& sql, Delivery&) { what = settings_met(sql, db.is_mariadb()); };
+    return [&](soci::session& sql, Delivery&) { what = settings_met(sql, on_mariadb()); };
   };
   (void)consumer.consume({.business_key = "before"}, look(met.before));
   try {
@@ -77,7 +77,7 @@ Met met_after(const Statements& statements, const PoolOptions& options, bool fai
 }
 
 TEST_CASE("settings of a handler do not reach a later handler" * doctest::skip(!on_mysql())) {
-  const bool mariadb = EffectDatabase().is_mariadb();
+  const bool mariadb = on_mariadb();
   const auto on_connect = [](soci::session& sql) { sql << "set group_concat_max_len = 5555, sql_safe_updates = 0"; };
   for (const bool fails : {false, true}) {
     CAPTURE(fails);
@@ -110,12 +110,12 @@ TEST_CASE("settings of a handler that ended the tracking of changes do not reach
 TEST_CASE("settings of a user of a lent connection do not reach the next user" * doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
-  const std::string before = settings_met(pool.acquire(), db.is_mariadb());
+  const std::string before = settings_met(pool.acquire(), on_mariadb());
   {
     const auto connection = pool.acquire();
-    for (const std::string& each : all_changed(db.is_mariadb())) connection.session() << each;
+    for (const std::string& each : all_changed(on_mariadb())) connection.session() << each;
   }
-  CHECK(settings_met(pool.acquire(), db.is_mariadb()) == before);
+  CHECK(settings_met(pool.acquire(), on_mariadb()) == before);
 }
 
 TEST_CASE("a handler that sets the session's clock does not change the time of later claims in the batch" *

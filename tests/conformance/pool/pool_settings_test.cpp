@@ -165,7 +165,7 @@ TEST_CASE("a pool's sessions wait no longer than its time-outs say, also after a
       "current_setting('idle_in_transaction_session_timeout'))";
   std::string expected = "3s 7s 11s";
   if (on_mysql()) {
-    const bool mariadb = db.is_mariadb();
+    const bool mariadb = on_mariadb();
     query = std::string("select concat_ws(' ', @@innodb_lock_wait_timeout, @@lock_wait_timeout, ") +
             (mariadb ? "@@max_statement_time, @@idle_transaction_timeout)" : "@@max_execution_time, @@wait_timeout)");
     expected = mariadb ? "3 3 7.000000 11" : "3 3 7000 11";
@@ -186,7 +186,7 @@ TEST_CASE("a pool's sessions wait no longer than its time-outs say, also after a
 TEST_CASE("a statement that runs too long is ended, and that is transient") {
   if (on_sqlite3()) return;
   EffectDatabase db;
-  if (on_mysql() && !db.is_mariadb()) return;  // MySQL ends only a SELECT that reads
+  if (on_mysql() && !on_mariadb()) return;  // MySQL ends only a SELECT that reads
   Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
   const Result result = consumer.consume(order, [](soci::session& sql, Delivery& d) {

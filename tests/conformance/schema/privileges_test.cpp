@@ -24,7 +24,7 @@ void grant_migration(const User& user, const TestDatabase& db) {
     user.grant("usage, create on schema " + schema);
   } else {
     user.grant("create, alter, index, select, insert, update on " + schema + ".*");
-    if (db.has_procedures()) user.grant("create routine on " + schema + ".*");
+    if (has_procedures()) user.grant("create routine on " + schema + ".*");
   }
 }
 

@@ -61,7 +61,7 @@ using May = Service::May;
 TEST_CASE("with EXECUTE on MySQL's procedures a message takes two round trips; without, it takes more and works") {
   for (const May may : {May::execute_none, May::execute_begin, May::execute_both}) {
     const EffectDatabase db;
-    if (!db.has_procedures()) return;
+    if (!has_procedures()) return;
     Service service(db, may);
     CHECK(service.consume("k").outcome == Outcome::consumed);
     CHECK(service.consume("k").outcome == Outcome::already_consumed);
@@ -77,7 +77,7 @@ TEST_CASE("with EXECUTE on MySQL's procedures a message takes two round trips; w
 TEST_CASE("whoever may execute MySQL's procedures, a handler's own commit never counts as consumed") {
   for (const May may : {May::execute_none, May::execute_begin, May::execute_both}) {
     const EffectDatabase db;
-    if (!db.has_procedures()) return;
+    if (!has_procedures()) return;
     Service service(db, may);
     CHECK_THROWS_AS((void)service.consume("commits", [](soci::session& sql, Delivery&) { sql << "commit"; }), Error);
     CHECK_THROWS_AS((void)service.consume("ddl", [](soci::session& sql, Delivery&) { sql << "drop table no_table"; }),
@@ -98,7 +98,7 @@ TEST_CASE("whoever may execute MySQL's procedures, a handler's own commit never 
 
 TEST_CASE("MySQL's procedures may vanish while a service runs") {
   const EffectDatabase db;
-  if (!db.has_procedures()) return;
+  if (!has_procedures()) return;
   Service service(db, May::execute_both);
   const auto consume_both_ways = [&](const std::string& key) {
     CHECK(service.consume(key).outcome == Outcome::consumed);
@@ -125,7 +125,7 @@ TEST_CASE("MySQL's procedures may vanish while a service runs") {
 
 TEST_CASE("MySQL's procedures are strict whatever sql_mode the migration's session had, and leave it as it was") {
   const EffectDatabase db;
-  if (!db.has_procedures()) return;
+  if (!has_procedures()) return;
   const std::string mode_of_procedures =
       "select group_concat(distinct sql_mode) from information_schema.routines where routine_schema = database() and "
       "routine_name like 'txinbox%'";

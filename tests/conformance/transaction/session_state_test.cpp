@@ -98,7 +98,7 @@ TEST_CASE("a session of any character set keeps its values apart from its SQL") 
 
 TEST_CASE("time-outs and read-only modes that a user changed are not left to the next") {
   EffectDatabase db;
-  const bool mariadb = db.is_mariadb();
+  const bool mariadb = on_mariadb();
   const std::string change = on_sqlite3()      ? "pragma query_only = 1"
                              : on_postgresql() ? "set default_transaction_read_only = on"
                              : mariadb         ? "set max_statement_time = 0, tx_read_only = 1"

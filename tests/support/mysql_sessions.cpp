@@ -1,0 +1,22 @@
+#include "support/mysql_sessions.hpp"
+
+#include "support/test_database.hpp"
+
+namespace txinbox::test {
+
+std::string processlist() { return on_mariadb() ? "information_schema.processlist" : "performance_schema.processlist"; }
+
+std::string sessions_in_transaction() {
+  return on_mariadb() ? "(select trx_mysql_thread_id as id from information_schema.innodb_trx)"
+                      : "(select processlist_id as id from performance_schema.events_transactions_current e "
+                        "join performance_schema.threads t on t.thread_id = e.thread_id where e.state = 'ACTIVE')";
+}
+
+std::string sessions_waiting_for_lock() {
+  return on_mariadb() ? "(select trx_mysql_thread_id as id from information_schema.innodb_trx "
+                        "where trx_state = 'LOCK WAIT')"
+                      : "(select processlist_id as id from performance_schema.data_lock_waits w "
+                        "join performance_schema.threads t on t.thread_id = w.requesting_thread_id)";
+}
+
+}  // namespace txinbox::test
