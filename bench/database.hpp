@@ -12,9 +12,9 @@ namespace txinbox::bench {
 
 /// Where and how to measure.
 struct Target {
-  std::string name;     ///< sqlite3, mariadb or postgresql
-  std::string folder;   ///< For SQLite's files.
-  bool durable = true;  ///< Whether a commit waits for the disk.
+  std::string name = "sqlite3";  ///< sqlite3, mariadb, mysql or postgresql
+  std::string folder = ".";      ///< For SQLite's files.
+  bool durable = true;           ///< Whether a commit waits for the disk.
 };
 
 /// A new database with the tables of the inbox and of the business work, removed at the end. The servers'

@@ -4,8 +4,6 @@
 #include <httplib.h>
 
 #include <atomic>
-#include <cstdio>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -22,6 +20,7 @@
 #include "database.hpp"
 #include "effects.hpp"
 #include "measure.hpp"
+#include "program.hpp"
 
 namespace txinbox::bench {
 namespace {
@@ -216,21 +215,11 @@ Json measure(const Target& target, const Options& options) {
 int main(int argc, char** argv) {
   using namespace txinbox::bench;
   CLI::App app("Measures what a guard of HTTP requests costs");
-  Target target{.name = "sqlite3", .folder = "."};
-  bool relaxed = false;
+  Target target;
   Options options;
-  app.add_option("--database", target.name)->check(CLI::IsMember({"sqlite3", "mariadb", "postgresql"}));
-  app.add_option("--folder", target.folder)->check(CLI::ExistingDirectory);
-  app.add_flag("--relaxed", relaxed, "Commits do not wait for the disk");
+  add_target(app, target, {"sqlite3", "mariadb", "postgresql"});
   app.add_option("--rounds", options.rounds);
   app.add_option("--slot-ms", options.slot_ms);
   CLI11_PARSE(app, argc, argv);
-  target.durable = !relaxed;
-  try {
-    fmt::print("{}\n", measure(target, options).dump());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "txinbox_bench_http: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return print_figures("txinbox_bench_http", [&] { return measure(target, options); });
 }

@@ -1,18 +1,12 @@
 // Measures the loop of a Kafka consumer against what people write by hand with the client library. bench/run.sh starts
 // the broker and runs it as it does txinbox_bench.
 
-#include <librdkafka/rdkafka.h>
-
 #include <chrono>
-#include <cstdio>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <soci/soci.h>
@@ -28,6 +22,7 @@
 #include "effects.hpp"
 #include "kafka_client.hpp"
 #include "measure.hpp"
+#include "program.hpp"
 
 namespace txinbox::bench {
 namespace {
@@ -56,7 +51,10 @@ class Meter {
   }
 
   long long done() const { return done_; }
-  double per_second() const { return static_cast<double>(done_) * 1e6 / microseconds_since(start_); }
+  double per_second() const { return per_second(done_); }
+
+  /// The rate, where only `done` of them were.
+  double per_second(long long done) const { return static_cast<double>(done) * 1e6 / microseconds_since(start_); }
 
  private:
   milliseconds slot_;
@@ -99,16 +97,11 @@ class Bench {
       });
       progress.step();
     }
-    return {{"messages_per_second", rates}, {"cpus_of_the_client", cpus()}};
+    return {{"messages_per_second", rates}};
   }
 
  private:
   static constexpr std::size_t workers = 4;
-
-  static int cpus() {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-  }
 
   milliseconds slot() const { return milliseconds(options_.slot_ms); }
 
@@ -146,10 +139,9 @@ class Bench {
     TxConsumer consumer(pool_, "bench");
     const auto source = open_kafka({.brokers = options_.brokers, .group = group, .topics = {topic}});
     std::stop_source stop;
-    std::optional<Clock::time_point> start;
+    Meter meter(slot());
     const MessageOf message_of = [&](const Incoming& in) {
-      if (!start) start = Clock::now();
-      if (Clock::now() - *start > slot()) stop.request_stop();
+      if (!meter.count()) stop.request_stop();
       return Message{.business_key = group + std::string(in.key.value())};
     };
     const auto summary = txinbox::run(*source, consumer, message_of, handler,
@@ -157,7 +149,7 @@ class Bench {
                                        .order = threads > 1 ? Order::key : Order::lane,
                                        .stop = stop.get_token(),
                                        .dead_letter = [](const DeadLetter&) {}});
-    const double rate = static_cast<double>(summary.settled) * 1e6 / microseconds_since(start.value());
+    const double rate = meter.per_second(static_cast<long long>(summary.settled));
     if (summary.settled != summary.consumed) throw std::runtime_error(group + ": not all was new and acknowledged");
     effects.expect_updates(group, static_cast<long long>(summary.consumed) * updates);
     return rate;
@@ -176,23 +168,13 @@ class Bench {
 int main(int argc, char** argv) {
   using namespace txinbox::bench;
   CLI::App app("Measures the loop of a Kafka consumer");
-  Target target{.name = "sqlite3", .folder = "."};
-  bool relaxed = false;
+  Target target;
   Options options;
+  add_target(app, target, {"sqlite3", "mariadb", "postgresql"});
   app.add_option("--brokers", options.brokers)->required();
-  app.add_option("--database", target.name)->check(CLI::IsMember({"sqlite3", "mariadb", "postgresql"}));
-  app.add_option("--folder", target.folder)->check(CLI::ExistingDirectory);
-  app.add_flag("--relaxed", relaxed, "Commits do not wait for the disk");
   app.add_option("--rounds", options.rounds);
   app.add_option("--messages", options.messages, "In the topic");
   app.add_option("--slot-ms", options.slot_ms);
   CLI11_PARSE(app, argc, argv);
-  target.durable = !relaxed;
-  try {
-    fmt::print("{}\n", Bench(target, options).run().dump());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "txinbox_bench_kafka: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return print_figures("txinbox_bench_kafka", [&] { return Bench(target, options).run(); });
 }

@@ -1,33 +1,22 @@
 // Measures one section on one database and prints its raw figures as JSON. bench/run.sh runs it with
 // servers, pinned to CPUs.
 
-#include <cstdio>
-#include <exception>
 #include <functional>
 
-#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "program.hpp"
 #include "sections.hpp"
 
 namespace {
 
 using namespace txinbox::bench;
 
-struct Common {
-  Target target{.name = "sqlite3", .folder = "."};
-  bool relaxed = false;
-};
-
 /// A subcommand with what all of them take.
-CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, Common& common,
+CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, Target& target,
               std::function<Json()>& chosen, std::function<Json()> measure) {
   CLI::App* command = app.add_subcommand(name, text);
-  command->add_option("--database", common.target.name, "Which database")
-      ->check(CLI::IsMember({"sqlite3", "mariadb", "mysql", "postgresql"}));
-  command->add_option("--folder", common.target.folder, "For SQLite's files and others that are removed again")
-      ->check(CLI::ExistingDirectory);
-  command->add_flag("--relaxed", common.relaxed, "Commits do not wait for the disk");
+  add_target(*command, target, {"sqlite3", "mariadb", "mysql", "postgresql"});
   command->callback([&chosen, measure = std::move(measure)] { chosen = measure; });
   return command;
 }
@@ -37,16 +26,15 @@ CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, C
 int main(int argc, char** argv) {
   CLI::App app("Measures what the inbox costs");
   app.require_subcommand(1);
-  Common common;
+  Target target;
   std::function<Json()> chosen;
-  const Target& target = common.target;
 
   TransactionOptions transactions;
   long at_most = transactions.at_most.count();
   long slot = transactions.slot.count();
   long round_trip = 0;
   long at_least = 0;
-  auto* command = add(app, "transactions", "One message and batches, against by hand", common, chosen, [&] {
+  auto* command = add(app, "transactions", "One message and batches, against by hand", target, chosen, [&] {
     transactions.at_most = std::chrono::seconds(at_most);
     transactions.slot = std::chrono::milliseconds(slot);
     transactions.round_trip = std::chrono::microseconds(round_trip);
@@ -62,14 +50,14 @@ int main(int argc, char** argv) {
   command->add_option("--at-least-us", at_least, "A single message that takes less fails the run");
 
   VariantOptions variant;
-  command = add(app, "variant", "Runs one variant and measures nothing", common, chosen,
+  command = add(app, "variant", "Runs one variant and measures nothing", target, chosen,
                 [&] { return run_variant(target, variant); });
   command->add_option("--name", variant.variant)->required();
   command->add_option("--messages", variant.messages);
 
   ThreadOptions threads;
   long thread_slot = threads.slot.count();
-  command = add(app, "threads", "Throughput by threads", common, chosen, [&] {
+  command = add(app, "threads", "Throughput by threads", target, chosen, [&] {
     threads.slot = std::chrono::milliseconds(thread_slot);
     return measure_threads(target, threads);
   });
@@ -78,7 +66,7 @@ int main(int argc, char** argv) {
   command->add_option("--threads", threads.threads)->delimiter(',');
 
   SizeOptions sizes;
-  command = add(app, "sizes", "A new key, a duplicate and a purged row by the size of the table", common, chosen, [&] {
+  command = add(app, "sizes", "A new key, a duplicate and a purged row by the size of the table", target, chosen, [&] {
     sizes.at_most = std::chrono::seconds(at_most);
     return measure_sizes(target, sizes);
   });
@@ -90,7 +78,7 @@ int main(int argc, char** argv) {
   PurgeCostOptions purge;
   long purge_slot = purge.slot.count();
   long purge_rest = purge.rest.count();
-  command = add(app, "purge", "One message while a purge runs", common, chosen, [&] {
+  command = add(app, "purge", "One message while a purge runs", target, chosen, [&] {
     purge.slot = std::chrono::milliseconds(purge_slot);
     purge.rest = std::chrono::milliseconds(purge_rest);
     return measure_purge(target, purge);
@@ -102,14 +90,14 @@ int main(int argc, char** argv) {
   command->add_option("--purge-cpu", purge.purge_cpu, "That the purge's thread is bound to");
 
   RedeliveryOptions redeliveries;
-  command = add(app, "redeliveries", "Duplicates, with and without the memory of recent keys", common, chosen,
+  command = add(app, "redeliveries", "Duplicates, with and without the memory of recent keys", target, chosen,
                 [&] { return measure_redeliveries(target, redeliveries); });
   command->add_option("--rounds", redeliveries.rounds);
   command->add_option("--messages", redeliveries.messages, "In each round");
 
   OutboxOptions outbox;
   long outbox_slot = outbox.slot.count();
-  command = add(app, "outbox", "Adding messages to the outbox, and publishing them", common, chosen, [&] {
+  command = add(app, "outbox", "Adding messages to the outbox, and publishing them", target, chosen, [&] {
     outbox.slot = std::chrono::milliseconds(outbox_slot);
     return measure_outbox(target, outbox);
   });
@@ -122,12 +110,12 @@ int main(int argc, char** argv) {
   command->add_option("--delays", outbox.delays, "Messages of each kind in a round");
 
   MemoryOptions memory;
-  command = add(app, "memory", "Growth of the process", common, chosen, [&] { return measure_memory(target, memory); });
+  command = add(app, "memory", "Growth of the process", target, chosen, [&] { return measure_memory(target, memory); });
   command->add_option("--messages", memory.messages);
   command->add_option("--warm-up", memory.warm_up);
 
   CommandOptions lines;
-  command = add(app, "command", "The command on JSON lines, against C by hand", common, chosen,
+  command = add(app, "command", "The command on JSON lines, against C by hand", target, chosen,
                 [&] { return measure_command(target, lines); });
   command->add_option("--rounds", lines.rounds);
   command->add_option("--lines", lines.lines);
@@ -135,15 +123,8 @@ int main(int argc, char** argv) {
   command->add_option("--command", lines.command)->required();
   command->add_option("--by-hand", lines.by_hand)->required();
 
-  add(app, "describe", "Versions, settings and the disk", common, chosen, [&] { return describe(target); });
+  add(app, "describe", "Versions, settings and the disk", target, chosen, [&] { return describe(target); });
 
   CLI11_PARSE(app, argc, argv);
-  common.target.durable = !common.relaxed;
-  try {
-    fmt::print("{}\n", chosen().dump());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "txinbox_bench: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return print_figures("txinbox_bench", chosen);
 }

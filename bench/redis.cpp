@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -24,6 +22,7 @@
 #include <txinbox/redis.hpp>
 
 #include "measure.hpp"
+#include "program.hpp"
 #include "scripts.hpp"
 
 namespace txinbox::bench {
@@ -165,11 +164,5 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", options.rounds);
   app.add_option("--slot-ms", options.slot_ms);
   CLI11_PARSE(app, argc, argv);
-  try {
-    fmt::print("{}\n", measure(options).dump());
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "txinbox_bench_redis: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+  return print_figures("txinbox_bench_redis", [&] { return measure(options); });
 }

@@ -64,13 +64,13 @@ class Inbox final : public Candidate {
   Pool pool_;
   TxConsumer consumer_;
   std::string kind_;
-  const Handler one_ = [](soci::session& sql, Delivery& delivery) {
+  const Handler one_ = [work = business_handler()](soci::session& sql, Delivery& delivery) {
     count_handler_run();
-    delivery.per_connection<BusinessWork>(sql).run(delivery.message());
+    work(sql, delivery);
   };
-  const BatchHandler all_at_once_ = [](soci::session& sql, std::span<Delivery> deliveries) {
+  const BatchHandler all_at_once_ = [work = business_batch_handler()](soci::session& sql, auto deliveries) {
     count_handler_run(static_cast<int>(deliveries.size()));
-    deliveries.front().per_connection<BusinessWork>(sql).run(deliveries);
+    work(sql, deliveries);
   };
 };
 

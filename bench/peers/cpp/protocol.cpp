@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -15,17 +14,12 @@
 #include <fmt/format.h>
 
 #include "../../database.hpp"
+#include "../../measure.hpp"
 
 namespace txinbox::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 std::atomic<int> handler_runs{0};
-
-double microseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
 
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields;
