@@ -172,9 +172,9 @@ void check_triggers(const NativeConnection& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
-/// `V8__procedures.sql` creates them on MySQL. Nobody sees a procedure that he may not execute.
-void check_procedures(const NativeConnection& sql, const Settings& global, Report& report) {
-  if (parse_server_version(value_of(global, "version")).product != ServerVersion::Product::mysql) return;
+/// `V8__procedures.sql` creates them. information_schema shows a user only procedures on which he has a privilege.
+void check_procedures(const NativeConnection& sql, Report& report) {
+  if (!flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql)))).procedures) return;
   constexpr auto executable =
       "SELECT COUNT(*) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN "
       "('txinbox_begin_and_claim', 'txinbox_confirm_and_commit')";
@@ -232,7 +232,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_modes(global, session, report);
   check_replication(global, status, report);
   check_galera(global, session, status, report);
-  if (is_known) check_procedures(sql, global, report);
+  if (is_known) check_procedures(sql, report);
   // A server that we do not know may lack what a check reads.
   for (const auto check : {check_triggers, check_engines}) {
     try {

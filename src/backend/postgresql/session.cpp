@@ -93,15 +93,15 @@ void PostgresqlSession::remember_settings() {
   for (const Setting& each : settings) {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
+    const std::string value = quote_literal(pg, remembered_.back());
     if (!each.reported) {
       // The server compares: one column for all settings takes half the time of a column for each.
-      settings_.sql +=
-          fmt::format("{} pg_catalog.current_setting('{}') OPERATOR(pg_catalog.=) {}",
-                      settings_.sql.empty() ? "SELECT" : " AND", each.name, quote_literal(pg, remembered_.back()));
+      settings_.sql += fmt::format("{} pg_catalog.current_setting('{}') OPERATOR(pg_catalog.=) {}",
+                                   settings_.sql.empty() ? "SELECT" : " AND", each.name, value);
     }
     // Set it only if it differs: few users may set all of them, but a user who has changed one may restore it.
     restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
-                            restore_.empty() ? "SELECT" : ",", each.name, quote_literal(pg, remembered_.back()));
+                            restore_.empty() ? "SELECT" : ",", each.name, value);
   }
   // The server refuses what a handler writes after it has ended the transaction. Not behind a pooler, which lends the
   // server's session to others.
@@ -114,7 +114,7 @@ void PostgresqlSession::lend() {
   if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only, lends_read_only_));
 }
 
-/// `asked`: the row of those that are not reported.
+/// `asked`: whether the server found unchanged the settings that it does not report to the client.
 bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept {
   if (std::string_view(PQgetvalue(asked, 0, 0)) != "t") return false;
   PGconn* pg = native();
