@@ -12,8 +12,8 @@
 
 namespace txinbox::bench {
 
-/// The prepared UPDATE that a handler keeps with its connection: the very statement that is used by
-/// hand, so that a comparison shows what the inbox costs and not what another statement costs.
+/// The prepared UPDATE that a handler keeps with its connection. The transaction by hand uses the same statement, so
+/// that a comparison shows the cost of the inbox alone.
 class BusinessWork {
  public:
   explicit BusinessWork(soci::session& sql) : api_(client_api(sql)) {}
@@ -36,7 +36,7 @@ inline Handler business_handler() {
   };
 }
 
-/// One statement for all messages of a batch; their rows must be different.
+/// One statement for all messages of a batch. Each message must change another row.
 inline BatchHandler business_batch_handler() {
   return [](soci::session& sql, std::span<Delivery> deliveries) {
     deliveries.front().per_connection<BusinessWork>(sql).run(deliveries);

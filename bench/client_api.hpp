@@ -13,20 +13,20 @@ class session;
 
 namespace txinbox::bench {
 
-/// The database's own client interface, as a careful programmer uses it: prepared statements, one call
-/// for each step, no guard. Statements are prepared when they are first needed.
+/// The database's own client library, as a careful programmer uses it: with prepared statements, one call for each
+/// step, and no guard. Statements are prepared at their first use.
 ///
-/// What fails throws `std::runtime_error` and fails the run.
+/// Errors: `std::runtime_error`, which ends the run.
 class ClientApi {
  public:
   virtual ~ClientApi() = default;
 
   virtual void begin() = 0;
 
-  /// Inserts one claim. False when the key is there already.
+  /// Inserts one claim. Returns false if the key exists already.
   virtual bool claim(const std::string& key) = 0;
 
-  /// Inserts the claims of messages that are all new, in the order of their keys, in the fastest way.
+  /// Inserts the claims of messages in the fastest way. All messages must be new, and sorted by key.
   virtual void claim_all(std::span<const Message> sorted) = 0;
 
   /// The business work: adds 1 to one row of `bench_account`.
@@ -41,11 +41,11 @@ class ClientApi {
   virtual void commit() = 0;
   virtual void roll_back() = 0;
 
-  /// The shortest round trip to the server; nothing on SQLite.
+  /// Makes the shortest round trip to the server. Does nothing on SQLite.
   virtual void ping() = 0;
 };
 
-/// On the connection of this session, which must outlive it.
+/// Returns an object that uses the connection of this session. The session must outlive it.
 std::unique_ptr<ClientApi> client_api(soci::session&);
 
 std::unique_ptr<ClientApi> sqlite3_api(soci::session&);

@@ -37,7 +37,7 @@ class Statement {
     if (mysql_stmt_prepare(statement_, sql.data(), static_cast<unsigned long>(sql.size())) != 0) fail();
   }
 
-  /// The error's number, 0 for none.
+  /// Returns the number of the error. 0 if there is no error.
   unsigned run(std::vector<MYSQL_BIND>& binds) {
     mysql_stmt_bind_param(statement_, binds.data());
     return mysql_stmt_execute(statement_) == 0 ? 0 : mysql_stmt_errno(statement_);
@@ -65,7 +65,7 @@ class MysqlApi final : public ClientApi {
 
   void begin() override { run("BEGIN"); }
 
-  // A plain INSERT: INSERT IGNORE, 1.2 times faster for a duplicate, hides other errors as well.
+  // A plain INSERT. INSERT IGNORE is 1.2 times faster for a duplicate, but it also hides other errors.
   bool claim(const std::string& key) override {
     if (!insert_.prepared()) insert_.prepare(db_, std::string(insert_sql).append(values_sql));
     binds_.assign(1, bind_text(key));

@@ -19,14 +19,14 @@ constexpr auto begin_sql = "BEGIN";
 constexpr auto insert_sql =
     "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
     "VALUES ('by-hand', $1, 'consumed', '00000000000000000000000000000000') ON CONFLICT DO NOTHING";
-// One parameter for any number of rows.
+// This statement has one parameter for any number of rows.
 constexpr auto insert_all_sql =
     "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
     "SELECT 'by-hand', key, 'consumed', '00000000000000000000000000000000' FROM unnest($1::text[]) AS key "
     "ON CONFLICT DO NOTHING";
 constexpr auto update_sql = "UPDATE bench_account SET n = n + 1 WHERE id = $1";
 constexpr auto update_all_sql = "UPDATE bench_account SET n = n + 1 WHERE id = ANY ($1::int[])";
-// A payload without backslashes means itself as text of a bytea.
+// The payload has no backslashes, so its text form as bytea is the payload itself.
 constexpr auto outgoing_sql =
     "INSERT INTO txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part, created_at) "
     "VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp())";
@@ -47,7 +47,7 @@ class PostgresqlApi final : public ClientApi {
   bool claim(const std::string& key) override { return run(insert_, insert_sql, std::array{key.c_str()}) == "1"; }
 
   void claim_all(std::span<const Message> sorted) override {
-    // The keys of a benchmark hold no quotes and no backslashes.
+    // The keys of the benchmark contain no quotes and no backslashes.
     keys_.assign("{");
     for (const Message& each : sorted) {
       if (keys_.size() > 1) keys_ += ',';
@@ -86,7 +86,7 @@ class PostgresqlApi final : public ClientApi {
   }
 
  private:
-  /// Runs a prepared statement; how many rows it changed.
+  /// Runs a prepared statement. Returns how many rows it changed.
   template <std::size_t N>
   std::string run(std::string& name, const char* sql, const std::array<const char*, N>& parameters) {
     if (name.empty()) {

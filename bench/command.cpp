@@ -20,7 +20,8 @@ extern char** environ;
 namespace txinbox::bench {
 namespace {
 
-/// One line in twenty delivers an earlier order again. Returns how many orders there are.
+/// Writes orders as JSON lines. One line in twenty delivers an earlier order again. Returns the number of distinct
+/// orders.
 int write_lines(const std::string& file, int lines) {
   std::ofstream out(file);
   int orders = 0;
@@ -42,7 +43,7 @@ int write_lines(const std::string& file, int lines) {
   return orders;
 }
 
-/// Runs a program with its output on standard error; the seconds that it took, and those of the CPU.
+/// Runs a program, and redirects its output to standard error. Returns its elapsed seconds and its CPU seconds.
 std::pair<double, double> run(std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (std::string& each : arguments) argv.push_back(each.data());

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs the benchmark of two revisions in turns, with the servers running. For bench/run.sh, which sets TXINBOX_BENCH_*.
+# Runs the benchmark of two revisions in turns. The servers must be running. For bench/run.sh, which sets
+# TXINBOX_BENCH_*.
 #
 # Usage: compare.sh OTHER_PROGRAM
-#   OTHER_PROGRAM  txinbox_bench of the other revision; TXINBOX_BENCH_BUILD has this one's
+#   OTHER_PROGRAM  txinbox_bench of the other revision; TXINBOX_BENCH_BUILD has that of this revision
 #
-# Each round gives a line of JSON for each program in $TXINBOX_BENCH_WORK/rounds.jsonl. Which program begins changes
-# from round to round.
+# Each round appends one line of JSON for each program to $TXINBOX_BENCH_WORK/rounds.jsonl. In each round, the other
+# program begins.
 set -euo pipefail
 
 other=$1 this=$TXINBOX_BENCH_BUILD/bench/txinbox_bench work=$TXINBOX_BENCH_WORK
@@ -13,7 +14,7 @@ read -r -a databases <<<"$TXINBOX_BENCH_DATABASES"
 rounds=15
 if [ -n "$TXINBOX_BENCH_QUICK" ]; then rounds=3; fi
 
-# measure REVISION PROGRAM ROUND: three rounds of its own, for its median.
+# measure REVISION PROGRAM ROUND: runs the program for three of its rounds, and records their median.
 measure() {
   local result
   result=$(taskset -c "$TXINBOX_BENCH_CPU_1" "$2" transactions --database "$database" --folder "$work" --rounds 3 \

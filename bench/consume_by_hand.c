@@ -1,6 +1,6 @@
-/* What a C programmer would write for `txinbox consume --batch N` on SQLite: reads JSON lines, claims
- * each order's number, adds to its account, N lines in a transaction. Prepared statements, the same
- * durability, the same SQL; no guard, no recovery, no checks of the key.
+/* A program that does the same as `txinbox consume --batch N` on SQLite, as a C programmer could write it. It reads
+ * JSON lines, claims the number of each order, and adds to its account, with N lines in a transaction. It uses prepared
+ * statements, the same durability and the same SQL. It has no guard and no recovery, and does not check keys.
  *
  * Usage: consume_by_hand DATABASE LINES_IN_A_TRANSACTION FILE */
 
@@ -10,30 +10,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static sqlite3 *db;
+static sqlite3* db;
 
-static void fail(const char *what) {
+static void fail(const char* what) {
   fprintf(stderr, "consume_by_hand: %s: %s\n", what, db == NULL ? "" : sqlite3_errmsg(db));
   exit(1);
 }
 
-static sqlite3_stmt *prepare(const char *sql) {
-  sqlite3_stmt *statement;
+static sqlite3_stmt* prepare(const char* sql) {
+  sqlite3_stmt* statement;
   if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) fail("prepare");
   return statement;
 }
 
-static void run(sqlite3_stmt *statement) {
+static void run(sqlite3_stmt* statement) {
   if (sqlite3_step(statement) != SQLITE_DONE) fail("step");
   sqlite3_reset(statement);
 }
 
 static sqlite3_stmt *begin, *claim, *update, *commit;
 
-static void consume(const char *line, size_t size) {
-  cJSON *json = cJSON_ParseWithLength(line, size);
-  const cJSON *number = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "order"), "no");
-  const cJSON *account = cJSON_GetObjectItemCaseSensitive(json, "account");
+static void consume(const char* line, size_t size) {
+  cJSON* json = cJSON_ParseWithLength(line, size);
+  const cJSON* number = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(json, "order"), "no");
+  const cJSON* account = cJSON_GetObjectItemCaseSensitive(json, "account");
   if (!cJSON_IsString(number) || !cJSON_IsNumber(account)) fail("no order or no account");
   sqlite3_bind_text(claim, 1, number->valuestring, -1, SQLITE_STATIC);
   run(claim);
@@ -44,13 +44,13 @@ static void consume(const char *line, size_t size) {
   cJSON_Delete(json);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 4) {
     fprintf(stderr, "usage: consume_by_hand DATABASE LINES_IN_A_TRANSACTION FILE\n");
     return 2;
   }
   const long batch = atol(argv[2]);
-  FILE *file = fopen(argv[3], "r");
+  FILE* file = fopen(argv[3], "r");
   if (file == NULL || batch < 1) fail("cannot begin");
   if (sqlite3_open(argv[1], &db) != SQLITE_OK) fail("open");
   if (sqlite3_exec(db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON", NULL, NULL,
@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   update = prepare("UPDATE bench_account SET n = n + 1 WHERE id = ?1");
   commit = prepare("COMMIT");
 
-  char *line = NULL;
+  char* line = NULL;
   size_t capacity = 0;
   long open = 0;
   ssize_t size;

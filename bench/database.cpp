@@ -67,7 +67,7 @@ Database::~Database() {
     Pool server = open_pool(server_url_, {.connections = 1});
     const auto connection = server.acquire();
     connection.session() << "DROP DATABASE " + name_;
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the server goes away with its data
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the server and its data are removed later
   }
 }
 
@@ -87,7 +87,7 @@ Pool Database::pool(std::size_t connections, const std::string& url) const {
 
 namespace {
 
-/// Where the port stands in a URL such as mysql://user:password@host:port/database.
+/// The position of the port in a URL such as mysql://user:password@host:port/database.
 std::pair<std::size_t, std::size_t> port_in(const std::string& url) {
   const auto colon = url.find(':', url.find('@'));
   const auto slash = url.find('/', colon);
@@ -118,7 +118,7 @@ std::vector<Message> messages(std::string_view prefix, int first, int count) {
 
 int row_of(const Message& message) {
   const auto& key = message.business_key;
-  // Neighbours in the order of keys change rows that are far apart.
+  // Messages with successive keys change rows that are far apart.
   return 1 + static_cast<int>((std::strtoul(key.c_str() + key.size() - 8, nullptr, 10) * 617) % account_rows);
 }
 

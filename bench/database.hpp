@@ -10,15 +10,15 @@
 
 namespace txinbox::bench {
 
-/// Where and how to measure.
+/// The database and its settings for a measurement.
 struct Target {
   std::string name = "sqlite3";  ///< sqlite3, mariadb, mysql or postgresql
-  std::string folder = ".";      ///< For SQLite's files.
+  std::string folder = ".";      ///< The folder for SQLite's files.
   bool durable = true;           ///< Whether a commit waits for the disk.
 };
 
-/// A new database with the tables of the inbox and of the business work, removed at the end. The servers'
-/// URLs come from TXINBOX_TEST_MARIADB_URL and TXINBOX_TEST_POSTGRESQL_URL.
+/// A new database with the tables of the inbox and of the business work. The destructor removes it. The URLs of the
+/// servers come from TXINBOX_TEST_MARIADB_URL and TXINBOX_TEST_POSTGRESQL_URL.
 class Database {
  public:
   explicit Database(const Target& target, const std::string& suffix = "");
@@ -28,10 +28,10 @@ class Database {
 
   const std::string& url() const noexcept { return url_; }
 
-  /// With the durability of the target.
+  /// Opens a pool with the durability of the target.
   Pool pool(std::size_t connections) const { return pool(connections, url_); }
 
-  /// The same by way of a proxy on the loopback.
+  /// Opens a pool that connects through a proxy on the loopback interface.
   Pool pool_through(unsigned short port, std::size_t connections) const;
 
   /// The server's port; 0 for SQLite.
@@ -46,13 +46,13 @@ class Database {
   std::string url_;
 };
 
-/// How many rows the business work is spread over.
+/// The number of rows that the business work changes.
 inline constexpr int account_rows = 1000;
 
-/// `count` messages of distinct keys, in the order of their keys.
+/// `count` messages with different keys, sorted by key.
 std::vector<Message> messages(std::string_view prefix, int first, int count);
 
-/// The account that a message changes: by the number at the end of its key.
+/// The account that a message changes. It depends on the number at the end of the key.
 int row_of(const Message& message);
 
 }  // namespace txinbox::bench

@@ -53,8 +53,8 @@ void send_at_once(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-/// One direction of a connection: a thread that reads and stamps, and one that writes when it is due,
-/// so that what follows is not held up by what waits.
+/// One direction of a connection. One thread reads and records the time. Another thread writes each chunk when its
+/// delay is over. So a chunk that waits does not delay the reading of the next one.
 class Pipe {
  public:
   Pipe(int from, int to, const Delay& delay)
@@ -63,7 +63,7 @@ class Pipe {
  private:
   struct Chunk {
     Clock::time_point due;
-    std::string bytes;  // none: the end
+    std::string bytes;  // empty at the end of the stream
   };
 
   void read(int from, const Delay& delay) {
@@ -81,7 +81,7 @@ class Pipe {
   }
 
   void write(int to) {
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // else it sleeps 50 us too long
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise each sleep is 50 us too long
     for (;;) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return !chunks_.empty(); });
@@ -95,7 +95,7 @@ class Pipe {
       }
       for (std::size_t sent = 0; sent < chunk.bytes.size();) {
         const ssize_t size = ::send(to, chunk.bytes.data() + sent, chunk.bytes.size() - sent, MSG_NOSIGNAL);
-        if (size <= 0) break;  // the other side is gone; its end comes from there
+        if (size <= 0) break;  // the other side has closed the connection; the other Pipe handles this
         sent += static_cast<std::size_t>(size);
       }
     }

@@ -5,18 +5,18 @@
 
 namespace txinbox::bench {
 
-/// A TCP proxy on the loopback that passes everything on after a delay, in each direction.
+/// A TCP proxy on the loopback interface. It forwards all data after a delay, in each direction.
 class DelayProxy {
  public:
-  /// To this port of 127.0.0.1.
+  /// Forwards to this port of 127.0.0.1.
   DelayProxy(unsigned short target_port, std::chrono::microseconds one_way);
 
-  /// Its connections must have been closed by then.
+  /// All connections through the proxy must be closed before.
   ~DelayProxy();
 
   unsigned short port() const noexcept;
 
-  /// Changes the delay of what arrives from now on.
+  /// Changes the delay of data that arrives from now on.
   void set_one_way(std::chrono::microseconds) noexcept;
 
  private:

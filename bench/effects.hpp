@@ -8,21 +8,21 @@ class session;
 
 namespace txinbox::bench {
 
-/// Checks that what was measured did its work: a benchmark of something that does less does not count.
+/// Checks that each measured variant has done all of its work. If a variant has done less, its figure is not valid.
 ///
 /// Errors: `std::runtime_error` that names the variant.
 class Effects {
  public:
-  /// The session must outlive it, and be in no transaction when it is asked.
+  /// The session must outlive this object. When a check runs, the session must be in no transaction.
   explicit Effects(soci::session& sql) : sql_(sql), updates_(sum()) {}
 
-  /// That the accounts have grown by so much since the last call.
+  /// Checks that the sum of the accounts has grown by this number since the last call.
   void expect_updates(std::string_view variant, long long count);
 
-  /// That they have grown by so much since they were made.
+  /// Checks that the sum of the accounts has grown by this number since the tables were created.
   void expect_sum(std::string_view variant, long long count) const;
 
-  /// That the inbox holds so many rows in all.
+  /// Checks that the inbox has this number of rows.
   void expect_claims(std::string_view section, long long count) const;
 
  private:

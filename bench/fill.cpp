@@ -10,13 +10,13 @@
 namespace txinbox::bench {
 namespace {
 
-// In the order of the keys and of the times, which is the fastest way to fill both indexes.
+// The rows are inserted in the order of the keys and of the times. This is the fastest way to fill both indexes.
 
 void fill_sqlite3(soci::session& sql, const std::string& consumer, long long rows, std::uint64_t step) {
   sql << "PRAGMA synchronous = OFF";
   sql << "PRAGMA journal_mode = OFF";
   sql << "PRAGMA cache_size = -400000";
-  // The times are one a millisecond, so that their index is filled in order.
+  // The times are one millisecond apart, so that their index is filled in order.
   sql << "BEGIN IMMEDIATE";
   sql << fmt::format(
       "WITH RECURSIVE g(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM g WHERE i < {} - 1) "
@@ -46,7 +46,7 @@ void fill_postgresql(soci::session& sql, const std::string& consumer, long long 
   sql << "SET statement_timeout = 0";
   sql << "SET maintenance_work_mem = '512MB'";
   sql << "SET max_parallel_maintenance_workers = 0";  // the server has one CPU
-  // Indexes are built faster afterwards; these are the names and columns of the migration.
+  // Indexes are built faster after the insert. The names and columns are those of the migration.
   sql << "BEGIN";
   sql << "ALTER TABLE txinbox_consumed_message DROP CONSTRAINT txinbox_consumed_message_pkey";
   sql << "DROP INDEX txinbox_consumed_message_consumed_at";

@@ -8,8 +8,9 @@ class session;
 
 namespace txinbox::bench {
 
-/// Fills the inbox with that many consumed rows of one consumer, whose keys are spread evenly over all
-/// that `spread_key` gives; then has the server write them out, so that it is at rest. They are days old.
+/// Fills the inbox with this number of consumed rows of one consumer. The rows are days old, and their keys are
+/// distributed evenly over the range of `spread_key`. Then lets the server write all rows to the disk, so that it does
+/// no work during the measurement.
 void fill(soci::session&, const std::string& consumer, long long rows);
 
 }  // namespace txinbox::bench

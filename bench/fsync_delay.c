@@ -1,5 +1,5 @@
-/* Loaded before a program's libraries (LD_PRELOAD), adds TXINBOX_FSYNC_DELAY_US microseconds to each
- * fsync and fdatasync: a disk that is slower to confirm. The thread sleeps, as it would for a disk. */
+/* A library for LD_PRELOAD. It simulates a slower disk: each fsync and fdatasync of the program takes
+ * TXINBOX_FSYNC_DELAY_US microseconds longer. The thread sleeps during this time, as it does for a real disk. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 typedef int (*sync_function)(int);
 
 static void wait_for_disk(void) {
-  const char *text = getenv("TXINBOX_FSYNC_DELAY_US");
+  const char* text = getenv("TXINBOX_FSYNC_DELAY_US");
   const long delay = text == NULL ? 0 : atol(text);
   struct timespec rest = {delay / 1000000, delay % 1000000 * 1000};
   while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {

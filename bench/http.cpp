@@ -1,5 +1,5 @@
-// Measures what a guard of HTTP requests costs: a service on the loopback with and without it. bench/run.sh
-// runs it as it does txinbox_bench.
+// Measures the cost of a guard of HTTP requests: a service on the loopback interface with and without the guard.
+// bench/run.sh runs this program in the same way as txinbox_bench.
 
 #include <httplib.h>
 
@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t connections = 8;
 
-/// The work of both routes. The body names the row.
+/// The work of both routes. The body is the number of the row.
 http::Response work(soci::session& sql, const http::Request& request) {
   const int row = std::stoi(request.body);
   sql << "UPDATE bench_account SET n = n + 1 WHERE id = :row", soci::use(row);
@@ -38,7 +38,7 @@ http::Response work(soci::session& sql, const http::Request& request) {
   return {.status = 201, .headers = {{"Content-Type", "application/json"}}, .body = fmt::format("{{\"row\":{}}}", row)};
 }
 
-/// The service: POST /guarded is answered once for each key, POST /plain each time. GET / needs no database.
+/// The service. POST /guarded runs its handler once for each key, and POST /plain each time. GET / needs no database.
 class Service {
  public:
   explicit Service(const Database& database)
@@ -109,7 +109,7 @@ void expect(int status, int expected) {
   if (status != expected) throw std::runtime_error(fmt::format("status {} instead of {}", status, expected));
 }
 
-/// Sends requests with new keys on all connections for that time, and returns how many.
+/// Sends requests with new keys on all connections for this time. Returns the number of requests.
 long long run_for(std::chrono::milliseconds time, std::vector<std::unique_ptr<Client>>& clients,
                   const std::string& path, int round) {
   std::atomic<bool> stop{false};
@@ -164,7 +164,7 @@ Json measure_rates(const Service& service, Effects& effects, const Options& opti
   return rates;
 }
 
-/// Times of requests while a handler takes two seconds: copies of its request, and others.
+/// Measures requests while a handler runs for two seconds: copies of its request, and other requests.
 Json measure_in_flight(const Service& service, const Target& target, Effects& effects, const Options& options) {
   Json duplicates = Json::array();
   Json others = Json::array();

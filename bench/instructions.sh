@@ -3,13 +3,13 @@
 #
 # Usage: instructions.sh PROGRAM MESSAGES VARIANT... -- ARGUMENT...
 #   PROGRAM    is txinbox_bench
-#   MESSAGES   in the shorter of two runs; the other has twice as many
-#   ARGUMENT   of the program: the database and its folder
+#   MESSAGES   the number of messages in the shorter of two runs; the other run has twice as many
+#   ARGUMENT   an argument of the program: the database and its folder
 #
-# The difference of two runs is the cost of the messages alone, without what starts the process and opens connections.
-# Valgrind counts, so the result does not depend on what else the machine does. It is the work of the client: SQLite's
-# is in it, that of a server is not. The allocator keeps all small blocks that are freed by their size. Otherwise a count
-# depends by up to 2 % on which blocks happen to lie beside each other.
+# The difference of two runs is the cost of the messages alone, without the start of the process and its connections.
+# Valgrind counts, so other work of the machine does not change the result. The count includes the client and SQLite,
+# but not a server. The allocator keeps all freed small blocks in lists by their size. Otherwise the count varies by up
+# to 2 % with the layout of the heap.
 set -euo pipefail
 
 program=$1 messages=$2

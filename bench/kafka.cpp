@@ -1,5 +1,5 @@
-// Measures the loop of a Kafka consumer against what people write by hand with the client library. bench/run.sh starts
-// the broker and runs it as it does txinbox_bench.
+// Compares the loop of a Kafka consumer with loops that people write by hand with the client library. bench/run.sh
+// starts the broker, and runs this program in the same way as txinbox_bench.
 
 #include <chrono>
 #include <functional>
@@ -33,13 +33,14 @@ using std::chrono::milliseconds;
 struct Options {
   std::string brokers;
   int rounds = 5;
-  int messages = 200'000;  ///< In the topic.
+  int messages = 200'000;  ///< The number of messages in the topic.
   int slot_ms = 2'000;
 };
 
 constexpr auto topic = "bench";
 
-/// How many messages were done, and how fast, from the first one on: joining the group does not count.
+/// Counts messages and measures their rate. The time begins with the first message, so it does not include the join of
+/// the group.
 class Meter {
  public:
   explicit Meter(milliseconds slot) : slot_(slot) {}
@@ -53,7 +54,7 @@ class Meter {
   long long done() const { return done_; }
   double per_second() const { return per_second(done_); }
 
-  /// The rate, where only `done` of them were.
+  /// The rate, if only `done` messages were finished.
   double per_second(long long done) const { return static_cast<double>(done) * 1e6 / microseconds_since(start_); }
 
  private:
@@ -114,7 +115,8 @@ class Bench {
     return meter.per_second();
   }
 
-  /// Poll one, transaction, commit the offset: with an answer of the broker, or without a wait for it.
+  /// Polls one message, runs a transaction, and commits the offset. `waits`: whether it waits for the broker's answer
+  /// to the commit of the offset.
   double by_hand(const std::string& group, bool waits) {
     const Connection connection = pool_.acquire();
     const auto api = client_api(connection);
@@ -133,7 +135,7 @@ class Bench {
     return rate;
   }
 
-  /// The loop of the library, with batches of 100. `updates`: how many each message makes.
+  /// Runs the library's loop with batches of 100. `updates`: the number of updates for each message.
   double loop(const std::string& group, std::size_t threads, const Handler& handler, int updates) {
     Effects effects(checking_);
     TxConsumer consumer(pool_, "bench");
@@ -156,7 +158,7 @@ class Bench {
   }
 
   const Options options_;
-  const std::string name_;  ///< The group of another database has read the topic already.
+  const std::string name_;  ///< Part of the group's name: the group of another database has already read the topic.
   const Database database_;
   Pool pool_;
   const Connection checking_;

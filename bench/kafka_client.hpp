@@ -8,7 +8,7 @@
 
 namespace txinbox::bench {
 
-/// Publishes that many messages of 100 bytes, with the keys "-00000000", "-00000001" and so on, if the topic is empty.
+/// If the topic is empty, publishes `count` messages of 100 bytes with the keys "-00000000", "-00000001" and so on.
 void publish(const std::string& brokers, const std::string& topic, int count);
 
 /// A consumer as people write it by hand, with librdkafka's defaults.
@@ -26,13 +26,13 @@ class KafkaClient {
     std::unique_ptr<rd_kafka_message_t, decltype(&rd_kafka_message_destroy)> message_;
   };
 
-  /// Reads the topic from its beginning, if the group is new.
+  /// If the group is new, the consumer reads the topic from its beginning.
   KafkaClient(const std::string& brokers, const std::string& group, const std::string& topic);
   ~KafkaClient();
   KafkaClient(const KafkaClient&) = delete;
   KafkaClient& operator=(const KafkaClient&) = delete;
 
-  /// Waits for the next message. None: there has been none for ten seconds.
+  /// Waits for the next message. None if no message has arrived for ten seconds.
   std::optional<Record> poll();
 
   void commit(const Record&, bool waits);

@@ -1,5 +1,5 @@
-// Measures one section on one database and prints its raw figures as JSON. bench/run.sh runs it with
-// servers, pinned to CPUs.
+// Measures one section on one database and prints its raw figures as JSON. bench/run.sh starts the servers, and pins
+// this program and the servers to CPUs.
 
 #include <functional>
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace txinbox::bench;
 
-/// A subcommand with what all of them take.
+/// Adds a subcommand with the options that all subcommands have.
 CLI::App* add(CLI::App& app, const std::string& name, const std::string& text, Target& target,
               std::function<Json()>& chosen, std::function<Json()> measure) {
   CLI::App* command = app.add_subcommand(name, text);

@@ -18,21 +18,22 @@ inline double microseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-/// One way to do the job.
+/// One of the ways that the benchmark compares.
 struct Variant {
   std::string name;
   std::function<void(std::span<const Message>)> run;
-  bool claims = true;      ///< Whether it leaves rows in the inbox.
+  bool claims = true;      ///< Whether it writes rows into the inbox.
   bool duplicates = true;  ///< Whether it is also measured with the same messages again.
 };
 
-/// Which one each round begins with changes, so that none has a better place than another.
+/// Calls the function for each variant. Each round begins with another variant, so that no variant always has the
+/// better position.
 template <class F>
 void rotated(std::size_t count, int round, F&& one) {
   for (std::size_t i = 0; i < count; ++i) one((i + static_cast<std::size_t>(round)) % count);
 }
 
-/// Says on standard error how far it is, if that is a terminal.
+/// Shows the progress on standard error, if that is a terminal.
 class Progress {
  public:
   Progress(std::string what, int steps);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Measures sections, with the servers running. For bench/run.sh, which sets TXINBOX_BENCH_*.
+# Measures sections. The servers must be running. For bench/run.sh, which sets TXINBOX_BENCH_*.
 #
 # Usage: measure.sh SECTION...
-# Each measurement gives a line of JSON in $TXINBOX_BENCH_WORK/raw; one that fails is named in
-# $TXINBOX_BENCH_WORK/failures, and the others go on.
+# Each measurement writes a line of JSON to a file in $TXINBOX_BENCH_WORK/raw. If a measurement fails, its name is
+# appended to $TXINBOX_BENCH_WORK/failures, and the next measurement follows.
 set -uo pipefail
 
 folder=$(cd "$(dirname "$0")" && pwd)
@@ -12,11 +12,11 @@ program=$build/bench/txinbox_bench
 read -r -a databases <<<"$TXINBOX_BENCH_DATABASES"
 status=0
 
-# either QUICK FULL
+# either QUICK FULL: prints QUICK in a quick run, otherwise FULL.
 either() { if [ -n "$quick" ]; then echo "$1"; else echo "$2"; fi; }
 
 # measure SECTION DATABASE PLACEMENT DURABILITY SUBCOMMAND [ARGUMENT]...
-#   PLACEMENT   two-cpus: the client on another CPU than the servers; one-cpu: on theirs
+#   PLACEMENT   two-cpus: the client and the servers have different CPUs; one-cpu: they share a CPU
 #   DURABILITY  durable or relaxed
 measure() {
   local section=$1 database=$2 placement=$3 durability=$4 cpu=$TXINBOX_BENCH_CPU_1 result relaxed=()
@@ -57,15 +57,17 @@ measure_redis() {
   fi
 }
 
-# A server of its own, on the CPU of the servers.
+# Starts a private Redis server, on the CPU of the servers.
 measure_all_redis() {
-  local redis=$folder/../tests/brokers/redis.sh server=$work/redis placement durability
+  local redis=$folder/../tests/brokers/redis.sh server=$work/redis placement durability port
   mkdir -p "$server/tls"
   (umask 077 && od -An -N16 -tx1 /dev/urandom | tr -d ' \n' >"$server/tls/password")
   TXINBOX_REDIS_PASSWORD=$(cat "$server/tls/password")
   export TXINBOX_REDIS_PASSWORD
   # shellcheck source=tests/private_server.sh
-  redis_port=$(. "$folder/../tests/private_server.sh" && free_ports 1)
+  . "$folder/../tests/private_server.sh"
+  take_ports
+  redis_port=$port
   if taskset -c "$TXINBOX_BENCH_CPU_0" "$redis" start "$server" "$redis_port" >&2; then
     for durability in durable relaxed; do
       for placement in two-cpus one-cpu; do measure_redis "$placement" "$durability"; done
@@ -77,12 +79,13 @@ measure_all_redis() {
   "$redis" kill "$server"
 }
 
-# A broker of its own, on the CPU of the servers.
+# Starts a private Kafka broker, on the CPU of the servers.
 measure_all_kafka() {
   local kafka=$folder/../tests/brokers/kafka.sh broker=$work/kafka port database
   mkdir -p "$broker"
   # shellcheck source=tests/private_server.sh
-  port=$(. "$folder/../tests/private_server.sh" && free_ports 10)
+  . "$folder/../tests/private_server.sh"
+  take_ports
   if taskset -c "$TXINBOX_BENCH_CPU_0" "$kafka" start "$broker" "$port" >&2; then
     for database in "${databases[@]}"; do
       measure kafka "$database" "$(apart "$database")" durable --brokers "127.0.0.1:$port" \
@@ -95,9 +98,9 @@ measure_all_kafka() {
   "$kafka" kill "$broker"
 }
 
-# SQLite has no server: its client is alone on a CPU.
+# SQLite has no server, so only the client uses a CPU.
 placements() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus one-cpu; fi; }
-# Where a section measures one placement: the client has a CPU of its own.
+# The placement for a section that measures only one: the client has its own CPU.
 apart() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus; fi; }
 
 for section in "$@"; do
@@ -126,7 +129,7 @@ for section in "$@"; do
           --rounds "$(either 3 21)" --slot-ms "$(either 50 100)" --at-most "$(either 2 15)"
         ;;
       instructions)
-        # Durability changes what the disk does, not what the client does.
+        # Durability changes the work of the disk, but not the work of the client.
         measure instructions "$database" "$(apart "$database")" relaxed "$folder/instructions.sh" "$program" \
           "$(either 200 1000)" by_hand consume consume_session consume_native --
         ;;
@@ -135,7 +138,7 @@ for section in "$@"; do
           --rounds "$(either 1 5)" --slot-ms "$(either 80 150)"
         ;;
       sizes)
-        # On SQLite enough for a checkpoint of the log in each round.
+        # On SQLite, this is enough for a checkpoint of the log in each round.
         messages=200
         [ "$database" != sqlite3 ] || messages=400
         measure sizes "$database" "$(apart "$database")" durable sizes \
@@ -143,7 +146,7 @@ for section in "$@"; do
           --messages "$(either 100 "$messages")" --at-most "$(either 2 20)"
         ;;
       purge)
-        # The purge's thread does not take the CPU of the one that consumes.
+        # The purge's thread and the consuming thread have different CPUs.
         other_cpu=$TXINBOX_BENCH_CPU_0
         [ "$database" != sqlite3 ] || other_cpu=$TXINBOX_BENCH_CPU_1
         measure purge "$database" "$(apart "$database")" durable purge --rows "$(either 300000 10000000)" \
@@ -162,7 +165,7 @@ for section in "$@"; do
           --messages "$(either 300 1000)"
         ;;
       memory)
-        # Durability changes the time that it takes, not the memory.
+        # Durability changes the time of the run, but not the memory.
         # The warm-up fills SQLite's page cache.
         messages=1000000 warm_up=20000
         if [ "$database" != sqlite3 ]; then messages=30000 warm_up=2000; fi
@@ -175,7 +178,7 @@ for section in "$@"; do
           --command "$build/tools/cli/txinbox" --by-hand "$build/bench/txinbox_consume_by_hand"
         ;;
       slow-disk)
-        # Servers were started with the library; on SQLite it is the client that writes.
+        # The servers were started with the library. On SQLite, the client itself writes.
         preload=
         [ "$database" != sqlite3 ] || preload=$build/bench/libtxinbox_fsync_delay.so
         for placement in $(either one-cpu "$(placements "$database")"); do

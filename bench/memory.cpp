@@ -13,7 +13,7 @@
 namespace txinbox::bench {
 namespace {
 
-/// What of this process is in memory.
+/// The resident memory of this process.
 double resident_kib() {
   std::ifstream statm("/proc/self/statm");
   long pages = 0;

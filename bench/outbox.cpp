@@ -6,7 +6,7 @@ Json measure_outbox(const Target& target, const OutboxOptions& options) {
   Json result = measure_outbox_add(target, options);
   result["delay_ms"] = measure_outbox_delay(target, options);
   result["drain"] = measure_outbox_drain(target, options);
-  // A removed row of SQLite is gone for other statements. A snapshot only makes its log longer.
+  // On SQLite, other statements do not read a removed row. A snapshot only makes the log longer.
   if (target.name != "sqlite3" && options.deleted > 0) result["snapshot"] = measure_outbox_snapshot(target, options);
   return result;
 }

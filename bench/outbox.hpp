@@ -14,28 +14,30 @@ class session;
 
 namespace txinbox::bench {
 
-/// A handler that adds a message, against one that runs the same INSERT by hand.
+/// Compares a handler that adds a message with a handler that runs the same INSERT by hand.
 Json measure_outbox_add(const Target&, const OutboxOptions&);
 
-/// A relay that finds a backlog, with a publisher that only confirms.
+/// Measures a relay that finds a backlog. Its publisher only confirms.
 Json measure_outbox_drain(const Target&, const OutboxOptions&);
 
-/// The batches of a relay after many deletions that another transaction still sees, and on a fresh table.
+/// Measures the batches of a relay in two tables: a new table, and a table with many deleted rows that another
+/// transaction still sees.
 Json measure_outbox_snapshot(const Target&, const OutboxOptions&);
 
-/// The time from a commit to the publisher's call, with the wake-up and without.
+/// Measures the time from a commit to the publisher's call, with and without `wake`.
 Json measure_outbox_delay(const Target&, const OutboxOptions&);
 
 /// The content of every message: 200 bytes.
 std::string outbox_payload();
 
-/// The id of the n-th message, for n below 2^32. Neighbours are far apart, as random ids are.
+/// The id of the n-th message, for n below 2^32. The ids of successive messages are far apart, like random ids.
 std::string outbox_id(unsigned long long n);
 
 /// The number of the message with this id.
 unsigned long long outbox_number(const std::string& id);
 
-/// Adds that many messages, whose keys take turns, to an empty outbox; then has the server write them out.
+/// Adds this number of messages to an empty outbox. Successive messages have different keys. Then lets the server write
+/// all rows to the disk.
 void fill_outbox(soci::session&, long long rows, int keys);
 
 }  // namespace txinbox::bench

@@ -15,7 +15,7 @@
 namespace txinbox::bench {
 namespace {
 
-/// What a handler keeps with its connection.
+/// The objects that a handler keeps with its connection.
 struct Work {
   explicit Work(soci::session& sql) : api(client_api(sql)) {}
   std::unique_ptr<ClientApi> api;

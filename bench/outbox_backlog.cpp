@@ -23,7 +23,7 @@ long long rows_in(soci::session& sql) {
   return rows;
 }
 
-/// Confirms everything, and knows what it has confirmed.
+/// Confirms every message, and records which messages it has confirmed.
 class Confirming {
  public:
   explicit Confirming(long long messages) : seen_(static_cast<std::size_t>(messages)) {}
@@ -72,8 +72,9 @@ Json measure_outbox_drain(const Target& target, const OutboxOptions& options) {
 
 namespace {
 
-/// A relay that publishes only as many batches as it is told to, and measures each: from the end of a call of the
-/// publisher to the next call, the relay removes the rows of one and reads the next. Its first error ends the wait.
+/// A relay that publishes only a given number of batches, and measures the time of each. This is the time from the end
+/// of a call of the publisher to the next call: the relay removes the rows of one batch and reads the next batch. The
+/// first error of the relay ends the wait.
 class PacedRelay {
  public:
   PacedRelay(Pool& pool, std::size_t batch)
@@ -85,15 +86,15 @@ class PacedRelay {
   }
   ~PacedRelay() {
     relay_.request_stop();
-    allow(1);  // the destructor of the relay waits for the present call
+    allow(1);  // the destructor of the relay waits for the current call
   }
   PacedRelay(const PacedRelay&) = delete;
   PacedRelay& operator=(const PacedRelay&) = delete;
 
-  /// Milliseconds until the first batch was read, from the beginning of the table.
+  /// The time until the first batch was read, in milliseconds. The relay reads from the beginning of the table.
   double first() const noexcept { return first_; }
 
-  /// The milliseconds of each of the next batches.
+  /// Lets the relay publish this number of batches. Returns the time of each, in milliseconds.
   std::vector<double> run(std::size_t batches) {
     allow(batches);
     wait_for(batches);
@@ -147,7 +148,7 @@ void remove_first(soci::session& sql, long long rows) {
   sql << fmt::format("DELETE FROM txinbox_outbox_message WHERE seq < {}", end);
 }
 
-/// An outbox in a database of its own.
+/// An outbox in a separate database.
 struct Backlog {
   Backlog(const Target& target, const std::string& suffix, long long rows, int keys)
       : database(target, suffix), pool(database.pool(3)), connection(pool.acquire()) {

@@ -28,7 +28,7 @@ Json measure_outbox_delay(const Target& target, const OutboxOptions& options) {
   unsigned long long sent = 0;
 
   const auto delay = [&](bool wake) {
-    // Between 0 and 100 ms, so that messages come at all times between two polls.
+    // The wait is between 0 and 100 ms, so that messages are added at all times between two polls.
     std::this_thread::sleep_for(std::chrono::milliseconds(sent * 37 % 100));
     soci::transaction transaction(sql);
     Outbox::add(sql, {.topic = "orders",

@@ -10,7 +10,7 @@
 namespace txinbox::bench {
 namespace {
 
-constexpr unsigned long long spread = 2'654'435'761;  // odd, so that no two numbers below 2^32 meet
+constexpr unsigned long long spread = 2'654'435'761;  // odd, so that no two numbers below 2^32 give the same value
 constexpr unsigned long long id_mask = 0xffff'ffff;
 
 constexpr auto columns = "id, aggregatetype, aggregateid, type, payload, part, created_at";
@@ -73,7 +73,7 @@ std::string outbox_id(unsigned long long n) {
 
 unsigned long long outbox_number(const std::string& id) {
   const unsigned long long n = std::strtoull(id.substr(id.rfind('-') + 1).c_str(), nullptr, 16);
-  if (id != outbox_id(n)) throw std::runtime_error("a message has an id that nobody gave it: " + id);
+  if (id != outbox_id(n)) throw std::runtime_error("a message has an unknown id: " + id);
   return n;
 }
 

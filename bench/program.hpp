@@ -11,7 +11,7 @@
 
 #include "database.hpp"
 
-// What the programs of the benchmark have in common. A program measures on one database and prints its raw figures as
+// Functions that the programs of the benchmark share. A program measures on one database and prints its raw figures as
 // JSON.
 
 namespace txinbox::bench {

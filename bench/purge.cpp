@@ -37,7 +37,7 @@ void bind_to(int cpu) {
   }
 }
 
-/// A purge in a thread of its own, from its first batch until `stop`.
+/// Runs a purge on a separate thread. The constructor returns after the first batch. The purge runs until `stop`.
 class Purging {
  public:
   Purging(soci::session& sql, double duty, int cpu)
@@ -54,7 +54,7 @@ class Purging {
     begun_.wait(false);
   }
 
-  /// How many rows went.
+  /// Stops the purge. Returns the number of removed rows.
   long long stop() {
     thread_.request_stop();
     thread_.join();
@@ -75,7 +75,7 @@ class Purging {
   std::jthread thread_;
 };
 
-/// The k-th percentiles of them all; the hundredth is the longest.
+/// Some percentiles of the times. The hundredth percentile is the longest time.
 Json percentiles(std::vector<double> times) {
   std::ranges::sort(times);
   Json result = Json::object();
@@ -100,7 +100,7 @@ Json measure_purge(const Target& target, const PurgeCostOptions& options) {
   SpreadKeys keys(options.rows);
   long long claims = options.rows;
 
-  /// The time of each message until the slot is over.
+  /// Consumes messages until the slot is over. Returns the time of each message.
   const auto consume = [&] {
     std::vector<double> times;
     const auto begin = Clock::now();
@@ -118,7 +118,7 @@ Json measure_purge(const Target& target, const PurgeCostOptions& options) {
   constexpr double none = 0;
   struct Way {
     const char* name;
-    double duty;  ///< Of the purge.
+    double duty;  ///< The `duty` option of the purge.
   };
   const std::array ways{Way{"alone", none}, Way{"purge", PurgeOptions().duty}, Way{"purge_without_rest", 1}};
   Json means = Json::object();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr RecentKeys memory{.capacity = 100'000};
 
-/// A fifth are new; the others are copies of one of the last 1000 new ones.
+/// Messages of a storm of redeliveries. A fifth of them are new. Each of the others is a copy of one of the last 1000
+/// new messages.
 std::vector<Message> storm(const std::string& prefix, int count, int& new_messages) {
   std::mt19937 random(5);
   std::vector<Message> result;
@@ -42,7 +43,7 @@ Json measure_redeliveries(const Target& target, const RedeliveryOptions& options
   const Handler handler = business_handler();
   long long claims = 0;
 
-  // Times in microseconds a message.
+  // The times of a message, in microseconds.
   Json without = Json::array();
   Json with = Json::array();
   Json from_memory = Json::array();

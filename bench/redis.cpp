@@ -1,5 +1,5 @@
-// Measures what a lease in Redis costs: claim and completion by LeaseConsumer, against the same two EVALSHA by hand.
-// bench/run.sh runs it as it does txinbox_bench.
+// Measures the cost of a lease in Redis: claim and completion by LeaseConsumer, compared with the same two EVALSHA by
+// hand. bench/run.sh runs this program in the same way as txinbox_bench.
 
 #include <hiredis/hiredis.h>
 
@@ -37,7 +37,7 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-/// hiredis as a service uses it that has no library for leases.
+/// Uses hiredis in the same way as a service without a library for leases.
 class Redis {
  public:
   explicit Redis(int port) : context_(redisConnect("127.0.0.1", port), &redisFree) {
@@ -107,7 +107,8 @@ struct Options {
   long slot_ms = 100;
 };
 
-/// Durable: each step is on the disk before its reply. Relaxed: there is no append-only file.
+/// Sets the durability of the server. Durable: each step is on the disk before its reply. Relaxed: there is no
+/// append-only file.
 void configure(Redis& redis, const Options& options) {
   redis.run("FLUSHALL", "SYNC");
   redis.run("CONFIG", "SET", "appendfsync", "always");

@@ -7,20 +7,19 @@
 #                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
 #                    kafka, outbox, redeliveries, command, memory or slow-disk only; may be repeated
-#   --rows LIST      the sizes of the tables in the section sizes, as 1000,10000000,100000000: each million takes
-#                    0.3 GB of disk and about 10 s
+#   --rows LIST      the sizes of the tables in the section sizes, for example 1000,10000000,100000000. Each million
+#                    rows take 0.3 GB of disk and about 10 s
 #   --compare REVISION
-#                    instead of a report: builds that revision, too, lets both run in turns, and prints the ratios
-#                    of their times with their spread. About 5 minutes after the builds
+#                    instead of a report: also builds this revision, runs both in turns, and prints the ratios of their
+#                    times with their spread. Takes about 5 minutes after the builds
 #   --output FOLDER  where benchmarks.md and the folder benchmarks/ go; build/bench by default
 #   --help
 #
-# Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/release,
-# starts servers of its own and ends them. A full run takes about 26 minutes after the build, and needs two
-# CPUs and 10 GB of disk in $TMPDIR (or /tmp); leave the machine alone meanwhile. `bench/run.sh --output docs`
-# made docs/benchmarks.md.
+# Installs missing packages of Debian 12 (as root; later runs need no root), builds in build/release, starts its own
+# servers and ends them. A full run takes about 26 minutes after the build, and needs two CPUs and 10 GB of disk in
+# $TMPDIR (or /tmp). Do not use the machine during this time. `bench/run.sh --output docs` makes docs/benchmarks.md.
 #
-# Exit status: 0 all was measured; 1 something failed, and is named in the report; 2 usage.
+# Exit status: 0 if everything was measured; 1 if something failed, which the report names; 2 for wrong arguments.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -65,7 +64,7 @@ if [ -n "$compare" ]; then
   compared=$(git -C "$root" rev-parse --verify --quiet --short "$compare^{commit}") || wrong "no revision '$compare'"
 fi
 
-step "Install what is missing"
+step "Install missing packages"
 "$root/tests/install-packages.sh" bench
 
 step "Build (release)"
@@ -76,7 +75,7 @@ cmake --preset release >"$build/configure.log" 2>&1 || { cat "$build/configure.l
 cmake --build --preset release --target txinbox-cli txinbox_bench txinbox_fsync_delay txinbox_consume_by_hand \
   txinbox_bench_http txinbox_bench_redis txinbox_bench_kafka >&2
 
-# The first two CPUs that this process may use: pinned, or the figures are up to five times off.
+# The first two CPUs that this process may use. Without pinning, the figures can be wrong by a factor of five.
 read -r TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1 < <(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])')
 [ -n "$TXINBOX_BENCH_CPU_1" ] || { echo "bench/run.sh: two CPUs are needed" >&2; exit 1; }
 
@@ -87,7 +86,7 @@ export TXINBOX_BENCH_CPU_0 TXINBOX_BENCH_CPU_1
 export TXINBOX_BENCH_BUILD=$build TXINBOX_BENCH_WORK=$work TXINBOX_BENCH_QUICK=$quick
 export TXINBOX_BENCH_DATABASES="${databases[*]}"
 
-# A production server is given memory for its tables; a quarter of the machine's, at most 3 GiB.
+# The servers get memory for their tables, as in production: a quarter of the machine's memory, at most 3 GiB.
 memory=$(awk '/^MemTotal/ { kib = $2 / 4; max = 3 * 1024 * 1024; printf "%d", (kib < max ? kib : max) / 1024 }' /proc/meminfo)
 servers=("$root/tests/servers.sh" --cpus "$TXINBOX_BENCH_CPU_0"
   --mariadb-option "--innodb-buffer-pool-size=${memory}M" --mariadb-option --innodb-log-file-size=1G
@@ -96,7 +95,7 @@ wanted=
 for database in "${databases[@]}"; do
   if [ "$database" != sqlite3 ]; then servers+=("--$database") wanted=1; fi
 done
-# with_servers OPTION... -- COMMAND...: with the servers that are wanted, if any.
+# with_servers OPTION... -- COMMAND...: runs the command with the servers of the selected databases.
 with_servers() {
   if [ -n "$wanted" ]; then
     "${servers[@]}" "$@"
@@ -130,7 +129,7 @@ done
 status=0
 with_servers -- "$root/bench/measure.sh" describe "${fast[@]}" || status=1
 if [ -n "$slow" ]; then
-  # In this order: the servers are to have the delay, and of the clients only the one on SQLite.
+  # In this order: the delay must apply to the servers, and to the client only on SQLite.
   export TXINBOX_FSYNC_DELAY_US=2000
   with_servers --preload "$build/bench/libtxinbox_fsync_delay.so" -- "$root/bench/measure.sh" slow-disk || status=1
 fi

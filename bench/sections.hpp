@@ -8,25 +8,25 @@
 
 #include "database.hpp"
 
-// Each section measures one question and gives its raw figures; the report takes the medians.
+// Each section answers one question and returns its raw figures. The report computes the medians.
 //
-// Errors: whatever goes wrong throws, also a variant that did not do its work.
+// Errors: a section throws if anything fails, and if a variant did not do its whole work.
 
 namespace txinbox::bench {
 
 using Json = nlohmann::ordered_json;
 
 struct TransactionOptions {
-  bool duplicates = true;  ///< Each variant's messages again in each round.
+  bool duplicates = true;  ///< Whether each round also measures each variant's messages again, as duplicates.
   int rounds = 21;
-  std::chrono::seconds at_most{60};         ///< After this no round begins, once there were three.
+  std::chrono::seconds at_most{60};         ///< After this time, no round after the third begins.
   std::chrono::milliseconds slot{40};       ///< About how long a variant runs in a round.
-  std::vector<std::string> variants = {};   ///< Empty: all.
-  std::chrono::microseconds round_trip{0};  ///< Added by a proxy.
+  std::vector<std::string> variants = {};   ///< The names of the variants. All variants if it is empty.
+  std::chrono::microseconds round_trip{0};  ///< The time that a proxy adds to each round trip.
   std::chrono::microseconds at_least{0};    ///< A message that takes less fails the run.
 };
 
-/// One message, and batches, against the same by hand.
+/// Compares `consume` and batches with transactions by hand.
 Json measure_transactions(const Target&, const TransactionOptions&);
 
 struct VariantOptions {
@@ -43,7 +43,7 @@ struct ThreadOptions {
   std::vector<int> threads = {1, 2, 4, 8, 16};
 };
 
-/// Throughput of `consume` and of by hand with dedup.
+/// Measures the throughput of `consume`, and of a transaction by hand with a table of keys, by the number of threads.
 Json measure_threads(const Target&, const ThreadOptions&);
 
 struct SizeOptions {
@@ -53,18 +53,18 @@ struct SizeOptions {
   std::vector<long long> rows = {1'000, 1'000'000, 10'000'000};
 };
 
-/// A new key, a duplicate and a purged row, spread over tables of several sizes.
+/// Measures a new key, a duplicate and a purged row in tables of several sizes. The keys are spread over the table.
 Json measure_sizes(const Target&, const SizeOptions&);
 
 struct PurgeCostOptions {
   int rounds = 7;
   std::chrono::milliseconds slot{2'000};  ///< How long each way is measured in a round.
-  std::chrono::milliseconds rest{1'000};  ///< Before it, for what the server still has to do.
+  std::chrono::milliseconds rest{1'000};  ///< A pause before each slot, in which the server can finish its work.
   long long rows = 10'000'000;
-  int purge_cpu = -1;  ///< That the purge's thread is bound to; -1: to none.
+  int purge_cpu = -1;  ///< The CPU to which the purge's thread is bound. -1: it is not bound.
 };
 
-/// One message with a random key in a large table, with and without a purge.
+/// Measures one message with a random key in a large table, with and without a purge.
 Json measure_purge(const Target&, const PurgeCostOptions&);
 
 struct RedeliveryOptions {
@@ -72,20 +72,21 @@ struct RedeliveryOptions {
   int messages = 2'000;
 };
 
-/// A storm of redeliveries with and without the memory of recent keys, and that memory alone.
+/// Measures many redeliveries, with and without the cache of recent keys, and the cache alone.
 Json measure_redeliveries(const Target&, const RedeliveryOptions&);
 
 struct OutboxOptions {
   int rounds = 21;
   std::chrono::milliseconds slot{100};  ///< About how long a handler with a message in the outbox runs in a round.
-  long long backlog = 1'000'000;        ///< How many messages a relay finds when it starts.
-  long long deleted = 500'000;          ///< How many rows were removed under the snapshot; 0: not measured.
-  std::size_t batch = 1'000;            ///< Of the relays with a backlog.
-  int keys = 100'000;                   ///< Of the messages in the backlogs.
-  int delays = 5;                       ///< Messages in each round, with the wake-up and without.
+  long long backlog = 1'000'000;        ///< The number of messages that a relay finds when it starts.
+  long long deleted = 500'000;          ///< The number of rows that are removed under the snapshot. 0: not measured.
+  std::size_t batch = 1'000;            ///< The batch size of the relays with a backlog.
+  int keys = 100'000;                   ///< The number of keys of the messages in a backlog.
+  int delays = 5;                       ///< The number of messages in each round, both with and without `wake`.
 };
 
-/// A message added by a handler, the speed of a relay, also under a held snapshot, and the delay after a commit.
+/// Measures a handler that adds a message, the speed of a relay with and without an open snapshot, and the delay after
+/// a commit.
 Json measure_outbox(const Target&, const OutboxOptions&);
 
 struct MemoryOptions {
@@ -93,22 +94,22 @@ struct MemoryOptions {
   int warm_up = 20'000;
 };
 
-/// How much the process grows while it consumes.
+/// Measures how much the process's memory grows while it consumes.
 Json measure_memory(const Target&, const MemoryOptions&);
 
 struct CommandOptions {
   int rounds = 3;
-  std::chrono::seconds at_most{60};  ///< After this no second or third round begins.
+  std::chrono::seconds at_most{60};  ///< After this time, no second or third round begins.
   int lines = 1'000'000;
   int batch = 100;
-  std::string command = {};  ///< The txinbox command.
-  std::string by_hand = {};  ///< The same job in C.
+  std::string command = {};  ///< The path of the txinbox command.
+  std::string by_hand = {};  ///< The path of the program in C that does the same.
 };
 
-/// The command on a file of JSON lines against a program written by hand; on SQLite.
+/// Compares the command with a program written by hand, on a file of JSON lines and SQLite.
 Json measure_command(const Target&, const CommandOptions&);
 
-/// The disk's fdatasync, and what the database says about itself.
+/// Returns the time of the disk's fdatasync, and the versions and settings of the database.
 Json describe(const Target&);
 
 }  // namespace txinbox::bench

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -39,7 +40,7 @@ struct Sized {
 
   bool is_small() const { return rows < smallest_large_table; }
 
-  /// New keys. All three return the microseconds for one of them.
+  /// Consumes new keys. This function and the two next ones return the microseconds for one key.
   double consume(int count) {
     std::vector<Message> messages(static_cast<std::size_t>(count));
     std::ranges::generate(messages, [&] { return keys.next(); });
@@ -52,7 +53,7 @@ struct Sized {
     const double time = microseconds_since(start) / count;
     effects->expect_updates(std::to_string(rows) + " rows", count);
     if (is_small()) {
-      // It is to stay small.
+      // The keys are deleted again, because the table must stay small.
       for (const Message& each : messages) {
         checking->session() << "DELETE FROM txinbox_consumed_message WHERE consumer = 'sizes' AND business_key = :key",
             soci::use(each.business_key);
@@ -61,7 +62,7 @@ struct Sized {
     return time;
   }
 
-  /// Keys that are there, all over the newer half: the older half is for `purge_some`.
+  /// Consumes existing keys, which are distributed over the newer half of the rows. `purge_some` uses the older half.
   double redeliver(int count) {
     std::uniform_int_distribution<std::uint64_t> any(static_cast<std::uint64_t>(rows) / 2,
                                                      static_cast<std::uint64_t>(rows) - 1);
@@ -71,13 +72,13 @@ struct Sized {
     const auto start = Clock::now();
     for (const Message& each : messages) {
       if (consumer->consume(each, handler).outcome != Outcome::already_consumed) {
-        throw std::runtime_error("a duplicate was taken for a new key");
+        throw std::runtime_error("a duplicate was consumed as a new key");
       }
     }
     return microseconds_since(start) / count;
   }
 
-  /// The oldest rows.
+  /// Purges the oldest rows.
   double purge_some(int count) {
     if (purged + count > rows / 2) {
       purge(*checking, old, {.duty = 1});
@@ -111,8 +112,11 @@ struct Sized {
 
 Json measure_sizes(const Target& target, const SizeOptions& options) {
   std::vector<std::unique_ptr<Sized>> tables;
-  Progress filling("tables filled", static_cast<int>(options.rows.size()));
-  for (const long long rows : options.rows) {
+  // The largest table is filled first, because filling it displaces the pages of other tables from the memory.
+  std::vector<long long> sizes = options.rows;
+  std::ranges::sort(sizes, std::greater());
+  Progress filling("tables filled", static_cast<int>(sizes.size()));
+  for (const long long rows : sizes) {
     tables.push_back(std::make_unique<Sized>(target, rows));
     filling.step();
   }

@@ -10,7 +10,7 @@ Message SpreadKeys::next() {
   std::uniform_int_distribution<std::uint64_t> anywhere(0, spread_range - 1);
   for (;;) {
     const auto place = anywhere(random_);
-    // The rows that are there stand at the multiples of the step.
+    // The keys of existing rows are multiples of the step.
     if (place % step_ != 0 && used_.insert(place).second) return {.business_key = spread_key(place)};
   }
 }

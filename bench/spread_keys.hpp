@@ -9,13 +9,13 @@
 
 namespace txinbox::bench {
 
-/// A key at a place between 0 and 2^60; in the order of the places.
+/// The key for a number between 0 and 2^60. Keys have the same order as their numbers.
 std::string spread_key(std::uint64_t place);
 
 inline constexpr std::uint64_t spread_range = std::uint64_t{1} << 60;
 
-/// Messages with random keys all over a table that `fill` filled with that many rows, none of which is there.
-/// The same ones in each run.
+/// Messages with random keys, distributed over a table that `fill` filled with this number of rows. No row has one of
+/// these keys. Each run uses the same keys.
 class SpreadKeys {
  public:
   explicit SpreadKeys(long long rows) : step_(spread_range / static_cast<std::uint64_t>(rows)) {}

@@ -15,7 +15,7 @@
 namespace txinbox::bench {
 namespace {
 
-/// Runs `one` over and over on that many threads, each with keys of its own; messages in all.
+/// Runs `one` repeatedly on this number of threads, each with its own keys. Returns the number of messages.
 template <class MakeWorker>
 long long run_for(std::chrono::milliseconds time, int threads, const std::string& prefix, double& seconds,
                   MakeWorker&& make_worker) {
@@ -55,7 +55,7 @@ Json measure_threads(const Target& target, const ThreadOptions& options) {
   const auto most = static_cast<std::size_t>(*std::ranges::max_element(options.threads));
   Pool pool = database.pool(most);
   Pool hand_pool = database.pool(most);
-  // By hand each thread has a connection of its own, open from the start.
+  // In the variant by hand, each thread has its own connection, which is open from the start.
   struct Hand {
     explicit Hand(Pool& from) : connection(from.acquire()), api(client_api(connection)) {}
     Connection connection;

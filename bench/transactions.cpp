@@ -50,8 +50,7 @@ double median_ping(Pool& pool) {
   return median_ping(variants);
 }
 
-/// A proxy whose delay is such that a ping takes that much longer than without it: the proxy's own
-/// work counts.
+/// A proxy with which a ping takes this much longer than without the proxy. The time includes the proxy's own work.
 struct RoundTrip {
   RoundTrip(const Database& database, std::chrono::microseconds added) : proxy(database.port(), added / 2) {
     Pool straight = database.pool(2);
@@ -66,7 +65,7 @@ struct RoundTrip {
   double direct = 0;
 };
 
-/// As many messages as take about the time of a slot, a multiple of `unit`.
+/// The number of messages that take about the time of a slot. It is a multiple of `unit`.
 int messages_in_slot(double microseconds, std::chrono::milliseconds slot, int unit) {
   const double units = std::ceil(static_cast<double>(slot.count()) * 1000 / microseconds / unit);
   return unit * static_cast<int>(std::clamp(units, 1.0, 10'000.0 / unit));

@@ -16,7 +16,7 @@ namespace {
 
 using Run = std::function<void(std::span<const Message>)>;
 
-Run one_by_one(std::function<void(const Message&)> one) {
+Run one_at_a_time(std::function<void(const Message&)> one) {
   return [one = std::move(one)](std::span<const Message> messages) {
     for (const Message& each : messages) one(each);
   };
@@ -39,15 +39,16 @@ void require_acknowledged(const Result& result) {
 
 struct Variants::Impl {
   explicit Impl(Pool& from) : pool(from), connection(pool.acquire()), sql(connection), api(client_api(sql)) {
-    add("by_hand_no_dedup", one_by_one([this](const Message& m) { update_without_dedup(*api, m); }), false, false);
-    add("by_hand", one_by_one([this](const Message& m) { consume_by_hand(*api, m); }));
-    add("by_hand_soci", one_by_one([this](const Message& m) { consume_by_soci(sql, m); }));
+    add("by_hand_no_dedup", one_at_a_time([this](const Message& m) { update_without_dedup(*api, m); }), false, false);
+    add("by_hand", one_at_a_time([this](const Message& m) { consume_by_hand(*api, m); }));
+    add("by_hand_soci", one_at_a_time([this](const Message& m) { consume_by_soci(sql, m); }));
     add_consume("consume", business_handler());
     add_consume("consume_soci_handler", [](soci::session& s, Delivery& delivery) {
       const int row = row_of(delivery.message());
       s << "UPDATE bench_account SET n = n + 1 WHERE id = :row", soci::use(row);
     });
-    // The same work on one connection of the caller's, as a session of SOCI and as the client library's own.
+    // The same work on one connection of the caller, once as a SOCI session and once as the client library's
+    // connection.
     add_consume("consume_session", TxConsumer(sql, "consume_session"),
                 [this](soci::session&, Delivery& delivery) { api->update(row_of(delivery.message())); });
     add_consume("consume_native", TxConsumer(native_handle(sql), "consume_native"),
@@ -72,7 +73,7 @@ struct Variants::Impl {
 
   void add_consume(const std::string& name, TxConsumer from, Handler handler) {
     auto consumer = std::make_shared<TxConsumer>(std::move(from));
-    add(name, one_by_one([consumer, handler = std::move(handler)](const Message& m) {
+    add(name, one_at_a_time([consumer, handler = std::move(handler)](const Message& m) {
           require_acknowledged(consumer->consume(m, handler));
         }));
   }

@@ -9,10 +9,10 @@
 
 namespace txinbox::bench {
 
-/// All ways to consume that are compared, each with what it needs open.
+/// All ways to consume that the benchmark compares, each with its open connections.
 class Variants {
  public:
-  /// The pool needs two connections: one is kept for what is by hand.
+  /// The pool needs two connections: one of them is for the transactions by hand.
   explicit Variants(Pool& pool);
   ~Variants();
   Variants(const Variants&) = delete;
@@ -20,7 +20,7 @@ class Variants {
 
   const std::vector<Variant>& all() const noexcept;
 
-  /// Of what is by hand.
+  /// The session of the transactions by hand.
   soci::session& session() const noexcept;
 
   void ping();

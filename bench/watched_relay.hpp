@@ -9,7 +9,8 @@
 
 namespace txinbox::bench {
 
-/// A relay whose caller waits until it has removed the rows of so many messages. Its first error ends the wait.
+/// A relay, whose caller can wait until the relay has removed the rows of a number of messages. The first error ends
+/// the wait.
 class WatchedRelay {
  public:
   WatchedRelay(Pool& pool, Publisher publisher, RelayOptions options)
@@ -17,7 +18,7 @@ class WatchedRelay {
 
   OutboxRelay* operator->() noexcept { return &relay_; }
 
-  /// Until that many messages are published, all in all.
+  /// Waits until this number of messages is published in total.
   void wait_for(long long messages) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return error_ || published_ >= messages; });

@@ -1,5 +1,5 @@
-# Finds the client library of MariaDB or MySQL: target MySQL::MySQL, under which `#include <mysql.h>`
-# works. SOCI 4.1 brings a module of the same name and target.
+# Finds the client library of MariaDB or MySQL. The target MySQL::MySQL makes `#include <mysql.h>` work. SOCI 4.1 brings
+# a module with the same name and target.
 
 if(NOT TARGET MySQL::MySQL)
   find_package(PkgConfig QUIET)

@@ -1,8 +1,8 @@
 # Finds SOCI with the components Core, SQLite3, MySQL and PostgreSQL: targets SOCI::<component>.
 #
-# SOCI 4.1 installs a CMake config with these targets, which is taken when it is there. SOCI 4.0 as
-# Debian packages it has none: there the libraries are looked up by name. txinbox installs this file
-# with its own package config, so that both find SOCI in the same way.
+# SOCI 4.1 installs a CMake config with these targets. If it is there, this module uses it. SOCI 4.0 in Debian's package
+# has no config, so this module looks for the libraries by name. txinbox installs this file with its own package config,
+# so that both find SOCI in the same way.
 
 if(NOT SOCI_FIND_COMPONENTS)
   set(SOCI_FIND_COMPONENTS Core)
@@ -10,7 +10,7 @@ endif()
 set(soci_components Core ${SOCI_FIND_COMPONENTS})
 list(REMOVE_DUPLICATES soci_components)
 
-# One by one: SOCI's config fails as a whole for an optional component that is not there.
+# One component at a time, because SOCI's config fails completely if an optional component is missing.
 foreach(component IN LISTS soci_components)
   if(NOT TARGET SOCI::${component})
     find_package(SOCI CONFIG QUIET COMPONENTS ${component})
@@ -38,7 +38,7 @@ if(NOT TARGET SOCI::Core AND SOCI_INCLUDE_DIR)
   mark_as_advanced(SOCI_CORE_LIBRARY)
   set(soci_core_includes "${SOCI_INCLUDE_DIR}")
 
-  # Its headers include Boost's if it was built with them; Debian's package does not depend on those.
+  # SOCI's headers include Boost's headers if SOCI was built with Boost. Debian's package does not depend on these.
   set(soci_core_usable ${SOCI_CORE_LIBRARY})
   file(STRINGS "${SOCI_INCLUDE_DIR}/soci/soci-config.h" soci_wants_boost REGEX "^#define SOCI_HAVE_BOOST$")
   if(soci_wants_boost)
@@ -61,7 +61,7 @@ if(NOT TARGET SOCI::Core AND SOCI_INCLUDE_DIR)
   endif()
 endif()
 
-# component: as SOCI 4.1 names it; package and target: its client library.
+# component: the name of SOCI 4.1; package and target: its client library.
 function(find_soci_backend component package target)
   if(TARGET SOCI::${component} OR NOT TARGET SOCI::Core OR NOT component IN_LIST soci_components)
     return()

@@ -81,7 +81,8 @@ function(txinbox_install_component name modules)
   install(EXPORT txinbox-${name}-targets NAMESPACE txinbox:: DESTINATION "${TXINBOX_CMAKE_DIR}/components")
   install(DIRECTORY include/ DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
 
-  # What txinbox-config.cmake reads before the targets. A static library needs its client library at each link.
+  # The packages that txinbox-config.cmake finds before it reads the targets. A static library needs its client library
+  # at each link.
   get_target_property(type ${target} TYPE)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/txinbox-${name}.cmake")
   set(find_client "")
@@ -101,7 +102,7 @@ function(txinbox_install_component name modules)
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/txinbox-${name}.pc" DESTINATION "${TXINBOX_PKG_CONFIG_DIR}")
 endfunction()
 
-# Adds the tests of all components. Called where txinbox_test_program is known.
+# Adds the tests of all components. Call it after txinbox_test_program is defined.
 function(txinbox_add_component_tests)
   get_property(names GLOBAL PROPERTY TXINBOX_COMPONENTS)
   foreach(name IN LISTS names)

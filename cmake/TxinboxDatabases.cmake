@@ -1,5 +1,5 @@
-# Decides which databases are built in: sets txinbox_databases to the list of SOCI components, and
-# finds the client libraries for them, and SOCI.
+# Decides which databases are part of the build: sets txinbox_databases to the list of SOCI components, and finds SOCI
+# and the client libraries.
 
 option(TXINBOX_WITH_SOCI "Build txinbox::txinbox for SOCI's sessions; OFF builds txinbox::core alone" ON)
 if(TXINBOX_WITH_SOCI)
@@ -12,7 +12,7 @@ endif()
 
 set(txinbox_databases "")
 
-# component: SOCI's name for the database; client: the CMake package of its client library.
+# component: SOCI's name for the database; client: the CMake package of the client library.
 function(txinbox_find_database component client client_target debian_package)
   string(TOUPPER ${component} upper)
   set(TXINBOX_WITH_${upper} AUTO CACHE STRING "Support ${component}: AUTO (if its libraries are found), ON or OFF")

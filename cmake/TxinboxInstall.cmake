@@ -10,7 +10,7 @@ else()
   set(txinbox_is_static FALSE)
 endif()
 
-# An export for each archive: a program may have a part of them.
+# One export for each archive, because a program may use only some of them.
 function(txinbox_install_library target)
   get_target_property(name ${target} EXPORT_NAME)
   if(NOT name)
@@ -46,7 +46,7 @@ if(TARGET txinbox_reference_files)
   install(FILES "${reference}/txinbox.fish" DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
 endif()
 
-# The CMake package. 0.x: a new MINOR breaks.
+# The CMake package. In 0.x, a new minor version is not compatible.
 configure_package_config_file(cmake/txinbox-config.cmake.in txinbox-config.cmake INSTALL_DESTINATION
                               "${TXINBOX_CMAKE_DIR}")
 write_basic_package_version_file(txinbox-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -83,8 +83,7 @@ if(PostgreSQL IN_LIST txinbox_databases)
 endif()
 list(JOIN pc_requires ", " pc_requires)
 
-# A static library needs its own dependencies at each link; pkg-config leaves private ones out unless
-# it is told --static.
+# A static library needs its own dependencies at each link. pkg-config prints private dependencies only with --static.
 if(txinbox_is_static)
   set(pc_requires_field "Requires: ${pc_requires}")
 else()
@@ -96,7 +95,8 @@ if(NOT TXINBOX_WITH_SOCI)
   return()
 endif()
 
-# SOCI has no pkg-config file, so its libraries are named. One outside the compiler's own folders must be named too.
+# SOCI has no pkg-config file, so the file names SOCI's libraries. It also names their folder, unless the compiler
+# searches it.
 set(pc_soci_cflags "")
 foreach(directory IN LISTS SOCI_INCLUDE_DIR)
   if(NOT directory IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)

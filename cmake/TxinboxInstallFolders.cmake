@@ -1,9 +1,9 @@
-# Where the CMake package and the pkg-config files go: of the library, and of each component.
+# The folders for the CMake package and the pkg-config files of the library and of each component.
 
 set(TXINBOX_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/txinbox" CACHE STRING "Where the CMake package goes")
 mark_as_advanced(TXINBOX_CMAKE_DIR)
 
-# The prefix is found from the file's own place, so that the tree can be moved.
+# The file computes the prefix from its own path, so that an installed tree can be moved.
 set(TXINBOX_PKG_CONFIG_DIR "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR libdir_is_absolute)
 if(libdir_is_absolute)

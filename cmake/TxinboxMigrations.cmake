@@ -1,6 +1,6 @@
 # Compiles migrations/<database>/V*.sql into the library, for `migrate`.
 
-# In order. Each exists for every database, under the same number.
+# The migrations in order. Each exists for every database, with the same number.
 set(txinbox_migrations V1__consumed_message V2__failed_message V3__conflicting_message V4__consumer
                        V5__guard V6__large_results V7__outbox V8__procedures)
 

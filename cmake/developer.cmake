@@ -1,7 +1,9 @@
-# Only for the presets, as CMAKE_PROJECT_TOP_LEVEL_INCLUDES: what a user's build must not have.
+# Settings that a user's build must not have. Only the presets include this file, by CMAKE_PROJECT_TOP_LEVEL_INCLUDES.
 
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  # So ccache also finds the objects of another checkout of the same sources.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+                                  "${CCACHE_PROGRAM}")
 endif()

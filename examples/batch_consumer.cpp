@@ -1,6 +1,6 @@
-// The batches of docs/guides/batches.md: a poll of a broker in one transaction.
+// The batches of docs/guides/batches.md: one transaction for all messages of a poll.
 //
-// Usage: batch_consumer [URL]      (sqlite:orders.db when none is given)
+// Usage: batch_consumer [URL]      (by default sqlite:orders.db)
 
 #include <iostream>
 #include <string>

@@ -1,6 +1,6 @@
 // A batch with one statement for all of its messages: docs/guides/batches.md.
 //
-// Usage: batch_handler [URL]      (sqlite:orders.db when none is given)
+// Usage: batch_handler [URL]      (by default sqlite:orders.db)
 
 #include <iostream>
 #include <string>

@@ -1,6 +1,6 @@
-// The README's broker loop, with a broker that is played by a list.
+// A broker loop by hand, as docs/first-service.md shows it. A list takes the place of the broker.
 //
-// Usage: broker_loop [URL]      (sqlite:orders.db when none is given)
+// Usage: broker_loop [URL]      (by default sqlite:orders.db)
 
 #include <chrono>
 #include <exception>
@@ -18,7 +18,7 @@ struct Incoming {
   std::string broker_id;
 };
 
-// README: the broker loop
+// docs/first-service.md: a loop of your own
 txinbox::Action deliver(txinbox::TxConsumer& consumer, const Incoming& in, const txinbox::Handler& handler) {
   try {
     return action_for(consumer.consume({.business_key = in.order_no, .message_id = in.broker_id}, handler));
@@ -28,7 +28,7 @@ txinbox::Action deliver(txinbox::TxConsumer& consumer, const Incoming& in, const
 }
 // acknowledge: tell the broker.        redeliver: do not; it delivers again.
 // dead_letter: publish it to your dead-letter queue, then acknowledge.
-// stop: nothing can be consumed until someone mends the set-up (txinbox doctor says what).
+// stop: nothing can be consumed until someone fixes the set-up (txinbox doctor says what).
 
 int main(int argc, char** argv) {
   const std::string url = argc > 1 ? argv[1] : "sqlite:orders.db";

@@ -1,4 +1,4 @@
-# Installs what is missing and builds the command, for the scripts of this folder. To be sourced by bash.
+# Installs missing packages and builds the command, for the scripts of this folder. To be sourced by bash.
 # shellcheck shell=bash
 
 # build_command PACKAGES: PACKAGES is a group of tests/install-packages.sh. Afterwards `txinbox` is on the
@@ -10,11 +10,11 @@ build_command() {
   "$root/tests/install-packages.sh" "$1"
   mkdir -p "$build"
   if [ ! -w "$build" ]; then
-    echo "$build belongs to another user: remove it, or set TXINBOX_EXAMPLE_BUILD to a folder of yours" >&2
+    echo "$build belongs to another user: remove it, or set TXINBOX_EXAMPLE_BUILD to one of your folders" >&2
     exit 1
   fi
   if ! cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTXINBOX_BUILD_TESTS=OFF \
-    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF >"$build/configure.log" 2>&1; then
+    -DTXINBOX_BUILD_EXAMPLES=OFF -DTXINBOX_BUILD_BENCHMARKS=OFF -DCMAKE_UNITY_BUILD=ON >"$build/configure.log" 2>&1; then
     cat "$build/configure.log" >&2
     exit 1
   fi

@@ -1,75 +1,289 @@
-// Guards in the business tables, for what the inbox cannot know: the same payment under two keys, and messages that
-// come in the wrong order. docs/guides/business-guards.md explains them.
+// The inbox and four guards in the business tables. Eight threads do the same thing at the same time, without the guard
+// and with it. The program counts how often this went wrong. docs/guides/business-guards.md explains the guards.
 //
-// Usage: business_guards
+// Usage: business_guards [URL]      (by default a SQLite file in a temporary folder)
 
+#include <barrier>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <functional>
+#include <iomanip>
 #include <iostream>
+#include <random>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <soci/soci.h>
+#include <stdlib.h>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 namespace {
 
+constexpr int threads = 8;
+
+/// An effect is what reaches the customer, such as a refund or a parcel. In each run exactly one is right.
+void take_effect(soci::session& sql, txinbox::Delivery& delivery) {
+  txinbox::execute(sql, delivery, "insert into guard_effect values (:id)", delivery.message().message_id);
+}
+
+// --- A unique index: all messages are the same payment, under different keys.
+
 /// The inbox knows the message's key. The unique index knows the payment.
 void pay(soci::session& sql, txinbox::Delivery& delivery, const std::string& order, const std::string& transaction) {
-  soci::statement flow = (sql.prepare << "insert into payment values (:order, :transaction) on conflict do nothing",
-                          soci::use(order), soci::use(transaction));
-  flow.execute(true);
-  if (flow.get_affected_rows() == 0) delivery.refuse("this payment was booked under another key");
-  sql << "update t_order set status = 'PAID' where order_no = :order and status = 'NEW'", soci::use(order);
+  const std::string insert = sql.get_backend_name() == "mysql"
+                                 ? "insert ignore into guard_payment values (:order, :transaction)"
+                                 : "insert into guard_payment values (:order, :transaction) on conflict do nothing";
+  if (txinbox::execute(sql, delivery, insert, order, transaction) == 0) {
+    delivery.refuse("this payment was booked under another key");
+  }
+  take_effect(sql, delivery);
 }
 
-/// Only a paid order can be shipped. If the UPDATE changes no row, the state says why.
-void ship(soci::session& sql, const std::string& order) {
-  soci::statement change =
-      (sql.prepare << "update t_order set status = 'SHIPPED' where order_no = :order and status = 'PAID'",
-       soci::use(order));
-  change.execute(true);
-  if (change.get_affected_rows() == 1) return;
+// --- SELECT ... FOR UPDATE: each message is an order of the last item.
+
+/// `lock` is "for update" or empty. With the lock, the other handlers wait here until this one has committed.
+void sell(soci::session& sql, txinbox::Delivery& delivery, const std::string& lock) {
+  int stock = 0;
+  sql << "select stock from guard_article where sku = 'tea' " + lock, soci::into(stock);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // a real handler computes here
+  if (stock < 1) return delivery.store("sold out");
+  sql << "update guard_article set stock = stock - 1 where sku = 'tea'";
+  take_effect(sql, delivery);
+}
+
+// --- A version column: each message is a new price. Its sender has seen the article in version 1.
+
+void set_price(soci::session& sql, txinbox::Delivery& delivery, int price) {
+  sql << "update guard_article set price = :price, version = version + 1 where sku = 'tea'", soci::use(price);
+  take_effect(sql, delivery);
+}
+
+/// The sender must read the article again if it has changed since. `version` is in the message.
+void set_price_of(soci::session& sql, txinbox::Delivery& delivery, int price, int version) {
+  const auto changed = txinbox::execute(sql, delivery,
+                                        "update guard_article set price = :price, version = version + 1 "
+                                        "where sku = 'tea' and version = :version",
+                                        price, version);
+  if (changed == 0) delivery.refuse("the article has changed: read it again");
+  take_effect(sql, delivery);
+}
+
+// --- A state machine: one message pays an order, three cancel it, and four ship it.
+
+struct Change {
+  std::string from, to;
+};
+
+Change change_of(int number) {
+  if (number == 0) return {"NEW", "PAID"};
+  return {"PAID", number % 2 == 0 ? "CANCELLED" : "SHIPPED"};
+}
+
+/// The UPDATE names the status that it needs. If it changes no row, the status says why. Returns whether it has changed
+/// the row.
+bool change_status(soci::session& sql, txinbox::Delivery& delivery, const std::string& order, const Change& change) {
+  if (txinbox::execute(sql, delivery, "update guard_order set status = :to where order_no = :order and status = :from",
+                       change.to, order, change.from) == 1) {
+    return true;
+  }
   std::string status = "missing";
-  sql << "select status from t_order where order_no = :order", soci::use(order), soci::into(status);
-  if (status == "SHIPPED") return;                                           // another message did it
-  if (status == "NEW") throw txinbox::RetryLater(std::chrono::seconds(10));  // too early: the payment will come
-  throw txinbox::Error(txinbox::ErrorCode::rejected, "an order that is " + status + " cannot be shipped");
+  sql << "select status from guard_order where order_no = :order", soci::use(order), soci::into(status);
+  if (status == change.to) return false;  // another message did it
+  // Too early, because the payment will come. Or another message has changed the status just now.
+  const bool later = status == "NEW" || status == change.from;
+  if (later) throw txinbox::RetryLater(std::chrono::milliseconds(10));
+  throw txinbox::Error(txinbox::ErrorCode::rejected, "an order that is " + status + " cannot become " + change.to);
 }
 
-void report(const std::string& what, const std::function<txinbox::Result()>& consume) {
-  try {
-    const auto result = consume();
-    std::cout << what << ": " << to_string(result.outcome) << (result.refused ? ", refused" : "") << '\n';
-  } catch (const std::exception&) {
-    std::cout << what << ": " << to_string(txinbox::action_for(std::current_exception())) << '\n';
+// --- What runs them.
+
+/// What a message does. `number` says which of the messages it is, from 0.
+using Operation = std::function<void(soci::session&, txinbox::Delivery&, int number)>;
+
+struct Guard {
+  std::string name;
+  std::string harm;  ///< What goes wrong without it.
+  Operation without;
+  Operation with;
+  bool one_key = false;       ///< All messages have the same business key.
+  bool inbox_without = true;  ///< Whether the inbox runs the operation `without`. It always runs `with`.
+};
+
+/// Without the inbox, each statement is a transaction of its own.
+void deliver_without_inbox(txinbox::Pool& pool, const txinbox::Message& message, const Operation& operation,
+                           int number) {
+  auto connection = pool.acquire();
+  txinbox::Delivery delivery(message);
+  operation(*connection, delivery, number);
+}
+
+/// A real service returns the message to its broker if the handler asks for a later delivery.
+void deliver(txinbox::TxConsumer& consumer, const txinbox::Message& message, const Operation& operation, int number) {
+  const auto handler = [&](soci::session& sql, txinbox::Delivery& delivery) { operation(sql, delivery, number); };
+  auto result = consumer.consume(message, handler);
+  while (result.outcome == txinbox::Outcome::postponed) {
+    std::this_thread::sleep_for(result.retry_after);
+    result = consumer.consume(message, handler);
   }
 }
+
+void create_tables(soci::session& sql) {
+  txinbox::migrate(sql);
+  sql << "create table if not exists guard_effect (message_id varchar(20) primary key)";
+  sql << "create table if not exists guard_payment (order_no varchar(20), transaction_no varchar(20), "
+         "primary key (order_no, transaction_no))";
+  sql << "create table if not exists guard_article (sku varchar(20) primary key, stock int, price int, version int)";
+  sql << "create table if not exists guard_order (order_no varchar(20) primary key, status varchar(20))";
+}
+
+void reset_tables(soci::session& sql) {
+  for (const std::string table : {"guard_effect", "guard_payment", "guard_article", "guard_order"}) {
+    sql << "delete from " + table;
+  }
+  sql << "insert into guard_article values ('tea', 1, 100, 1)";
+  sql << "insert into guard_order values ('order1', 'NEW')";
+}
+
+/// Delivers the messages on all threads at the same time. Returns how many effects were wrong.
+int count_wrong(txinbox::Pool& pool, const Guard& guard, bool guarded) {
+  reset_tables(pool.acquire());
+  txinbox::TxConsumer consumer(pool, "business-guards");
+  // Each run has new keys, so that the program can run again on the same database.
+  const std::string key = guard.name + (guarded ? " with " : " without ") + std::to_string(std::random_device()());
+  std::barrier ready(threads);
+  std::vector<std::exception_ptr> errors(threads);
+  const auto work = [&](int number) {
+    const std::string id = std::to_string(number);
+    const txinbox::Message message{.business_key = guard.one_key ? key : key + ' ' + id, .message_id = id};
+    const Operation& operation = guarded ? guard.with : guard.without;
+    ready.arrive_and_wait();
+    try {
+      if (guarded || guard.inbox_without) {
+        deliver(consumer, message, operation, number);
+      } else {
+        deliver_without_inbox(pool, message, operation, number);
+      }
+    } catch (...) {
+      errors[static_cast<std::size_t>(number)] = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> running;
+    for (int number = 0; number < threads; ++number) running.emplace_back(work, number);
+  }
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  int effects = 0;
+  *pool.acquire() << "select count(*) from guard_effect", soci::into(effects);
+  return effects - 1;
+}
+
+std::vector<Guard> all_guards(bool sqlite) {
+  const auto effect = [](soci::session& sql, txinbox::Delivery& d, int) { take_effect(sql, d); };
+  const auto read_and_sell = [](soci::session& sql, txinbox::Delivery& d, int) { sell(sql, d, ""); };
+  std::vector<Guard> guards;
+  guards.push_back({.name = "inbox",
+                    .harm = "8 deliveries of 1 message all take effect",
+                    .without = effect,
+                    .with = effect,
+                    .one_key = true,
+                    .inbox_without = false});
+  guards.push_back({.name = "unique index",
+                    .harm = "1 payment under 8 keys is booked again",
+                    .without = effect,
+                    .with = [](soci::session& sql, txinbox::Delivery& d, int) { pay(sql, d, "order1", "payment1"); }});
+  if (sqlite) {
+    // SQLite has no FOR UPDATE. The inbox's transaction begins with BEGIN IMMEDIATE, so only one handler runs at a
+    // time.
+    guards.push_back({.name = "BEGIN IMMEDIATE (inbox)",
+                      .harm = "8 orders buy the last item",
+                      .without = read_and_sell,
+                      .with = read_and_sell,
+                      .inbox_without = false});
+  } else {
+    guards.push_back({.name = "SELECT ... FOR UPDATE",
+                      .harm = "8 orders buy the last item",
+                      .without = read_and_sell,
+                      .with = [](soci::session& sql, txinbox::Delivery& d, int) { sell(sql, d, "for update"); }});
+  }
+  guards.push_back(
+      {.name = "version column",
+       .harm = "8 changes of version 1 replace each other",
+       .without = [](soci::session& sql, txinbox::Delivery& d, int number) { set_price(sql, d, 100 + number); },
+       .with = [](soci::session& sql, txinbox::Delivery& d, int number) { set_price_of(sql, d, 100 + number, 1); }});
+  guards.push_back({.name = "state machine",
+                    .harm = "1 order is shipped, cancelled, and shipped again",
+                    .without =
+                        [](soci::session& sql, txinbox::Delivery& d, int number) {
+                          const Change change = change_of(number);
+                          sql << "update guard_order set status = :to where order_no = 'order1'", soci::use(change.to);
+                          if (number > 0) take_effect(sql, d);
+                        },
+                    .with =
+                        [](soci::session& sql, txinbox::Delivery& d, int number) {
+                          const bool changed = change_status(sql, d, "order1", change_of(number));
+                          if (changed && number > 0) take_effect(sql, d);
+                        }});
+  return guards;
+}
+
+void print(const std::string& guard, const std::string& harm, const std::string& without, const std::string& with) {
+  std::cout << std::left << std::setw(23) << guard << " | " << std::setw(48) << harm << " | " << std::setw(7) << without
+            << " | " << with << std::endl;
+}
+
+void run(const std::string& url) {
+  auto pool = txinbox::open_pool(url, {.connections = threads});
+  {
+    // Opens all connections now, so that no thread begins later than the others.
+    std::vector<txinbox::Connection> connections;
+    for (int number = 0; number < threads; ++number) connections.push_back(pool.acquire());
+    create_tables(connections.front());
+  }
+  const bool sqlite = pool.acquire()->get_backend_name() == "sqlite3";
+  print("guard", "what goes wrong without it", "without", "with");
+  for (const Guard& guard : all_guards(sqlite)) {
+    const auto wrong = [&](bool guarded) { return std::to_string(count_wrong(pool, guard, guarded)) + " wrong"; };
+    const std::string without = wrong(false);
+    print(guard.name, guard.harm, without, wrong(true));
+  }
+}
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    if (!mkdtemp(path_.data())) throw std::runtime_error("cannot create " + path_);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = std::filesystem::temp_directory_path() / "business_guards.XXXXXX";
+};
 
 }  // namespace
 
-int main() {
-  auto pool = txinbox::open_pool("sqlite:orders.db");
-  {
-    auto connection = pool.acquire();
-    txinbox::migrate(connection);
-    *connection << "create table t_order (order_no text primary key, status text)";
-    *connection << "create table payment (order_no text, transaction_no text, primary key (order_no, transaction_no))";
-    *connection << "insert into t_order values ('order1', 'NEW'), ('order2', 'CANCELLED')";
+int main(int argc, char** argv) {
+  try {
+    if (argc > 1) {
+      run(argv[1]);
+    } else {
+      const TemporaryFolder folder;
+      run("sqlite://" + folder.path() + "/guards.db");
+    }
+    return 0;
+  } catch (const std::exception&) {
+    std::cerr << txinbox::describe_error(std::current_exception()) << '\n';
+    return 1;
   }
-  txinbox::TxConsumer payments(pool, "payments"), shipping(pool, "shipping");
-  const auto paid = [&](const std::string& key) {
-    return payments.consume({.business_key = key}, [](soci::session& sql, txinbox::Delivery& delivery) {
-      pay(sql, delivery, "order1", "transaction1");
-    });
-  };
-  const auto shipped = [&](const std::string& key, const std::string& order) {
-    return shipping.consume({.business_key = key}, [&](soci::session& sql, txinbox::Delivery&) { ship(sql, order); });
-  };
-  report("too early", [&] { return shipped("s1", "order1"); });
-  report("payment", [&] { return paid("p1"); });
-  report("same payment, other key", [&] { return paid("p2"); });
-  report("shipment", [&] { return shipped("s1", "order1"); });
-  report("same shipment, other key", [&] { return shipped("s2", "order1"); });
-  report("cancelled order", [&] { return shipped("s3", "order2"); });
 }

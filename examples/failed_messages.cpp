@@ -1,6 +1,7 @@
-// What becomes of a message whose handler fails: counted, parked, and run again by an operator.
+// What happens to a message whose handler fails: txinbox counts the failures and parks the message, and an operator
+// lets it run again.
 //
-// Usage: failed_messages [URL]      (sqlite:orders.db when none is given)
+// Usage: failed_messages [URL]      (by default sqlite:orders.db)
 
 #include <chrono>
 #include <exception>

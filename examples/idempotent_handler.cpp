@@ -1,6 +1,6 @@
-// A service's own handlers, which know nothing of txinbox, each wrapped so that a message takes effect once.
+// A service's own handlers, which do not use txinbox. Each is wrapped so that a message takes effect once.
 //
-// Usage: idempotent_handler [URL]      (sqlite:payments.db when none is given)
+// Usage: idempotent_handler [URL]      (by default sqlite:payments.db)
 
 #include <exception>
 #include <iostream>
@@ -39,7 +39,7 @@ void create_business_tables(soci::session& sql) {
   if (filled == 0) sql << "insert into t_account values ('A', 0)";
 }
 
-// What the broker is told of one delivery, by whatever wrapped handler.
+// The answer to the broker for one delivery, for any wrapped handler.
 template <class Wrapped, class M>
 void deliver(const Wrapped& handle, const M& message) {
   try {

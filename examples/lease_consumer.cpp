@@ -1,6 +1,6 @@
-// A handler that calls another service, which no transaction of ours can take back.
+// A handler that calls another service. No transaction can undo this call.
 //
-// Usage: lease_consumer [URL]      (sqlite:charges.db when none is given)
+// Usage: lease_consumer [URL]      (by default sqlite:charges.db)
 
 #include <chrono>
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Charge {
   long long cents;
 };
 
-// Stands for a service elsewhere, which remembers the greatest fence and refuses smaller ones.
+// In place of a service elsewhere. It stores the greatest fence and refuses smaller ones.
 class PaymentService {
  public:
   std::string charge(const Charge& charge, std::int64_t fence) {

@@ -1,6 +1,6 @@
-// Looks at the message id first and at the business key second: two claims in one transaction.
+// Claims the message id first and the business key second: two claims in one transaction.
 //
-// Usage: message_id_first [URL]      (sqlite:orders.db when none is given)
+// Usage: message_id_first [URL]      (by default sqlite:orders.db)
 
 #include <exception>
 #include <iostream>

@@ -1,6 +1,6 @@
-// Metrics for Prometheus: what a service answers when it is scraped.
+// Metrics for Prometheus: the response of a service to a scrape.
 //
-// Usage: metrics [URL]      (sqlite:orders.db when none is given)
+// Usage: metrics [URL]      (by default sqlite:orders.db)
 
 #include <functional>
 #include <iostream>

@@ -1,9 +1,9 @@
-// A service that takes order messages from a broker and applies each of them once.
+// A service that gets order messages from a broker and applies each of them once.
 //
-// Usage: order_service [URL]      (sqlite:orders.db when none is given)
+// Usage: order_service [URL]      (by default sqlite:orders.db)
 //
-// The broker is played by a list in which one order arrives three times, as brokers do after a crash,
-// a rebalance or an acknowledgement that got lost.
+// A list takes the place of the broker. One order is in it three times, because brokers repeat messages after a crash,
+// a rebalance or a lost acknowledgement.
 
 #include <exception>
 #include <iostream>
@@ -33,7 +33,7 @@ void create_business_tables(soci::session& sql) {
   if (filled == 0) sql << "insert into t_inventory values ('tea', 0), ('cup', 0)";
 }
 
-/// The business SQL. It says nothing of duplicates: txinbox keeps them away.
+/// The business SQL. It does not mention duplicates, because txinbox prevents them.
 void sell(soci::session& sql, const Delivered& order) {
   sql << "insert into t_order values (:no, :sku, :quantity)", soci::use(order.order_no), soci::use(order.sku),
       soci::use(order.quantity);
@@ -41,7 +41,7 @@ void sell(soci::session& sql, const Delivered& order) {
       soci::use(order.sku);
 }
 
-/// What the loop does next with a message: the only thing that a broker must be told.
+/// The action for a message. The broker needs to know only this.
 txinbox::Action deliver(txinbox::TxConsumer& consumer, const Delivered& order) {
   try {
     const auto result = consumer.consume({.business_key = order.order_no},
@@ -50,7 +50,7 @@ txinbox::Action deliver(txinbox::TxConsumer& consumer, const Delivered& order) {
     return txinbox::action_for(result);
   } catch (const std::exception&) {
     const auto action = txinbox::action_for(std::current_exception());
-    // Not what(): SOCI's texts hold the values that were bound.
+    // Do not print what(): SOCI's texts contain the bound values.
     std::cerr << order.order_no << ": failed, " << txinbox::to_string(action) << '\n';
     return action;
   }

@@ -16,7 +16,7 @@
 
 namespace {
 
-/// In place of a broker. It must return `confirmed` only when the broker has the message for good.
+/// In place of a broker. A real one may return `confirmed` only when the broker has stored the message permanently.
 std::vector<txinbox::PublishResult> publish(std::span<const txinbox::OutgoingMessage> messages) {
   std::vector<txinbox::PublishResult> results;
   for (const txinbox::OutgoingMessage& message : messages) {

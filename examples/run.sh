@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Shows the main job: messages, some of them delivered twice and three times, change a SQLite database
-# exactly once. First made-up orders, then transfers while the command is killed again and again, then a week of
-# real earthquakes.
+# Shows that messages change a SQLite database exactly once, although some of them are delivered two or three times.
+# First it consumes generated orders, then transfers while it kills the command repeatedly, then a week of real
+# earthquakes.
 #
 # Usage: examples/run.sh
 #
-# Installs what is missing from Debian 12 (as root; later runs need no root), builds the command in
-# build/example, and works in a database that is new each time.
+# Installs missing packages of Debian 12 (as root; later runs need no root), builds the command in build/example, and
+# makes a new database each time.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,17 +24,17 @@ if [ ! -t 1 ]; then heading() { printf '\n== %s\n' "$*"; }; fi
 show() { printf '\n$ %s\n' "$1"; }
 fail() { printf 'examples/run.sh: %s\n' "$*" >&2; exit 1; }
 
-# query DATABASE SQL: as a table for people.
+# query DATABASE SQL: prints a table.
 query() {
   show "sqlite3 ${1##*/} \"$2\""
   sqlite3 -column -header "$1" "$2"
 }
-# one DATABASE SQL: a single value.
+# one DATABASE SQL: prints a single value.
 one() { sqlite3 -batch -cmd ".timeout 10000" "$1" "$2"; }
-# Of so few messages, how many a second says nothing.
+# For so few messages, the rate has no meaning.
 without_rate() { sed 's/  ([0-9,]* messages.s)//'; }
 
-heading "Install what is missing, and build the command"
+heading "Install missing packages, and build the command"
 build_command build
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-example.XXXXXX")
@@ -63,7 +63,7 @@ show "txinbox consume --db sqlite:orders.db --consumer order-service --key /orde
     --bind no=/order/no --bind customer=/order/customer --sql-file orders.sql orders.jsonl"
 consume_orders | without_rate
 
-# Against the stream itself: every order once, and the stock less by each order once.
+# Compares with the stream: every order once, and the stock reduced once by each order.
 check_orders() {
   local wrong
   wrong=$(sqlite3 -batch orders.db <<'SQL'
@@ -99,8 +99,8 @@ check_orders
 show "txinbox show --db sqlite:orders.db --consumer order-service $busiest"
 txinbox show --db sqlite:orders.db --consumer order-service "$busiest"
 
-heading "Killed again and again: 30,000 transfers between 100 accounts, in 40,000 deliveries"
-# Every third transfer comes again later. The same stream each time: the numbers are of a generator with a fixed start.
+heading "Killed repeatedly: 30,000 transfers between 100 accounts, in 40,000 deliveries"
+# Every third transfer comes again later. The stream is the same each time, because the generator has a fixed seed.
 awk 'function next_of(n) { seed = (seed * 16807) % 2147483647; return seed % n }
   function line(no) {
     printf "{\"no\":\"t%d\",\"from\":%d,\"to\":%d,\"amount\":%d}\n", no, from[no], to[no], amount[no]
@@ -123,7 +123,7 @@ kills=0
 for target in 5000 10000 15000 20000 25000; do
   "${transfers[@]}" >consume.txt 2>consume.err &
   consumer=$!
-  # Nobody waits for a certain time: it is killed where so many transfers are done.
+  # The number of transfers that are done decides when it is killed, not the time.
   while kill -0 $consumer 2>/dev/null &&
     [ "$(one accounts.db "SELECT count(*) FROM txinbox_consumed_message" 2>/dev/null || echo 0)" -lt $target ]; do :; done
   kill -KILL $consumer 2>/dev/null || true
@@ -137,22 +137,22 @@ for target in 5000 10000 15000 20000 25000; do
   done_now=$(one accounts.db "SELECT count(*) FROM t_transfer")
   inbox_now=$(one accounts.db "SELECT count(*) FROM txinbox_consumed_message")
   money_now=$(one accounts.db "SELECT sum(balance) FROM t_account")
-  echo "kill -9: $done_now transfers are done, the inbox knows $inbox_now, the accounts hold $money_now"
+  echo "kill -9: $done_now transfers are done, the inbox has $inbox_now, the sum of the accounts is $money_now"
   [ "$done_now $money_now" = "$inbox_now 100000000" ] || fail "a kill has torn a transfer from its key, or money is lost"
 done
 echo "Again on the whole file, to its end:"
 "${transfers[@]}" | without_rate
-# Against the stream: each transfer once, and each balance as awk counts it.
+# Compares with the stream: each transfer once, and the balances that awk computes.
 awk -F '[:,}"]+' '!seen[$3]++ { balance[$5] -= $9; balance[$7] += $9 }
   END { for (id = 1; id <= 100; id++) print id "|" 1000000 + balance[id] }' transfers.jsonl >expected.txt
 one accounts.db "SELECT id, balance FROM t_account ORDER BY id" >balances.txt
 cmp -s expected.txt balances.txt || fail "balances differ from those of the stream"
 query accounts.db "SELECT count(*) AS transfers, (SELECT sum(balance) FROM t_account) AS money FROM t_transfer"
 echo
-echo "Killed $kills times with SIGKILL, and all 100 balances are as if each transfer had come once."
+echo "Killed $kills times with SIGKILL, and all 100 balances are correct, as if each transfer had come once."
 
 heading "Real data: a week of earthquakes, from a poller that sees most of them four times"
-# Every six hours the poller fetches what happened in the past day: the same events come again and again.
+# Every six hours, the poller gets the events of the past day. So each event comes several times.
 sqlite3 -batch feed.db <<'SQL' >quakes.jsonl
 CREATE TABLE feed (line TEXT NOT NULL);
 .mode ascii
@@ -184,7 +184,7 @@ txinbox consume --db sqlite:quakes.db --consumer quake-counter --key /id --bind 
   --bind time=/properties/time --bind mag=/properties/mag --sql-file quakes.sql quakes.jsonl | without_rate
 query quakes.db "SELECT network, sum(quakes) AS quakes, max(strongest) AS strongest FROM t_quake_day GROUP BY network ORDER BY 2 DESC LIMIT 5"
 
-# Both ways, so that a row too many is seen as well as one too few.
+# Compares in both directions, to find missing and additional rows.
 differences=$(sqlite3 -batch quakes.db <<'SQL'
 ATTACH 'feed.db' AS feed;
 CREATE TEMP VIEW counted AS

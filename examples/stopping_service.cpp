@@ -1,6 +1,6 @@
-// A service that ends by itself on SIGTERM, and leaves nothing half done.
+// A service that ends by itself on SIGTERM, and leaves no message half done.
 //
-// Usage: stopping_service [URL]      (sqlite:orders.db when none is given); runs until SIGTERM or SIGINT
+// Usage: stopping_service [URL]      (by default sqlite:orders.db); runs until SIGTERM or SIGINT
 
 #include <csignal>
 
@@ -14,14 +14,14 @@
 
 #include <txinbox/txinbox.hpp>
 
-/// Plays a broker: one order after the other.
+/// In place of a broker: one order after the other.
 void poll_broker(txinbox::TxConsumer& consumer, const std::stop_token& stop) {
   for (int no = 1; !stop.stop_requested(); ++no) {
     try {
       (void)consumer.consume({.business_key = "order" + std::to_string(no)}, [](soci::session&, txinbox::Delivery&) {
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       });
-      // Here the broker is told, by what action_for says.
+      // A real service does here what action_for says.
     } catch (const std::exception&) {
       if (stop.stop_requested()) return;  // not acknowledged: it is delivered again after the restart
       throw;
@@ -50,8 +50,8 @@ int main(int argc, char** argv) {
   std::cout << "running" << std::endl;
   int signal = 0;
   sigwait(&signals, &signal);
-  stop.request_stop();  // nothing new begins, waits end
-  threads.clear();      // what is in hand finishes: joins them
+  stop.request_stop();  // no new handler begins, waits end
+  threads.clear();      // joins them: the current messages finish
   // then, by the end of their scope, the consumer, the purger and the pool
 
   std::cout << "stopped\n";

@@ -1,6 +1,6 @@
-// Tracing: a listener that shows how long each part of a delivery takes.
+// Tracing: a listener that prints how long each part of a delivery takes.
 //
-// Usage: tracing [URL]      (sqlite:orders.db when none is given)
+// Usage: tracing [URL]      (by default sqlite:orders.db)
 
 #include <chrono>
 #include <cstddef>

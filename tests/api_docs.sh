@@ -11,11 +11,13 @@ mkdir -p "$1/api"
 folder=$(cd "$1/api" && pwd)
 
 cd "$root"
-for header in include/txinbox/*.hpp; do
+headers=(include/txinbox/*.hpp include/txinbox/soci/*.hpp components/*/include/txinbox/*.hpp
+  components/*/include/txinbox/*/*.hpp)
+for header in "${headers[@]}"; do
   grep -qF "$header" docs/reference/api.md || { echo "docs/reference/api.md does not name $header" >&2; exit 1; }
 done
 # The internal headers write a label so. Doxygen would make it part of the paragraph before.
-if grep -nE '/// +(Transaction|Blocking|Limits|Errors|Threads|Processes): ' include/txinbox/*.hpp; then
+if grep -nE '/// +(Transaction|Blocking|Limits|Errors|Threads|Processes): ' "${headers[@]}"; then
   echo "write @errors instead of Errors: in a public header, and so on" >&2
   exit 1
 fi

@@ -35,8 +35,8 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# An authority, the broker's certificate, one for another host, another authority, and a password, for brokers that have
-# TLS and users.
+# Makes a CA, the broker's certificate, a certificate for another host, another CA, and a password, for brokers with TLS
+# and users.
 make_certificates() {
   local tls=$folder/broker/tls
   mkdir -p "$tls"
@@ -55,7 +55,7 @@ make_certificates() {
 }
 make_certificates >/dev/null 2>&1
 
-port=$(free_ports 10)
+take_ports
 "$script" start "$folder/broker" "$port"
 export TXINBOX_BROKER_SCRIPT=$script TXINBOX_BROKER_FOLDER=$folder/broker TXINBOX_BROKER_PORT=$port
 if [ -n "${TXINBOX_TEST_CASE:-}" ]; then set -- "$@" "--test-case=$TXINBOX_TEST_CASE"; fi

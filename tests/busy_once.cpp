@@ -1,5 +1,5 @@
 // Preloaded into a program that uses SQLite: SQL gets a function busy_once, which fails with SQLITE_BUSY the first
-// time. A trigger can call it. So a statement of a handler fails as it does on a locked file.
+// time. A trigger can call it. So a statement of a handler fails as if the file were locked.
 
 #include <sqlite3.h>
 

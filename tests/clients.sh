@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries the services of examples/clients. Each delivers orders twice, and dies in the middle of one. On a server, its
-# handler then meets a lock for longer than its time-out, is the victim of a deadlock, and loses its connection; on SQLite
-# it gets SQLITE_BUSY. In the end each order must be booked once. For ctest.
+# Runs the services of examples/clients. Each delivers orders twice, and is killed in the middle of one. On a server,
+# its handler then waits for a lock until the time-out, is the victim of a deadlock, and loses its connection. On
+# SQLite, it gets SQLITE_BUSY. At the end, each order must be booked once. ctest runs this script.
 #
 # Usage: clients.sh sqlite3|postgresql|mysql FOLDER BUSY_ONCE
 #   FOLDER     has the programs of the build
@@ -47,7 +47,7 @@ sql() {
 
 service() { "$folder/$program" "${arguments[@]}" "$@" >"$work/out" 2>"$work/err"; }
 
-expect() { # OUTCOME... : of the orders of the last run
+expect() { # OUTCOME... : the expected outcomes of the orders of the last run
   diff <(sed 's/.*: //' "$work/out") <(printf '%s\n' "$@") >/dev/null || fail "expected $*"
 }
 expect_again() { grep -q "^$1: runs again after $2\$" "$work/err" || fail "$1 did not run again after $2"; }
@@ -60,7 +60,8 @@ use_client() {
   esac
 }
 
-# Has inserted the order that the service wants to insert, until the file `free` exists. Creates the file `held` then.
+# Inserts the order that the service wants to insert, creates the file `held`, and keeps the transaction open until the
+# file `free` exists.
 hold() {
   local client touch
   use_client
@@ -72,7 +73,7 @@ hold() {
   } | "${client[@]}" >/dev/null
 }
 
-meet_a_lock() { # inside the handler
+meet_a_lock() { # the handler waits for a lock
   rm -f "$work/held" "$work/free"
   hold &
   until [ -e "$work/held" ]; do sleep 0.05; done
@@ -80,7 +81,7 @@ meet_a_lock() { # inside the handler
   local running=$!
   until grep -q "runs again" "$work/err" || ! kill -0 $running 2>/dev/null; do sleep 0.05; done
   touch "$work/free"
-  wait $running || fail "it gave up at a lock"
+  wait $running || fail "the service failed because of a lock"
   expect consumed
   expect_again order5 lock_timeout
   wait
@@ -95,7 +96,7 @@ lock_rows() {
     mysql) locked="select next_not_cached_value > 1 from row_1_locked" ;;
   esac
   {
-    # More changes than the service's: InnoDB ends the smaller transaction.
+    # This transaction changes more rows than the service's, because InnoDB ends the smaller transaction.
     echo "begin; update t_row set changes = changes + 1 where no >= 2;"
     echo "$touch $work/held"
     until [ "$(sql "$locked")" = 1 ] || [ ! -d "$work" ]; do sleep 0.05; done
@@ -103,9 +104,9 @@ lock_rows() {
   } | "${client[@]}" >/dev/null
 }
 
-# The handler locks row 1, waits until the other transaction waits for it, and wants row 2. It must be the victim, also on
-# a slow machine: on PostgreSQL, only the service looks for deadlocks; on MariaDB, it has changed fewer rows. It happens
-# once: sequences are not rolled back.
+# The handler locks row 1, waits until the other transaction waits for it, and wants row 2. The service must be the
+# victim, also on a slow machine. On PostgreSQL, only the service's session looks for deadlocks. On MariaDB, the service
+# has changed fewer rows. A sequence, which no rollback resets, makes this happen only once.
 be_a_victim() {
   rm -f "$work/held"
   sql "create sequence deadlocks"
@@ -142,24 +143,25 @@ be_a_victim() {
   esac
   local other=$!
   until [ -e "$work/held" ]; do sleep 0.05; done
-  PGOPTIONS="${PGOPTIONS:-} -c deadlock_timeout=10ms" service order7 || fail "it gave up at a deadlock"
+  PGOPTIONS="${PGOPTIONS:-} -c deadlock_timeout=10ms" service order7 || fail "the service failed because of a deadlock"
   expect consumed
   expect_again order7 deadlock
   wait $other || fail "the other transaction was the victim"
-  [ "$(sql "select changes from t_row where no = 1")" = 1 ] || fail "the victim's changes are there"
+  [ "$(sql "select changes from t_row where no = 1")" = 1 ] || fail "the victim's changes were not rolled back"
   sql "drop trigger meet$([ "$database" = mysql ] || echo " on t_order")"
 }
 
 # On SQLite the transaction has the lock before the handler runs. So a trigger makes the handler's last statement fail.
-meet_busy() { # CLASS: of the error, as the observer gets it
+meet_busy() { # CLASS: the class of the error, as the observer gets it
   sql "create trigger busy after insert on t_event begin select busy_once(); end"
-  LD_PRELOAD=$busy_once ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 service order5 || fail "it gave up at SQLITE_BUSY"
+  LD_PRELOAD=$busy_once ASAN_OPTIONS=${ASAN_OPTIONS:-}:verify_asan_link_order=0 service order5 ||
+    fail "the service failed because of SQLITE_BUSY"
   sql "drop trigger busy"
   expect consumed
   expect_again order5 "$1"
 }
 
-# The server ends the connection inside the handler, once: sequences are not rolled back.
+# The server ends the connection inside the handler. A sequence, which no rollback resets, makes this happen only once.
 lose_connection() {
   sql "create sequence losses"
   case $database in
@@ -173,9 +175,9 @@ lose_connection() {
              begin if nextval(losses) = 1 then kill connection_id(); end if; end"
       ;;
   esac
-  if service order6 order6; then fail "it did not notice that its connection was lost"; fi
-  grep -q "^order6: " "$work/out" || fail "it ended with its connection"
-  [ "$(tail -n 1 "$work/out")" = "order6: consumed" ] || fail "it did not connect again"
+  if service order6 order6; then fail "the service did not notice that its connection was lost"; fi
+  grep -q "^order6: " "$work/out" || fail "the service ended together with its connection"
+  [ "$(tail -n 1 "$work/out")" = "order6: consumed" ] || fail "the service did not connect again"
 }
 
 set_up() {
@@ -203,17 +205,17 @@ tear_down() {
 try_service() { # PROGRAM BUSY_CLASS ARGUMENT...
   program=$1 arguments=("${@:3}")
   if [ ! -x "$folder/$program" ]; then
-    echo "$program: not built, its library is not there"
+    echo "$program: not built, because its library is missing"
     return
   fi
   set_up
 
-  service order1 order2 order3 order1 order2 order3 || fail "it failed"
+  service order1 order2 order3 order1 order2 order3 || fail "the service failed"
   expect consumed consumed consumed already_consumed already_consumed already_consumed
 
-  if CRASH_AT=order4 service order4; then fail "it did not die"; fi
+  if CRASH_AT=order4 service order4; then fail "the service was not killed"; fi
   [ "$(sql "select count(*) from t_order where no = 'order4'")" = 0 ] || fail "the order of the crash is half booked"
-  service order4 order4 || fail "it failed after the crash"
+  service order4 order4 || fail "the service failed after the crash"
   expect consumed already_consumed
 
   local orders=5
@@ -229,7 +231,7 @@ try_service() { # PROGRAM BUSY_CLASS ARGUMENT...
   [ "$(sql "select count(*) from t_order")" = $orders ] || fail "there are not $orders orders"
   [ "$(sql "select count(distinct text) from t_event")" = $orders ] || fail "there are not $orders different events"
   [ "$(sql "select count(*) from t_event")" = $orders ] || fail "an event was written twice"
-  [ "$(sql "select count(*) from txinbox_failed_message")" = 0 ] || fail "a passing error was counted as a failure"
+  [ "$(sql "select count(*) from txinbox_failed_message")" = 0 ] || fail "a transient error was counted as a failure"
   tear_down
   echo "$program: $orders orders booked once"
 }

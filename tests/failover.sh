@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command with a primary and its replica, or with a pooler in front of a server, and ends them
-# with it.
+# Runs a command with a primary and its replica, or with a pooler in front of a server. Stops the servers when the
+# command ends.
 #
 # Usage: tests/failover.sh KIND COMMAND [ARGUMENT]...
 #   KIND  mariadb            an asynchronous replica
@@ -13,10 +13,10 @@
 #   TXINBOX_TEST_DATABASE     mysql or postgresql
 #   TXINBOX_TEST_URL          the primary: mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql, for instance
 #   TXINBOX_TEST_REPLICA_URL  the replica, which is read-only until it is promoted
-#   TXINBOX_TEST_PRIMARY_PID  the primary's process, to be killed
+#   TXINBOX_TEST_PRIMARY_PID  the primary's process id, so that the command can kill it
 #   TXINBOX_TEST_POOLER_URL   PgBouncer
-# and TXINBOX_TEST_CASE, doctest's filter, as an argument. The users may do everything. The data lives in a
-# temporary folder; everything listens on the loopback, with a password that is new each time, and is as
+# If TXINBOX_TEST_CASE is set, the command gets it as an argument: doctest's filter. The users may do everything. The
+# data is in a temporary folder. All servers listen on the loopback, with a password that is new each time, and are as
 # durable as in production.
 set -euo pipefail
 
@@ -33,7 +33,7 @@ shift
 prepare failover
 kill_servers_at_exit
 
-# wait_until LOG COMMAND...: at most a minute.
+# wait_until LOG COMMAND...: waits until COMMAND succeeds, at most a minute.
 wait_until() {
   local log=$1 i
   shift
@@ -46,7 +46,7 @@ wait_until() {
   return 1
 }
 
-# quietly LOG COMMAND...: what it says is shown only when it fails.
+# quietly LOG COMMAND...: shows the command's output only if the command fails.
 quietly() {
   local log=$1
   shift
@@ -70,10 +70,10 @@ mariadb_start() {
 }
 
 start_mariadb() {
-  local primary replica semi_sync=()
-  primary=$(free_ports 1)
-  replica=$(free_ports 1)
-  # Not into the binary log: both are told.
+  local primary replica port semi_sync=()
+  take_ports
+  primary=$port replica=$((port + 1))
+  # Not in the binary log, because both servers get the statement.
   printf '%s\n' "SET SESSION sql_log_bin = 0;" \
     "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$folder/init.sql"
@@ -83,7 +83,7 @@ start_mariadb() {
     --tmpdir="$folder/tmp" --skip-test-db --auth-root-authentication-method=normal
   "${as_user[@]}" cp -r "$folder/primary/data" "$folder/replica/data"
   if [ "$kind" = mariadb-semi-sync ]; then
-    # Longer than any test waits: after that it would go on without the replica.
+    # Longer than any test waits. After this time, the primary would continue without the replica.
     semi_sync=(--rpl-semi-sync-master-enabled=1 --rpl-semi-sync-slave-enabled=1 --rpl-semi-sync-master-timeout=60000
       --rpl-semi-sync-master-wait-point=AFTER_SYNC)
   fi
@@ -112,11 +112,11 @@ postgresql_start() {
 }
 
 start_postgresql() {
-  local primary standby bin
-  # Debian keeps the server's programs off the path, one folder a version.
+  local primary standby port bin
+  # On Debian, the server's programs are not on the path. Each version has a folder.
   bin=$(dirname "$(find /usr/lib/postgresql -path '*/bin/initdb' | sort -V | tail -n 1)")
-  primary=$(free_ports 1)
-  standby=$(free_ports 1)
+  take_ports
+  primary=$port standby=$((port + 1))
   printf '%s\n' "$password" >"$folder/password"
   chmod 644 "$folder/password"
   quietly "$folder/initdb.log" "$bin/initdb" --pgdata="$folder/primary" --username=txinbox --pwfile="$folder/password" \
@@ -139,9 +139,9 @@ start_postgresql() {
 
 start_pgbouncer() {
   local port server=${TXINBOX_TEST_URL##*:}
-  port=$(free_ports 1)
+  take_ports
   "${as_user[@]}" mkdir "$folder/pooler"
-  # Fewer connections to the server than a test has to it, so that they are shared.
+  # PgBouncer has fewer connections to the server than a test has to PgBouncer, so that clients share them.
   cat >"$folder/pooler/pgbouncer.ini" <<END
 [databases]
 * = host=127.0.0.1 port=${server%%/*}

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets (tests/fuzz): each over its committed corpus, then over random inputs for a while.
+# Runs the fuzz targets (tests/fuzz): each over its committed corpus, then over random inputs.
 #
 # Usage: tests/fuzz.sh [OPTION]...
-#   --seconds N     of random inputs for each target, others each time; by default 3000 inputs, always the same
-#   --target NAME   this one only; may be repeated
-#   --keep FOLDER   goes on from the inputs in it, and leaves there what covers more
-#   --jobs N        so many at once; as many as there are processors by default
+#   --seconds N     try different random inputs for N seconds on each target; by default 3000 inputs, always the same
+#   --target NAME   only this target; may be repeated
+#   --keep FOLDER   also use the inputs in this folder, and store new inputs there that cover more
+#   --jobs N        run N targets at once; by default, one for each processor
 #   --help
 #
-# Needs clang's libFuzzer (libclang-rt-14-dev); builds in build/fuzz. What breaks a target is left in
-# build/fuzz/findings, with its log.
+# Needs clang's libFuzzer (libclang-rt-14-dev); builds in build/fuzz. Inputs on which a target fails are stored in
+# build/fuzz/findings, with the log.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -41,7 +41,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$build/findings"
 
-# What suits a target's inputs; none for plain bytes.
+# The options of libFuzzer for a target. There are none if its inputs are arbitrary bytes.
 dictionary() {
   case $1 in
     sql_*) echo sql ;;
@@ -55,7 +55,7 @@ dictionary() {
 fuzz() {
   local target=$1 seeds=$root/tests/fuzz/corpus/$1 log=$work/$1.log new=${keep:-$work/new}/$1 words
   local options=(-timeout=10 -print_final_stats=1 -artifact_prefix="$build/findings/$target-")
-  # What a run of everything tries must not depend on luck.
+  # A run of all tests must always try the same inputs.
   if [ -n "$seconds" ]; then options+=(-max_total_time="$seconds"); else options+=(-seed=1 -runs=3000); fi
   words=$(dictionary "$target")
   if [ -n "$words" ]; then options+=(-dict="$root/tests/fuzz/dictionaries/$words.txt"); fi
@@ -69,7 +69,7 @@ fuzz() {
   sed -nE "s/^#([0-9]+)[[:space:]]+DONE +cov: ([0-9]+) ft: ([0-9]+) .*/$target: $(ls "$seeds" | wc -l) seeds, \1 runs, \2 edges, \3 features/p" "$log"
 }
 
-# So many at a time.
+# At most `jobs` targets at a time.
 status=0 running=0
 for target in "${targets[@]}"; do
   if [ $running -ge "$jobs" ]; then wait -n || status=1; running=$((running - 1)); fi

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs a command with a private Galera cluster of three MariaDB nodes, and ends them with it.
+# Runs a command with a private Galera cluster of three MariaDB nodes. Stops the nodes when the command ends.
 #
 # Usage: tests/galera.sh [OPTION]... [--] [COMMAND [ARGUMENT]...]
-#   --option OPTION    a line more for each node's option file, as in "wsrep_slave_threads=8"; may be
+#   --option OPTION    an additional line for each node's option file, for example "wsrep_slave_threads=8"; may be
 #                      repeated
-#   Without a command it prints what to set, and waits for Ctrl-C.
+#   Without a command, it prints the variables to set, and waits for Ctrl-C.
 #
 # The command finds in its environment:
 #   TXINBOX_TEST_GALERA_URLS  the three nodes: mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql, with
@@ -13,9 +13,9 @@
 #   TXINBOX_TEST_GALERA_NODE  a program that kills, starts, stops and continues one of them
 #                             (tests/galera_node.sh), with TXINBOX_TEST_GALERA_FOLDER, which it reads
 #
-# The data lives in a temporary folder. Everything listens on the loopback, the servers with a password
-# that is new each time. Each node is as durable as a server of its own would be in production. A node
-# that is silent for two seconds is taken for gone: less than by default, so that tests are short.
+# The data is in a temporary folder. Everything listens on the loopback, the servers with a password that is new each
+# time. Each node is as durable as a single server in production. The cluster excludes a node that does not answer for
+# two seconds. This is less than the default, so that tests are short.
 set -euo pipefail
 
 tests=$(cd "$(dirname "$0")" && pwd)
@@ -52,24 +52,23 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Debian has the state transfer's scripts in mariadb-server, which would install a server for the whole
-# system: they are taken out of the package instead.
+# Debian's package mariadb-server has the scripts of the state transfer, but it would install a system-wide server. So
+# only the scripts are extracted from the package.
 if ! command -v wsrep_sst_rsync >/dev/null; then
   "${as_user[@]}" mkdir "$folder/package"
   if ! (cd "$folder/package" && apt-get -q -o APT::Sandbox::User=root download mariadb-server &&
     dpkg-deb --extract mariadb-server_*.deb .) >"$folder/package.log" 2>&1; then
     cat "$folder/package.log" >&2
-    echo "galera.sh: there is no wsrep_sst_rsync, and Debian's mariadb-server, which has it, cannot be fetched" >&2
+    echo "galera.sh: wsrep_sst_rsync is missing, and Debian's package mariadb-server with it cannot be fetched" >&2
     exit 1
   fi
   PATH=$PATH:$folder/package/usr/bin
 fi
 
-# For each node: clients, the group, and the two kinds of state transfer.
+# Each node has four ports: for clients, for the group, and for the two kinds of state transfer.
 ports=()
 for node in "${nodes[@]}"; do
-  port=$(free_ports 4)
-  while [[ " ${ports[*]} " == *" $port "* ]]; do port=$(free_ports 4); done
+  take_ports
   ports+=("$port")
 done
 group=gcomm://$(for port in "${ports[@]}"; do printf '127.0.0.1:%s,' $((port + 1)); done | sed 's/,$//')
@@ -77,7 +76,7 @@ urls=()
 for node in "${nodes[@]}"; do
   port=${ports[node - 1]}
   home=$folder/node$node
-  # A starting server clears its folder of temporary tables, another server's included.
+  # A server that starts removes all temporary tables from its folder, also those of another server.
   "${as_user[@]}" mkdir "$home" "$home/data" "$home/tmp"
   cat >"$home/my.cnf" <<END
 [mysqld]
@@ -136,7 +135,7 @@ else
     printf 'export %s=%q\n' "$name" "${!name}"
   done
   echo "galera: running until Ctrl-C" >&2
-  sleep infinity &  # bash hears a signal at once while it waits for a job
+  sleep infinity &  # bash reacts to a signal at once while it waits for a job
   waiter=$!
   wait "$waiter"
 fi

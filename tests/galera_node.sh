@@ -6,7 +6,7 @@
 #   start      starts a node, on the data that it has, and waits until it has joined
 #   wait       waits until a node is synced
 #   kill       SIGKILL
-#   freeze     SIGSTOP: it answers nobody, and the others take it for gone
+#   freeze     SIGSTOP: it does not answer, so the other nodes exclude it
 #   thaw       SIGCONT
 #   Nodes are numbers from 1.
 set -euo pipefail
@@ -32,7 +32,7 @@ ask() {
   mariadb --defaults-file="$folder/client.cnf" --port="$port" --connect-timeout=2 -N -B -e "$2" 2>/dev/null
 }
 
-# A node with no place in the cluster answers SHOW, but has no such state.
+# A node that is outside the cluster answers SHOW, but has no such state.
 synced() { [ "$(ask "$1" "SHOW STATUS LIKE 'wsrep_local_state_comment'")" = $'wsrep_local_state_comment\tSynced' ]; }
 
 wait_until_synced() {
@@ -47,7 +47,7 @@ wait_until_synced() {
   return 1
 }
 
-# Its own session, so that a Ctrl-C for the tests does not end it before they do.
+# The node has its own session, so that Ctrl-C ends the tests first.
 launch() {
   local home=$folder/node$1
   shift
@@ -56,8 +56,8 @@ launch() {
   echo $! >"$home/pid"
 }
 
-# Where the node was when it died. Without it, the others would send all of their data instead of what is
-# missing.
+# The node's position in the log when it was killed. Without this position, the others would send all of their data
+# instead of the missing part.
 position_of() {
   local home=$folder/node$1
   if [ ! -e "$home/data/ibdata1" ]; then return; fi

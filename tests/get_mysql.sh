@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Gets a MySQL server, which Debian 12 does not have, from Debian unstable. Prints the name of a program that is it.
+# Gets a MySQL server, which Debian 12 does not have, from Debian unstable. Prints the path of the server program.
 #
 # Usage: tests/get_mysql.sh
 #
-# Nothing is installed, and no root is needed: apt fetches the server and its libraries from the machine's own Debian
-# mirror, and they are unpacked into a folder of the cache, $XDG_CACHE_HOME or ~/.cache; root's is /var/cache, since
-# the servers' user must be able to read it. Later runs find it there; one that is broken is fetched again.
+# The script installs nothing and needs no root. apt fetches the server and its libraries from the machine's own Debian
+# mirror. The script unpacks them into a cache folder: $XDG_CACHE_HOME or ~/.cache. For root, the folder is /var/cache,
+# because the user of the servers must be able to read it. Later runs use the server in this folder. If that server does
+# not run, it is fetched again.
 set -euo pipefail
 
 package=mysql-server-core
@@ -19,22 +20,22 @@ works() { [ -n "$("$server" --no-defaults --version 2>/dev/null)" ]; } 2>/dev/nu
 fail() {
   printf 'get_mysql.sh: %s; it says:\n' "$1" >&2
   tail -n 20 "$new/log" >&2
-  echo "get_mysql.sh: to test on a MySQL server of your own, set TXINBOX_TEST_MYSQL_URL; to test without one, name the" \
+  echo "get_mysql.sh: to test on your own MySQL server, set TXINBOX_TEST_MYSQL_URL; to test without one, name the" \
     "other databases (tests/run.sh --database ...)" >&2
   exit 1
 }
 
-# The machine's mirror, as apt has it.
+# The mirror that apt uses on this machine.
 mirror() {
   local codename
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-  # Where no list was fetched yet, the origin is not known, and is printed as it is asked.
-  # shellcheck disable=SC2016  # apt's
+  # If apt has not fetched the lists yet, it does not know the origin, and prints $(ORIGIN) unchanged.
+  # shellcheck disable=SC2016  # apt expands them
   apt-get indextargets --format '$(RELEASE) $(ORIGIN) $(REPO_URI)' 'Created-By: Packages' 'Component: main' |
     awk -v name="$codename" '($1 == name || $1 ~ /^(old)*stable$/) && ($2 == "Debian" || $2 !~ /^[A-Z]/) { print $3; exit }'
 }
 
-# The machine's configuration of apt (its proxies, say), but what it does after an update.
+# The machine's configuration of apt, for example its proxies, without the commands that run after an update.
 settings() {
   apt-config dump | sed -E '/^(APT::Update|DPkg)::(Pre|Post)-/d'
   cat <<END
@@ -62,7 +63,7 @@ fetch() {
   echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri sid main" >"$new/sources.list"
   settings >"$new/apt.conf"
   export APT_CONFIG=$new/apt.conf
-  # An update that reached nothing ends with status 0 otherwise.
+  # Without this option, an update that cannot reach the mirror ends with status 0.
   apt-get -q -o APT::Update::Error-Mode=any update >"$new/log" 2>&1 || fail "Debian unstable cannot be reached at $uri"
   apt-get -q -y --no-install-recommends --download-only install $package >"$new/log" 2>&1 ||
     fail "$package cannot be fetched from Debian unstable at $uri"
@@ -71,10 +72,10 @@ fetch() {
 unpack() {
   local deb
   for deb in "$new"/cache/archives/*.deb; do
-    case ${deb##*/} in perl* | libperl*) continue ;; esac  # for scripts beside the server
+    case ${deb##*/} in perl* | libperl*) continue ;; esac  # only scripts need perl, not the server
     dpkg-deb --fsys-tarfile "$deb" 2>>"$new/log" | tar -x -C "$new/root" 2>>"$new/log" || fail "$deb cannot be unpacked"
   done
-  # With the libraries, and their loader, that it was built for.
+  # Starts the server with the libraries and the loader for which it was built.
   cat >"$new/mysqld" <<'END'
 #!/bin/sh
 root=${0%/*}/root

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that an include of the sources only goes down: from a module to one in a lower layer.
+"""Checks that each include of the sources goes down: from a module to a module in a lower layer. Checks also that only
+the modules backend and tables have statements that change rows.
 
-A module is a folder of src/, with the public headers that declare what it defines. ARCHITECTURE.md says what each is
-for.
+A module is a folder of src/, and the public headers that declare its contents. ARCHITECTURE.md describes the modules.
 
 Usage: includes.py [--list]
   --list  also lists the modules with their files and lines
@@ -15,7 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# From the bottom to the top. Modules in one layer do not include each other.
+# The modules of each layer, from the bottom to the top. Modules in one layer must not include each other.
 LAYERS = [
     ["types"],
     ["base"],
@@ -29,7 +29,7 @@ LAYERS = [
 ]
 LAYER = {module: layer for layer, modules in enumerate(LAYERS) for module in modules}
 
-# The module of each public header; txinbox.hpp is all of them.
+# The public headers of each module. txinbox.hpp includes all of them.
 PUBLIC = {
     "types": "claim connection_ref content database_error delivery error event lease_store_error listener message pool_options finding recent_keys result retry_policy version",
     "message": "json_content json_document json_template",
@@ -48,7 +48,7 @@ PUBLIC = {
 }
 MODULE_OF_PUBLIC = {header: module for module, headers in PUBLIC.items() for header in headers.split()}
 
-# What a folder beside the library may include of it, besides the public headers.
+# The internal headers that a folder outside the library may include.
 TOOLS = {
     "tools/console": [
         "base/one_line.hpp",
@@ -79,6 +79,16 @@ TOOLS = {
 # The adapter to SOCI. Nothing else of the library includes SOCI's headers.
 SOCI = re.compile(r"include/txinbox/soci/.*|src/(soci_adapter/.*|backend/[^/]+/(soci_database|tls)\.cpp)")
 
+# A string that changes rows. Only WRITERS may have one.
+WRITE = re.compile(r'"\(?(INSERT INTO|UPDATE|DELETE FROM) ')
+WRITERS = ["backend", "tables"]
+
+# The files that may include CLI11. The tests and the benchmarks may, too.
+CLI11 = ["tools/console/command.cpp", "tools/torture/main.cpp", "tools/torture/options.cpp"]
+
+# What components/shared may include of the library.
+SHARED = ["txinbox/error.hpp"]
+
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
 
 
@@ -87,7 +97,7 @@ def sources(folder):
 
 
 def module_of(included):
-    """The module of what an include names; None for what belongs to none."""
+    """The module of an included file; None if it belongs to no module."""
     if included.startswith("txinbox/"):
         return MODULE_OF_PUBLIC.get(pathlib.Path(included).stem)
     return included.split("/")[0]
@@ -108,6 +118,8 @@ def complaints():
         text = path.read_text()
         if "#include <soci/" in text and not SOCI.fullmatch(name):
             yield f"{name}: only the adapter to SOCI may include SOCI's headers"
+        if name.startswith("src/") and module not in WRITERS and WRITE.search(text):
+            yield f"{name}: only {' and '.join(WRITERS)} may have a statement that changes rows"
         for ours, public in INCLUDE.findall(text):
             other = module_of(ours or public)
             if other != module and not (other in LAYER and LAYER[other] < LAYER[module]):
@@ -124,15 +136,27 @@ def complaints():
                         yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
                 elif ours not in allowed and ours.split("/")[0] not in allowed:
                     yield f"{path.relative_to(ROOT)}: {folder} must not include {ours}"
+    yield from complaints_about_components()
+    for path in sources("src") + sources("include") + sources("tools") + sources("components") + sources("examples"):
+        if "#include <CLI/" in path.read_text() and str(path.relative_to(ROOT)) not in CLI11:
+            yield f"{path.relative_to(ROOT)}: only {', '.join(CLI11)} may include CLI11"
+
+
+def complaints_about_components():
     # components/shared is not a component: all of them may include it.
-    components = [p.parent.name for p in (ROOT / "components").glob("*/CMakeLists.txt")]
+    components = sorted(p.parent for p in (ROOT / "components").glob("*/CMakeLists.txt"))
+    owner = {str(header.relative_to(c / "include")): c for c in components for header in sources(c / "include")}
     for component in components:
-        for path in sources(f"components/{component}"):
+        for path in sources(component):
             for ours, public in INCLUDE.findall(path.read_text()):
-                other = public.removeprefix("txinbox/").removesuffix(".hpp").split("/")[0]
-                foreign = other in components and other != component
+                foreign = owner.get(ours or public, component) != component
                 if foreign or (ours and (ROOT / "src" / ours).exists()):
                     yield f"{path.relative_to(ROOT)}: a component must not include {ours or public}"
+    for path in sources("components/shared"):
+        for ours, public in INCLUDE.findall(path.read_text()):
+            inside = ours and ((path.parent / ours).exists() or (ROOT / "components" / ours).exists())
+            if not inside and (ours or public) not in SHARED:
+                yield f"{path.relative_to(ROOT)}: components/shared must not include {ours or public}"
 
 
 def list_modules():

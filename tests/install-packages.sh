@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs the Debian 12 packages that are missing; does nothing, and needs no root, when none is.
+# Installs missing packages of Debian 12. If none is missing, it does nothing and needs no root.
 #
 # Usage: install-packages.sh build|test|cluster|bench|brokers
-#   build    what the library, the command and examples/run.sh need
-#   test     that, and what tests/run.sh needs besides
-#   cluster  that, and what its --galera and --failover need besides
-#   bench    the same for bench/run.sh
-#   brokers  the same for examples/brokers/demo.sh
+#   build    the packages for the library, the command and examples/run.sh
+#   test     the packages of build, and those for tests/run.sh
+#   cluster  the packages of test, and those for tests/run.sh --galera and --failover
+#   bench    the packages of build, and those for bench/run.sh
+#   brokers  the packages of build, and those for examples/brokers/demo.sh
 set -eu
 
 # Each component's client library, so that the command can consume from each broker.
@@ -15,7 +15,7 @@ components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
 test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
-  python3 mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 libeatmydata1 spin
+  python3 python3-yaml mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 libeatmydata1 spin
   libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
@@ -49,8 +49,8 @@ fi
 echo "Installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
 
-# The tests start servers of their own. PostgreSQL's package would also create and start one for the
-# whole system; not so if it is told before its first installation.
+# The tests start their own servers. PostgreSQL's package would also create and start a system-wide server. This setting
+# prevents it, if it exists before the first installation.
 case $missing in
   *postgresql-15*)
     if [ ! -e /etc/postgresql-common/createcluster.conf ]; then
@@ -81,7 +81,7 @@ quietly apt-get -q update
 # shellcheck disable=SC2086
 LC_ALL=C apt-get --assume-no --no-install-recommends install $missing 2>/dev/null |
   sed -n 's/^Need to get \(.*\) of archives\.$/To download: \1./p; s/^After this operation, \(.*\) of additional .*/On disk: \1./p' || true
-echo "It takes about as long as that download, and a minute or two more. Nothing is printed meanwhile."
+echo "This takes the time of the download, and a minute or two. It prints nothing during this time."
 # shellcheck disable=SC2086  # a list of packages
 quietly apt-get -q -y --no-install-recommends -o Dpkg::Options::=--force-confold \
   -o Dpkg::Use-Pty=0 install $missing

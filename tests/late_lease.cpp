@@ -1,5 +1,5 @@
-// Consumes one key under a lease, and has the server's log held (late_log.cpp) from when its handler has run:
-// what is held is its completion. For late_log.sh.
+// Consumes one key under a lease. After its handler has run, it makes the server hold its log (late_log.cpp), so that
+// the completion is not on the disk. late_log.sh uses it.
 //
 // Usage: txinbox_late_lease BUSINESS_KEY HOLD_FILE     with TXINBOX_DB
 

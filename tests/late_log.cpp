@@ -1,5 +1,6 @@
-// Loaded into a MariaDB server (LD_PRELOAD): holds back its writes to InnoDB's log while the file
-// $TXINBOX_HOLD_LOG.PID is there, PID being the server's. What others see meanwhile is not on the disk.
+// A library for a MariaDB server (LD_PRELOAD). While the file $TXINBOX_HOLD_LOG.PID exists, it delays the server's
+// writes to InnoDB's log. PID is the server's process id. Meanwhile other sessions see commits that are not on the
+// disk.
 
 #include <cstdio>
 #include <cstdlib>

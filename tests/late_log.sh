@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Neither a duplicate nor a lease's completion may be answered on the word of a row that a crash can still take
-# away: without its binary log, MariaDB shows a commit before it has written InnoDB's log.
+# Without its binary log, MariaDB shows a commit before it has written InnoDB's log, so a crash can still remove the
+# row. This test checks that txinbox does not report a duplicate or a lease's completion because of such a row.
 #
 # Usage: tests/late_log.sh BUILD_FOLDER     (from storm.sh, on a server with late_log.cpp loaded)
 set -euo pipefail
@@ -8,15 +8,15 @@ set -euo pipefail
 txinbox=$1/tools/cli/txinbox late_lease=$1/tests/txinbox_late_lease
 fail() { echo "late_log.sh: $*" >&2; exit 1; }
 part() { sed -n 's|^[a-z]*://txinbox:\([^@]*\)@127.0.0.1:\([0-9]*\)/.*$|\'"$1"'|p' <<<"$TXINBOX_DB"; }
-# A question that meets what the held log keeps locked gets no answer.
+# A query gets no answer if it waits for a lock that is not released while the log is held.
 ask() { MYSQL_PWD=$(part 1) timeout 10 mariadb --no-defaults -h 127.0.0.1 -P "$(part 2)" -u txinbox -N -e "$1" mysql; }
 rows() { ask "select count(*) from txinbox_consumed_message where consumer = 'late-log' and business_key = '$key'$*"; }
 
-# deliver ARGUMENT...: becomes the command, so that it can be killed.
+# deliver ARGUMENT...: replaces this process by the command, so that it can be killed.
 deliver() { exec "$txinbox" consume --consumer late-log --key /no --json --sql 'select 1' "$@" <<<"{\"no\":\"$key\"}"; }
 
-# The server's own threads can get in the way of what is held: they write pages, and statistics of the tables, and wait
-# for the log with these in hand.
+# The server's own threads can disturb the test. They write pages and statistics of the tables, and keep locks on them
+# while they wait for the log.
 write_pages() {
   ask "set global innodb_stats_persistent = 0, global innodb_max_dirty_pages_pct = 0"
   for ((i = 0; i < 50; i++)); do
@@ -27,7 +27,7 @@ write_pages() {
   ask "set global innodb_max_dirty_pages_pct = 90"
 }
 
-# is_seen CONDITION: whether the key's row is, within ten seconds.
+# is_seen CONDITION: whether the key's row meets the condition within ten seconds.
 is_seen() {
   local i found
   for ((i = 0; i < 100; i++)); do
@@ -63,14 +63,14 @@ holds_completion() {
   return 1
 }
 
-# reach CASE NAME: holds the log of the server that runs now, in one of ten tries.
+# reach CASE NAME: tries up to ten times to hold the log of the current server at the right moment.
 reach() {
   local try
   hold=$TXINBOX_HOLD_LOG.$(cat "$(ask 'select @@pid_file')")
   for ((try = 0; try < 10; try++)); do
     if "$1" "$2-$try"; then return; fi
   done
-  fail "nothing was seen before it was on the disk: $1 was not reached"
+  fail "no row was visible before it was on the disk: $1 was not reached"
 }
 
 "$txinbox" migrate >/dev/null
@@ -80,26 +80,26 @@ for batch in 1 100; do
   reach holds_commit "$batch"
   deliver --batch "$batch" >"$answer" 2>/dev/null &
   second=$!
-  sleep 1  # for an answer that ought not to come yet
+  sleep 1  # there must be no answer yet
   kill -KILL $first $second 2>/dev/null || true
   wait $first $second 2>/dev/null || true
   "$TXINBOX_TEST_MARIADB_RESTART"
   rm "$hold"
   if grep -q '"outcome":"already_consumed"' "$answer" && [ "$(rows)" = 0 ]; then
-    fail "a delivery was told already_consumed, and the row is gone"
+    fail "a delivery got already_consumed, and the row is lost"
   fi
 done
 
-# The completion's reply is lost; what the next try finds is not on the disk.
+# The completion's reply is lost. The next try finds a row that is not on the disk yet.
 reach holds_completion once
 for id in $(ask "select id from information_schema.processlist where user = 'txinbox' and id <> connection_id()"); do
-  ask "kill connection $id" || true  # it may be gone
+  ask "kill connection $id" || true  # it may have ended
 done
-sleep 1  # for an answer that ought not to come yet
+sleep 1  # there must be no answer yet
 { kill -KILL $first && wait $first; } 2>/dev/null || true
 "$TXINBOX_TEST_MARIADB_RESTART"
 rm "$hold"
 if grep -qx consumed "$answer" && [ "$(rows " and state = 'consumed'")" = 0 ]; then
-  fail "a lease was told that it is completed, and its row says that it is not"
+  fail "a lease was reported as completed, and its row is not"
 fi
 ask "delete from txinbox_consumed_message where consumer = 'late-log'"

@@ -11,7 +11,7 @@ trap 'rm -f "$log"' EXIT
 
 cd "$root"
 if ! run-clang-tidy-14 -quiet -j "$jobs" -p "$folder" "^$root/(src|tools|components/[^/]+/src)/" >"$log" 2>&1; then
-  # Without the commands that it ran, and the count of what it suppressed.
+  # Removes the commands and the number of suppressed warnings from the output.
   sed 's/\x1b\[[0-9;]*m//g' "$log" | grep -vE '^(clang-tidy-14|\[[0-9]+/[0-9]+\]) |warnings generated|^$'
   exit 1
 fi

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks the model of LeaseConsumer's protocol (tests/model) with spin, exhaustively: each property in
-# each variant of the protocol, and each mutation, in which spin must find the error.
+# Checks the model of LeaseConsumer's protocol (tests/model) with spin. The check is exhaustive: each property in each
+# variant of the protocol. It also checks mutations of the protocol. In each of them, spin must find the error.
 #
 # Usage: tests/model.sh [OPTION]...
-#   --only TEXT   the variants whose name contains it
-#   --trace       print the shortest counterexample that is found, too
-#   --jobs N      so many at once; 2 by default
+#   --only TEXT   only the variants whose name contains TEXT
+#   --trace       also print the shortest counterexample
+#   --jobs N      check N variants at once; 2 by default
 #   --help
 #
 # docs/internals/lease-model.md explains. Needs spin and a C compiler.
@@ -28,12 +28,12 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# What happens so and so often in a run, at any moment: a crash, a lost reply, a handler that throws, a lease that
-# runs out though its holder is alive.
+# The faults that can occur in a run, and how often: a crash, a lost reply, a handler that throws, a lease that expires
+# although its holder is alive.
 faults="CRASHES=1 LOSSES=1 THROWS=1 OUTLIVES=1"
 
-# One a line: the name, what is expected ("holds", or which properties may be the one that fails first), and what
-# defines it. With COVERED, each statement of the model must have been reached.
+# One variant in each line: its name, the expected result ("holds", or the properties that may fail first), and its
+# definitions. With COVERED, the search must reach each statement of the model.
 variants() {
   cat <<END
 Two workers                                     | holds              | COVERED OVERLAPS_CHECKED SECOND_RUNS_CHECKED PARKS RENEWS=1 $faults
@@ -101,7 +101,7 @@ END
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# check FOLDER EXPECTED DEFINE...: leaves the verdict and the figures in the folder.
+# check FOLDER EXPECTED DEFINE...: writes the result and the figures into the folder.
 check() {
   local folder=$1 expected=$2 covered= search=() compile=(-O1) defines=()
   shift 2
@@ -115,7 +115,7 @@ check() {
     *" LIVENESS "*) search=(-a -f) ;;
     *) compile+=(-DSAFETY -DNOCLAIM) ;;
   esac
-  # Those that fail do so early: not worth the compiler's time.
+  # A variant that fails does so early, so the compiler need not optimize it.
   if [ "$expected" != holds ]; then compile[0]=-O0; fi
 
   cd "$folder"
@@ -143,7 +143,7 @@ check() {
   sed -n 's/.*depth reached \([0-9]*\),.*/\1/p' pan.log >depth
 }
 
-# Searches again for a short way to the error, and replays it in words.
+# Searches for a shorter way to the error, and prints its steps.
 explain() {
   if [ ${#search[@]} = 0 ]; then
     rm -f lease.pml.trail

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Changes one place of the code at a time, and looks whether a test fails.
+"""Changes one place of the code at a time, and checks that a test fails.
 
-A mutation that no test notices has survived: a test is missing, or the place is of no use. The mutations
-stand in tests/mutations/*.toml; each is tried on a copy of the tree, never on the tree itself.
+If no test notices a mutation, the mutation has survived: a test is missing, or the code is useless. The mutations are
+in tests/mutations/*.toml. Each is tried on a copy of the tree.
 
-Status: 0 when each mutation that ran was killed, 1 when one survived, 2 when one could not be tried: its text
-is no longer in its file exactly once, it does not build, or the tests that are to notice it fail without it.
+Status: 0 if all mutations that ran were killed, 1 if one survived, 2 if one could not be tried. A mutation cannot be
+tried if its text is not exactly once in its file, if it does not build, or if its tests fail without it.
 
-Those for servers need their URLs, which servers.sh gives:
+Mutations for servers need the URLs of the servers, which servers.sh sets:
     tests/servers.sh --mariadb --postgresql -- tests/mutations.py
 """
 
@@ -33,11 +33,11 @@ PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", 
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
-TEST_TIMEOUT = 120  # seconds; a mutation may make a test wait for ever
+TEST_TIMEOUT = 120  # in seconds, because a mutation can make a test wait forever
 
 
 class Untried(Exception):
-    """The mutation says nothing, because it could not be tried."""
+    """The mutation could not be tried."""
 
 
 class Mutation:
@@ -60,7 +60,7 @@ class Mutation:
             sys.exit(f"{group}.toml, mutation {number}: no such program or database")
 
     def server(self):
-        """The URL of its server; "" where it needs none, None where it needs one that is not there."""
+        """The URL of its server; "" if it needs no server, None if its server does not run."""
         variable = DATABASES[self.database] if self.program != "unit" else None
         return os.environ.get(variable) if variable else ""
 
@@ -82,7 +82,7 @@ def load(folder):
 
 
 class Copy:
-    """A copy of the tree, with a build folder of its own."""
+    """A copy of the tree, with its own build folder."""
 
     def __init__(self, folder, preset, build_jobs):
         self.tree = folder / "tree"
@@ -93,7 +93,7 @@ class Copy:
         self.run(["cmake", "--preset", preset], "cmake")
 
     def bring_up_to_date(self):
-        """Touches only what differs, so that an earlier build is of use."""
+        """Copies only the files that differ, so that an earlier build can be used."""
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                                 check=True, capture_output=True, text=True).stdout
         names = {name for name in filter(None, listed.split("\0")) if (ROOT / name).is_file()}
@@ -120,7 +120,7 @@ class Copy:
                  "the build")
 
     def test(self, mutation, *more):
-        """The exit status, None after the time-out, and what was printed."""
+        """The exit status (None after the time-out), and the output."""
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
         if mutation.program in COMPONENTS:
@@ -141,7 +141,7 @@ class Copy:
 
     @staticmethod
     def end(running):
-        """With the children that it has made. brokers.sh ends its server when it is told to end."""
+        """Ends the process and its children. brokers.sh ends its server when it gets a signal."""
         try:
             os.killpg(running.pid, signal.SIGTERM)
             running.communicate(timeout=10)
@@ -160,7 +160,7 @@ class Copy:
             raise Untried(f"its test cases fail without it:\n{output[-3000:]}")
 
     def outcome_of(self, mutation):
-        """What the tests say of it, and the case that noticed it."""
+        """The result of the tests, and the test case that noticed the mutation."""
         file = self.tree / mutation.file
         text = file.read_text()
         changed = mutation.applied_to(text)

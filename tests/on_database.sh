@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a test program on one database. For ctest, which cannot pass on a URL that is known only when
-# the tests run.
+# Runs a test program on one database. ctest uses it, because ctest cannot pass a URL that is known only when the tests
+# run.
 #
 # Usage: on_database.sh DATABASE URL_VARIABLE PROGRAM [ARGUMENT]...
 #   DATABASE      sqlite3, mysql or postgresql; none for a program that needs no database
@@ -9,7 +9,7 @@
 # The program gets TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL, and TXINBOX_TEST_RESTART, a script that kills the server
 # and starts it again, if servers.sh has made one.
 #
-# TXINBOX_TEST_CASE, when set, is doctest's filter. Status 77 means skipped.
+# If TXINBOX_TEST_CASE is set, it is doctest's filter. Status 77 means skipped.
 set -eu
 
 database=$1 url_variable=$2

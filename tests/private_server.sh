@@ -4,8 +4,8 @@
 # Programs in /usr/sbin are not on every user's path.
 PATH=$PATH:/usr/sbin:/sbin
 
-# prepare NAME: sets `folder`, a new one that the servers' user may write to; `password`, a new one; and
-# `as_user`, a command in front of what must not run as root, as the servers refuse to.
+# prepare NAME: makes a folder to which the servers' user may write, and a password. It sets `folder`, `password` and
+# `as_user`. `as_user` is the prefix of the command of a server, because servers refuse to run as root.
 prepare() {
   local account=nobody group
   folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-$1.XXXXXX")
@@ -21,21 +21,27 @@ prepare() {
 
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# free_ports COUNT: prints the first of so many ports in a row that nobody has. Two such rows of one length are
-# the same or have no port in common.
-free_ports() {
-  local port i
-  while port=$((20000 + RANDOM % (12000 / $1) * $1)); do
-    for ((i = 0; i < $1; i++)); do
-      if listens $((port + i)); then continue 2; fi
-    done
-    echo "$port"
-    return
+# take_ports: sets `port` to the first of ten consecutive free ports. The ports are reserved until this script and all
+# of its child processes have ended. Without the reservation, two scripts could choose the same ports, because a server
+# opens its port long after the choice.
+take_ports() {
+  local locks lock i
+  locks=/tmp/txinbox-ports.$(id -u)
+  mkdir -p "$locks"
+  while port=$((20000 + RANDOM % 1200 * 10)); do
+    exec {lock}>"$locks/$port"
+    if flock --nonblock "$lock"; then
+      for ((i = 0; i < 10; i++)); do
+        if listens $((port + i)); then break; fi
+      done
+      if [ $i = 10 ]; then return; fi
+    fi
+    exec {lock}>&-
   done
 }
 
 # kill_servers_at_exit: sets `pids`, to which the script adds each server that it starts. All are killed, with their
-# children, and `folder` is removed: nobody wants their data any more.
+# children, and `folder` is removed, because the data is no longer needed.
 kill_servers_at_exit() {
   pids=()
   trap kill_servers EXIT

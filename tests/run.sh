@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# Runs every test on SQLite, MariaDB, PostgreSQL and MySQL, each server private and started for it.
+# Runs every test on SQLite, MariaDB, PostgreSQL and MySQL. It starts private servers.
 #
 # Usage: tests/run.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb, postgresql or mysql only; may be repeated
-#   --galera         instead of these, on a Galera cluster of three nodes started for it: the tests of MariaDB
-#                    on one node, then those of the cluster, whose nodes are killed and cut off
-#   --failover       instead of these, or with --galera: primaries that die, whose replicas take over, and
-#                    PgBouncer
-#   --brokers        instead of these: the components for brokers, each on a broker started for it, with 200 kills:
-#                    on SQLite, and what is killed on MariaDB and PostgreSQL too, whose servers die as well
-#   --test FILTER    only the test cases with such a name, as "*rolled-back*"
-#   --quick          only what takes less than three minutes and needs no server (the tests with the label "quick"); or,
-#                    on what --database names, the conformance tests and those of the command
+#   --galera         instead of these, on a private Galera cluster of three nodes: the tests of MariaDB on one
+#                    node, then those of the cluster, which kill and separate nodes
+#   --failover       instead of these, or with --galera: primaries that are killed and replaced by their replicas,
+#                    and PgBouncer
+#   --brokers        instead of these: the components for brokers, each on a private broker, with 200 kills. They
+#                    run on SQLite. The tests that kill also run on MariaDB and PostgreSQL, and kill these servers
+#   --test FILTER    only the test cases with such a name, for example "*rolled-back*"
+#   --quick          only the tests with the label "quick", which take less than three minutes and need no server;
+#                    with --database: the conformance tests and those of the command, on that database
 #   --asan           with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --tsan           with ThreadSanitizer
 #   --clang          built with clang
 #   --no-lint        without clang-format, clang-tidy and Doxygen
-#   --long           with what takes long: every fault behind a handler's misbehaviour, storms of ten
-#                    minutes instead of half a minute, more fuzzing, the sanitizers on every database, and servers
-#                    that wait for the disk (without it, only the storm's servers do)
-#   --jobs N         build with N processes; as many as there are processors by default
+#   --long           all tests, including those that take long: every fault after a handler's misbehaviour, storms
+#                    of ten minutes instead of half a minute, more fuzzing, the sanitizers on every database, and
+#                    servers that wait for the disk (otherwise only the storm's servers do)
+#   --jobs N         build with N processes; by default, one for each processor
 #   --help
 #
-# Installs what is missing from Debian 12 (as root; later runs need no root), builds in build/<preset>,
-# starts the servers and ends them. A run of everything, which --database and --test limit, also lets a
-# storm rage on each database (tests/storm.sh); without a sanitizer and --clang it checks the format
-# (clang-format), makes the pages of the API (tests/api_docs.sh) and lints (clang-tidy) besides. What fuzzing has
-# found is tried in every run; --long tries more (tests/fuzz.sh), in a build of its own.
+# Installs missing packages of Debian 12 (as root; later runs need no root), builds in build/<preset>, starts the
+# servers and ends them. A run without --database and --test also runs a storm on each database (tests/storm.sh).
+# Without a sanitizer and --clang, it also checks the format (clang-format), makes the pages of the API
+# (tests/api_docs.sh) and lints (clang-tidy). Every run tries the inputs that fuzzing has found. --long tries more
+# inputs (tests/fuzz.sh), in a separate build.
 #
-# Debian 12 has no MySQL server: it is fetched from Debian unstable once, and stays in a cache folder
+# Debian 12 has no MySQL server. The first run gets it from Debian unstable, and keeps it in a cache folder
 # (tests/get_mysql.sh). If TXINBOX_TEST_MYSQL_URL names a MySQL server (mysql://user:password@host:port/mysql; a user
 # who may do everything), the tests run there instead.
 set -euo pipefail
@@ -37,7 +37,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 preset=dev lint=1 long= quick= galera= failover= brokers= jobs=$(nproc) filter=
 databases=()
 
-# With --long, one a line; each starts what it needs.
+# The additional steps with --long. Each starts the servers that it needs.
 long_steps=(
   "tests/fuzz.sh --seconds 60"
   "tests/valgrind.sh"
@@ -79,21 +79,21 @@ while [ $# -gt 0 ]; do
   shift
 done
 special=$galera$failover$brokers
-[ -z "$special" ] || [ ${#databases[@]} = 0 ] || wrong "--galera, --failover or --brokers, and --database, are two runs"
-[ -z "$special" ] || [ -z "$quick" ] || wrong "--galera, --failover or --brokers, and --quick, are two runs"
+[ -z "$special" ] || [ ${#databases[@]} = 0 ] || wrong "--galera, --failover and --brokers exclude --database"
+[ -z "$special" ] || [ -z "$quick" ] || wrong "--galera, --failover and --brokers exclude --quick"
 
-# Whether everything is wanted; and whether it is wanted as one who changed the code runs it.
+# `everything`: no option limits the run. `all`: in addition, there is no sanitizer and no --clang.
 everything= all=
 if [ -z "$filter$special$quick" ] && [ ${#databases[@]} = 0 ]; then everything=1; fi
 if [ -n "$everything" ] && [ $preset = dev ]; then all=1; fi
 if [ -n "$long" ]; then
-  [ -n "$all" ] || wrong "--long goes with a run of everything"
+  [ -n "$all" ] || wrong "--long works only for a run of all tests"
   export TXINBOX_TEST_LONG=1
 fi
 
 step() { printf '\n== [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; }
 
-step "Install what is missing"
+step "Install missing packages"
 "$root/tests/install-packages.sh" "$([ -n "$galera$failover" ] && echo cluster || echo test)"
 
 cd "$root"
@@ -112,13 +112,13 @@ cmake --preset "$preset" >"$build/configure.log" 2>&1 || { cat "$build/configure
 targets=()
 if [ -n "$quick" ]; then
   targets=(--target txinbox_unit_tests txinbox_conformance)
-  # The command's threads are the library's, which the other tests run.
+  # With ThreadSanitizer: the command consumes on threads of the library. The other tests cover these.
   [ $preset = tsan ] || targets+=(txinbox_cli_tests)
 fi
 cmake --build --preset $preset -j "$jobs" "${targets[@]}"
 
-# What ctest is to run, by label: a test runs that has one of these, none of `excluded` and, with --quick, what
-# `kinds` says.
+# The tests for ctest, by label. A test runs if it has one of `labels`, none of `excluded` and, with --quick, a label
+# that matches `kinds`.
 labels=()
 excluded=(failover package)
 [ "$quick$preset" != 1tsan ] || excluded+=(cli)
@@ -128,7 +128,7 @@ if [ -n "$special" ]; then
   labels+=(${galera:+galera} ${failover:+failover} ${brokers:+brokers})
   excluded=()
   if [ -n "$brokers" ]; then
-    export TXINBOX_BROKER_KILLS=${TXINBOX_BROKER_KILLS:-200}
+    export TXINBOX_BROKER_KILLS=${TXINBOX_BROKER_KILLS:-200} TXINBOX_BROKER_MESSAGES=${TXINBOX_BROKER_MESSAGES:-1000000}
     servers+=(--mariadb --postgresql --restartable)
   fi
 elif [ -n "$quick" ] && [ ${#databases[@]} = 0 ]; then
@@ -136,7 +136,8 @@ elif [ -n "$quick" ] && [ ${#databases[@]} = 0 ]; then
 elif [ ${#databases[@]} = 0 ]; then
   databases=(sqlite3 mariadb postgresql mysql)
   labels+=(unit source headers fuzz)
-  # A user's builds, and the model of a protocol: neither a database nor a sanitizer changes them.
+  # Builds of a user's project, and the model of the lease protocol. Their results do not depend on the database or the
+  # sanitizer.
   if [ -n "$all" ]; then
     labels+=(package model)
     excluded=(failover)
@@ -155,9 +156,13 @@ done
 one_of() { local IFS='|'; echo "^($*)\$"; }
 
 if [ -n "$filter" ]; then
-  # A filter that fits nothing would pass.
+  # Without this check, a filter that selects no test would pass. With --brokers alone, only tests of components run.
   found=0
-  for program in "$build"/tests/txinbox_{unit_tests,torture_tests,conformance,faults,cli_tests,stopping_tests,tls_tests,cluster_tests,failover_tests}; do
+  programs=("$build"/tests/component_*/txinbox_*_tests)
+  if [ -z "$brokers" ] || [ "$special" != 1 ]; then
+    programs+=("$build"/tests/txinbox_{conformance,faults,*_tests})
+  fi
+  for program in "${programs[@]}"; do
     [ -x "$program" ] || continue
     count=$("$program" --no-colors --list-test-cases --test-case="$filter" | sed -n 's/.*passing the current filters: \([0-9]*\).*/\1/p')
     found=$((found + ${count:-0}))
@@ -171,25 +176,34 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-second_deadlock_stack=1:suppressions=$root/tests/tsan.supp}
 
 step "Test: ${labels[*]}"
-# Four at a time: most of a test is waiting for a server, or for a broker.
+# Four at a time, because most tests wait for a server or a broker most of the time.
 run=(ctest --preset "$preset" --output-on-failure --no-tests=error --parallel 4 -L "$(one_of "${labels[@]}")")
 if [ ${#excluded[@]} -gt 0 ]; then run+=(-LE "$(one_of "${excluded[@]}")"); fi
 if [ -n "$kinds" ]; then run+=(-L "$kinds"); fi
-# Of TLS, which needs servers of its own.
+# The tests of TLS start their own servers.
 if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then run+=(-E '^tls_mysql$'); fi
-# Most of the time of a test on a server was a wait for the disk. What survives a crash of the machine is the server's
-# affair: the tests kill processes, and the storms' servers wait as usual.
+# Tests on a server spent most of their time waiting for the disk. These servers do not wait for it: the tests kill
+# processes, not the machine. The servers of the storms wait for the disk as usual.
 if [ -z "${TXINBOX_TEST_LONG:-}$brokers" ] && [ ${#servers[@]} -gt 0 ]; then
   servers+=(--preload "$(/sbin/ldconfig -p | awk '/libeatmydata\.so\.1 / && !found++ { print $NF }')")
 fi
 if [ ${#servers[@]} -gt 0 ]; then run=("$root/tests/servers.sh" "${servers[@]}" -- "${run[@]}"); fi
 if [ -n "$galera" ]; then run=("$root/tests/galera.sh" -- "${run[@]}"); fi
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+storm_pid=
+# The storm runs in the background, where Ctrl-C does not reach it.
+stop() {
+  trap - EXIT
+  if [ -n "$storm_pid" ] && kill -TERM "$storm_pid" 2>/dev/null; then wait "$storm_pid" || true; fi
+  rm -f "$log"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 status=0
 "${run[@]}" 2>&1 | tee "$log" || status=$?
 
-# How many test cases each of them was; ctest counts programs.
+# How many test cases each program ran, because ctest counts programs.
 sed -n -e 's/^[0-9]*\/[0-9]* Testing: //p' -e 's/^\[doctest\] \(test cases.*\)/    \1/p' "$build/Testing/Temporary/LastTest.log"
 if grep -qE '\*\*\*(Skipped|Not Run)' "$log"; then
   echo "tests/run.sh: a test that should have run was skipped" >&2
@@ -197,16 +211,16 @@ if grep -qE '\*\*\*(Skipped|Not Run)' "$log"; then
 fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }
 
-# The storm waits for disks and servers that restart; the linter needs the processors meanwhile.
+# The storm waits for disks and for servers that restart. Meanwhile the linter uses the processors.
 if [ -n "$everything" ]; then
   step "Storm${lint:+, and lint (clang-tidy) meanwhile}"
   run=("$root/tests/storm.sh")
   if [ -n "$long" ]; then run+=(--seconds 600); fi
-  # A server of the user's is not to be killed.
+  # The test must not kill a server of the user.
   if [ -n "${TXINBOX_TEST_MYSQL_URL:-}" ]; then
     for database in sqlite3 mariadb mariadb-no-binlog postgresql; do run+=(--database "$database"); done
   fi
-  # Under a sanitizer less happens in the same time.
+  # With a sanitizer, the code is slower, so fewer messages are consumed in the same time.
   case $preset in asan | tsan) if [ -z "$long" ]; then run+=(--seconds 10 --restarts 2); fi ;; esac
   "${run[@]}" "$build" >"$log" 2>&1 &
   storm_pid=$!
@@ -216,6 +230,7 @@ fi
 if [ -n "$lint" ]; then "$root/tests/lint.sh" "$build" "$jobs" || status=$?; fi
 if [ -n "$everything" ]; then
   wait "$storm_pid" || status=$?
+  storm_pid=
   cat "$log"
 fi
 [ $status = 0 ] || { step "FAILED"; exit $status; }

@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Runs a command with private MariaDB, PostgreSQL and MySQL servers, and ends them with it.
+# Runs a command with private MariaDB, PostgreSQL and MySQL servers. Stops the servers when the command ends.
 #
 # Usage: tests/servers.sh [OPTION]... [--] [COMMAND [ARGUMENT]...]
-#   --mariadb, --postgresql, --mysql  only the ones that are chosen; without a choice MariaDB and PostgreSQL.
-#                              MySQL is fetched first where it is not there yet (get_mysql.sh)
+#   --mariadb, --postgresql, --mysql  only these servers; without such an option MariaDB and PostgreSQL.
+#                              If MySQL is missing, it is fetched first (get_mysql.sh)
 #   --cpus LIST                pins the servers to these CPUs, as taskset takes them
-#   --preload LIBRARY          loads it into the servers (LD_PRELOAD)
-#   --mariadb-option OPTION    an option more for mariadbd; may be repeated
-#   --postgresql-option A=B    a setting more for postgres; may be repeated
+#   --preload LIBRARY          loads the library into the servers (LD_PRELOAD)
+#   --mariadb-option OPTION    an additional option for mariadbd; may be repeated
+#   --postgresql-option A=B    an additional setting for postgres; may be repeated
 #   --restartable              gives the command a script for each server, which kills it with SIGKILL
 #                              and returns when it is up again, on the same port and data
-#   Without a command it prints what to set, and waits for Ctrl-C.
+#   Without a command, it prints the variables to set, and waits for Ctrl-C.
 #
 # The command finds in its environment:
 #   TXINBOX_TEST_MARIADB_URL     mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
 #   TXINBOX_TEST_POSTGRESQL_URL  postgresql://txinbox:PASSWORD@127.0.0.1:PORT/postgres
 #   TXINBOX_TEST_MYSQL_URL       mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql
-# The users may do everything, create users and databases included. With --restartable:
+# The users may do everything, also create users and databases. With --restartable:
 #   TXINBOX_TEST_MARIADB_RESTART, TXINBOX_TEST_POSTGRESQL_RESTART, TXINBOX_TEST_MYSQL_RESTART   the scripts
 #
-# The data lives in a temporary folder. The servers listen on the loopback, with a password that is
-# new each time, and are as durable as in production: a test of a commit must meet a real one.
+# The data is in a temporary folder. The servers listen on the loopback, with a password that is new each time. They are
+# as durable as in production, so that a test of a commit tests a durable commit.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -57,24 +57,24 @@ if [ -n "$mysql" ]; then mysqld=$("$root/tests/get_mysql.sh"); fi
 prepare servers
 mariadb_pid= postgresql_pid= mysql_pid=
 
-# How a server is started; its installation is not.
+# The prefix of the command that starts a server. It is not used for the installation.
 start=("${as_user[@]}")
 if [ -n "$cpus" ]; then start+=(taskset -c "$cpus"); fi
 if [ -n "$preload" ]; then
-  # A copy that the server's user can read, wherever the original is.
+  # The server's user may not be able to read the original file.
   install -m 755 "$preload" "$folder/preload.so"
   start+=(env LD_PRELOAD="$folder/preload.so")
 fi
 
 say() { echo "servers: $*" >&2; }
 
-# tell SIGNAL NAME PID: the server's process, which with --restartable is another than PID.
-tell() { kill "-$1" "$(cat "$folder/$2.current" 2>/dev/null || echo "$3")" 2>/dev/null || true; }
+# signal_server SIGNAL NAME PID: sends the signal to the server. With --restartable, PID is not the server's process.
+signal_server() { kill "-$1" "$(cat "$folder/$2.current" 2>/dev/null || echo "$3")" 2>/dev/null || true; }
 
-# wait_for SIGNAL NAME PID: tells it again, since it may just have been started again.
+# wait_for SIGNAL NAME PID: repeats the signal, because the server may have been restarted just now.
 wait_for() {
   while [ -n "$restartable" ] && kill -0 "$3" 2>/dev/null; do
-    tell "$@"
+    signal_server "$@"
     sleep 0.1
   done
   wait "$3" 2>/dev/null || true
@@ -83,11 +83,11 @@ wait_for() {
 stop() {
   status=$?
   trap - EXIT
-  : >"$folder/ending"  # so that nothing is started again
-  # PostgreSQL's INT is a fast shutdown; MariaDB's and MySQL's TERM a clean one.
-  if [ -n "$postgresql_pid" ]; then tell INT postgresql "$postgresql_pid"; fi
-  if [ -n "$mariadb_pid" ]; then tell TERM mariadb "$mariadb_pid"; fi
-  if [ -n "$mysql_pid" ]; then tell TERM mysql "$mysql_pid"; fi
+  : >"$folder/ending"  # from now on no server is restarted
+  # INT is a fast shutdown of PostgreSQL. TERM is a clean shutdown of MariaDB and MySQL.
+  if [ -n "$postgresql_pid" ]; then signal_server INT postgresql "$postgresql_pid"; fi
+  if [ -n "$mariadb_pid" ]; then signal_server TERM mariadb "$mariadb_pid"; fi
+  if [ -n "$mysql_pid" ]; then signal_server TERM mysql "$mysql_pid"; fi
   if [ -n "$postgresql_pid" ]; then wait_for INT postgresql "$postgresql_pid"; fi
   if [ -n "$mariadb_pid" ]; then wait_for TERM mariadb "$mariadb_pid"; fi
   if [ -n "$mysql_pid" ]; then wait_for TERM mysql "$mysql_pid"; fi
@@ -98,7 +98,7 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# run NAME COMMAND...: becomes the server; with --restartable, starts it again whenever it ends.
+# run NAME COMMAND...: replaces this process by the server. With --restartable, restarts the server when it ends.
 run() {
   local name=$1 pid
   shift
@@ -109,13 +109,12 @@ run() {
     echo "$pid" >"$folder/$name.current"
     wait "$pid" || true
     while [ -e "$folder/$name.away" ] && [ ! -e "$folder/ending" ]; do sleep 0.1; done
-    sleep 0.1  # one that cannot start yet, as long as its predecessor has not let go of everything
+    sleep 0.1  # the next start fails while the previous process still has its locks
   done
 }
 
-# restart_script NAME READY...: prints the name of a script that kills the server, and all of its
-# processes at once, and waits until the command READY succeeds. Its argument, if there is one, says for how many
-# seconds the server stays away.
+# restart_script NAME READY...: prints the name of a script. The script kills all processes of the server at once, and
+# waits until the command READY succeeds. Its optional argument is the number of seconds before the server restarts.
 restart_script() {
   local name=$1 script=$folder/restart-$1
   shift
@@ -139,7 +138,7 @@ END
   echo "$script"
 }
 
-# wait_until_ready NAME PID LOG COMMAND...: until COMMAND succeeds, at most a minute.
+# wait_until_ready NAME PID LOG COMMAND...: waits until COMMAND succeeds, at most a minute.
 wait_until_ready() {
   local name=$1 pid=$2 log=$3 i
   shift 3
@@ -155,17 +154,17 @@ wait_until_ready() {
 
 start_mariadb() {
   local port data=$folder/mariadb init=$folder/mariadb.sql
-  port=$(free_ports 1)
+  take_ports
   printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
-  # A starting server clears its folder of temporary tables, another server's included.
+  # A server that starts removes all temporary tables from its folder, also those of another server.
   "${as_user[@]}" mkdir "$data" "$folder/mariadb-tmp"
   if ! "${as_user[@]}" mariadb-install-db --no-defaults --datadir="$data" --tmpdir="$folder/mariadb-tmp" --skip-test-db \
       --auth-root-authentication-method=normal >"$folder/mariadb-install.log" 2>&1; then
     cat "$folder/mariadb-install.log" >&2
     return 1
   fi
-  # The binary log is on as it is in production, and makes a commit a two-phase one.
+  # The binary log is on, as in production. With it, each commit has two phases.
   run mariadb "${start[@]}" mariadbd --no-defaults --datadir="$data" --socket="$folder/mariadb.sock" --port="$port" \
     --pid-file="$folder/mariadb.pid" --tmpdir="$folder/mariadb-tmp" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
     --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --binlog-format=ROW --sync-binlog=1 \
@@ -182,11 +181,11 @@ start_mariadb() {
 
 start_mysql() {
   local port data=$folder/mysql init=$folder/mysql.sql
-  # Its own files are not where it was built for.
+  # Its files are not in the folders for which it was built.
   local places=(--no-defaults --datadir="$data" --basedir="${mysqld%/*}/root/usr" --secure-file-priv=NULL
     --lc-messages-dir="${mysqld%/*}/root/usr/share/mysql" --plugin-dir="${mysqld%/*}/root/usr/lib/mysql/plugin"
     --character-sets-dir="${mysqld%/*}/root/usr/share/mysql/charsets" --tmpdir="$folder/mysql-tmp")
-  port=$(free_ports 1)
+  take_ports
   printf '%s\n' "CREATE USER IF NOT EXISTS txinbox@127.0.0.1 IDENTIFIED BY '$password';" \
     "GRANT ALL ON *.* TO txinbox@127.0.0.1 WITH GRANT OPTION;" >"$init"
   "${as_user[@]}" mkdir "$data" "$folder/mysql-tmp"
@@ -194,7 +193,7 @@ start_mysql() {
     cat "$folder/mysql-install.log" >&2
     return 1
   fi
-  # As durable as MariaDB.
+  # The same durability as MariaDB.
   run mysql "${start[@]}" "$mysqld" "${places[@]}" --socket="$folder/mysql.sock" --port="$port" --mysqlx=OFF \
     --pid-file="$folder/mysql.pid" --bind-address=127.0.0.1 --skip-name-resolve --init-file="$init" \
     --innodb-flush-log-at-trx-commit=1 --log-bin="$data/binlog" --sync-binlog=1 --server-id=1 --max-connections=300 \
@@ -213,7 +212,7 @@ postgresql_program() {
   if command -v "$1" >/dev/null; then
     command -v "$1"
   else
-    # Debian keeps the server's programs off the path, one folder a version.
+    # On Debian, the server's programs are not on the path. Each version has a folder.
     find /usr/lib/postgresql -path "*/bin/$1" 2>/dev/null | sort -V | tail -n 1
   fi
 }
@@ -224,7 +223,7 @@ start_postgresql() {
   local port data=$folder/postgresql initdb postgres
   initdb=$(postgresql_program initdb)
   postgres=$(postgresql_program postgres)
-  port=$(free_ports 1)
+  take_ports
   printf '%s\n' "$password" >"$folder/password"
   chmod 644 "$folder/password"
   if ! "${as_user[@]}" "$initdb" --pgdata="$data" --username=txinbox --pwfile="$folder/password" --auth=scram-sha-256 \

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Consumes for a long time on SQLite, MariaDB and PostgreSQL at once, in every way and with failures, lost
-# connections and torn transactions among them, and fails where memory, connections, prepared statements or
-# descriptors grow, or the accounts do not balance (tests/soak).
+# Consumes for a long time on SQLite, MariaDB and PostgreSQL at the same time, in every way, with failures, lost
+# connections and torn transactions. Fails if memory, connections, prepared statements or file descriptors grow, or if
+# the effects are wrong (tests/soak).
 #
 # Usage: tests/soak.sh [OPTION]...
-#   --minutes N      30 by default
+#   --minutes N      how long it runs; 30 by default
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
-#   --jobs N         build with N processes; as many as there are processors by default
+#   --jobs N         build with N processes; by default, one for each processor
 #   --help
 #
-# Builds in build/release, and starts servers of its own (tests/servers.sh).
+# Builds in build/release, and starts its own servers (tests/servers.sh).
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,14 +37,14 @@ done
 if [ ${#databases[@]} = 0 ]; then databases=(sqlite3 mariadb postgresql); fi
 cd "$root"
 
-# Inside tests/servers.sh, which says where they are.
+# This part runs inside tests/servers.sh, which sets the URLs of the servers.
 if [ -n "${TXINBOX_SOAK_PROGRAM:-}" ]; then
   pids=() status=0
   for database in "${databases[@]}"; do
     name=$database url=
     case $database in
       mariadb) name=mysql url=$TXINBOX_TEST_MARIADB_URL ;;
-      # Its notices would come with every table that is dropped.
+      # Otherwise PostgreSQL would print a notice for every table that is dropped.
       postgresql) url="$TXINBOX_TEST_POSTGRESQL_URL" PGOPTIONS="-c client_min_messages=warning"; export PGOPTIONS ;;
     esac
     TXINBOX_TEST_DATABASE=$name TXINBOX_TEST_URL=$url "$TXINBOX_SOAK_PROGRAM" $((minutes * 60)) &

@@ -3,13 +3,13 @@
 # time, while the servers are killed (SIGKILL) and started again.
 #
 # Usage: tests/storm.sh [OPTION]... BUILD_FOLDER
-#   --seconds N    how long each storm lasts; 30 by default; and half as long with leases, and on the outbox
-#   --restarts N   how often each server is killed at least, also beyond that time; 5 by default, and 3 with leases
-#                  and on the outbox
+#   --seconds N    how long each storm lasts; 30 by default. A storm with leases or on the outbox lasts half as long
+#   --restarts N   the minimum number of kills of each server, even if the storm lasts longer then; 5 by default, and 3
+#                  with leases and on the outbox
 #   --database NAME  sqlite3, mariadb, mariadb-no-binlog, postgresql or mysql only; may be repeated
 #
-# Afterwards each database must hold no prepared transaction, no lock and no open transaction; and a
-# consumer that is broken on purpose must be found out on it. Without the binary log, late_log.sh follows.
+# Afterwards, no database may have a prepared transaction, a lock or an open transaction. On each database, the checker
+# must also find the errors of a deliberately broken consumer. On MariaDB without the binary log, late_log.sh also runs.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,26 +32,28 @@ txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 
-# storm [COMMAND]: on the database that TXINBOX_DB names, of each kind; those with leases and on the outbox have half
-# the time. COMMAND kills the server and starts it again.
+# storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases and on the outbox
+# take half the time. COMMAND kills the server and starts it again.
 storm() {
-  local kind status lasts=$seconds least=$restarts killing
+  local kind status lasts=$seconds least=$restarts killing relays
   "$txinbox" migrate >/dev/null
   for kind in tx lease outbox; do
     killing=()
     [ $# = 0 ] || killing=(--command "$1" --command-every 3s --command-at-least "$least")
+    relays=()
+    [ $kind != outbox ] || relays=(--relays 4)
     status=0
-    "$torture" --kind $kind --duration "${lasts}s" "${killing[@]}" || status=$?
+    "$torture" --kind $kind --duration "${lasts}s" "${relays[@]}" "${killing[@]}" || status=$?
     [ $status = 0 ] || fail "the storm of $kind ended with status $status"
     lasts=$(((seconds + 1) / 2)) least=$(((restarts + 1) / 2))
   done
 }
 
-# A checker that cannot fail proves nothing, nor does one that finds something else. Under this seed, and without
-# kills, what is broken shows for certain (torture_test.cpp).
+# The checker must find each deliberate defect, and must report this defect and no other. With this seed, and without
+# kills, each of them always occurs (torture_test.cpp).
 find_out_broken() {
   local kind what status report kept
-  kept=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")  # for the files that a storm keeps
+  kept=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")  # the storm keeps its files in this folder
   for kind in dedup acknowledge fence delete order; do
     what=effects status=0
     case $kind in
@@ -69,8 +71,8 @@ find_out_broken() {
   rm -rf "$kept"
 }
 
-# The parts of a URL of servers.sh, for the database's own client, which must not see the password as an
-# argument.
+# Prints a part of a URL of servers.sh, for the database's own client. The password must not be an argument of the
+# client.
 part() { sed -n 's|^[a-z]*://txinbox:\([^@]*\)@127.0.0.1:\([0-9]*\)/\(.*\)$|\'"$1"'|p' <<<"$TXINBOX_DB"; }
 
 ask_mariadb() {
@@ -79,10 +81,10 @@ ask_mariadb() {
 
 ask_postgresql() { PGPASSWORD=$(part 1) psql -X -q -A -t -h 127.0.0.1 -p "$(part 2)" -U txinbox -c "$1" postgres; }
 
-# nothing_left WHAT CLIENT QUERY: the query must find no row.
+# nothing_left WHAT CLIENT QUERY: fails if the query finds a row.
 nothing_left() {
   local found
-  found=$("$2" "$3") || fail "the server cannot be asked for $1"
+  found=$("$2" "$3") || fail "the server does not answer the query for $1"
   [ -z "$found" ] || fail "left on the server: $1: $found"
 }
 
@@ -123,8 +125,26 @@ case $on_server in
 esac
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-storm.XXXXXX")
-chmod 755 "$folder"  # the servers are other users
-trap 'rm -rf "$folder"' EXIT
+chmod 755 "$folder"  # the servers run as other users
+
+pids=()
+# In the background, bash makes commands ignore SIGINT, and the processes of a storm start other processes. So each
+# storm is a process group, and this function ends the whole group. The servers need a moment to end.
+stop() {
+  local pid
+  trap - EXIT
+  for pid in "${pids[@]}"; do kill -TERM -- "-$pid" 2>/dev/null || true; done
+  for pid in "${pids[@]}"; do
+    for _ in {1..300}; do
+      kill -0 -- "-$pid" 2>/dev/null || break
+      sleep 0.1
+    done
+  done
+  rm -rf "$folder"
+}
+trap stop EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 
 # The storm on one database, from the start of its server to the end.
 run() {
@@ -142,7 +162,7 @@ run() {
       TXINBOX_HOLD_LOG=$folder/hold/log "$root/tests/servers.sh" --mariadb --restartable \
         --mariadb-option --skip-log-bin --preload "$build/tests/libtxinbox_late_log.so" -- "${again[@]}"
       ;;
-    # Its deadlocks are looked for after a second by default, in which little else happens.
+    # By default, PostgreSQL looks for deadlocks after a second. During this time little else happens.
     postgresql)
       "$root/tests/servers.sh" --postgresql --restartable --postgresql-option deadlock_timeout=100ms \
         --postgresql-option max_prepared_transactions=10 -- "${again[@]}"
@@ -151,11 +171,12 @@ run() {
   esac
 }
 
-pids=()
+set -m
 for database in "${databases[@]}"; do
   run "$database" >"$folder/$database.log" 2>&1 &
   pids+=($!)
 done
+set +m
 status=0
 for i in "${!databases[@]}"; do
   ended=0
@@ -164,4 +185,5 @@ for i in "${!databases[@]}"; do
   cat "$folder/${databases[$i]}.log"
   [ $ended = 0 ] || status=1
 done
+pids=()
 exit $status

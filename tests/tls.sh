@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command with three private servers of one kind, and ends them with it: one with a certificate for 127.0.0.1,
-# one with a certificate for another host, one without TLS.
+# Runs a command with three private servers of one kind: one with a certificate for 127.0.0.1, one with a certificate
+# for another host, and one without TLS. Stops the servers when the command ends.
 #
 # Usage: tests/tls.sh KIND COMMAND [ARGUMENT]...
 #   KIND  mariadb, postgresql or mysql
@@ -8,12 +8,12 @@
 # The command finds in its environment:
 #   TXINBOX_TEST_DATABASE            mysql or postgresql
 #   TXINBOX_TEST_URL                 the first server: mysql://txinbox:PASSWORD@127.0.0.1:PORT/mysql, for instance
-#   TXINBOX_TEST_OTHER_HOST_URL      the second
-#   TXINBOX_TEST_UNENCRYPTED_URL     the third
+#   TXINBOX_TEST_OTHER_HOST_URL      the second server
+#   TXINBOX_TEST_UNENCRYPTED_URL     the third server
 #   TXINBOX_TEST_CERTIFICATES        a folder: ca.pem has signed the servers' certificates and client.pem, other-ca.pem
 #                                    has signed nothing
-# and TXINBOX_TEST_CASE, doctest's filter, as an argument. The users may do everything. The data and the certificates
-# live in a temporary folder; the servers listen on the loopback.
+# If TXINBOX_TEST_CASE is set, the command gets it as an argument: doctest's filter. The users may do everything. The
+# data and the certificates are in a temporary folder. The servers listen on the loopback.
 set -euo pipefail
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
@@ -27,7 +27,7 @@ shift
 
 if [ -n "${TXINBOX_TEST_CASE:-}" ]; then
   set -- "$@" "--test-case=$TXINBOX_TEST_CASE"
-  # Servers for no test would take their time.
+  # Do not start servers if the filter selects no test.
   if "$@" --no-colors --count | grep -q 'filters: 0$'; then exit 0; fi
 fi
 
@@ -38,7 +38,7 @@ if [ "$kind" = mysql ]; then mysqld=$("$tests/get_mysql.sh"); fi
 prepare tls
 kill_servers_at_exit
 
-# quietly COMMAND...: what it says is shown only when it fails.
+# quietly COMMAND...: shows the command's output only if the command fails.
 quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log" >&2; return 1; }; }
 
 # authority NAME: makes NAME.pem and NAME.key.
@@ -62,13 +62,14 @@ authority other-ca
 certificate host IP:127.0.0.1
 certificate other-host DNS:elsewhere.example
 certificate client DNS:client.example
-# The servers' user reads them; PostgreSQL and libpq want keys that nobody else can read.
+# The servers run as the user nobody, who must be able to read these files. PostgreSQL and libpq refuse keys that other
+# users can read.
 if [ "$(id -u)" = 0 ]; then chown nobody host.key other-host.key host.pem other-host.pem; fi
 chmod 600 ./*.key
 chmod 644 ./*.pem
 cd /
 
-# wait_until NAME COMMAND...: at most a minute.
+# wait_until NAME COMMAND...: waits until COMMAND succeeds, at most a minute.
 wait_until() {
   local name=$1 i
   shift
@@ -81,7 +82,7 @@ wait_until() {
   return 1
 }
 
-# start_NAME: with `data`, `port` and `certificate` (host, other-host or nothing) becomes the server.
+# start_NAME: replaces this process by the server, with `data`, `port` and `certificate` (host, other-host or nothing).
 start_mariadb() {
   local tls=(--ssl-cert="$certificates/$certificate.pem" --ssl-key="$certificates/$certificate.key"
     --ssl-ca="$certificates/ca.pem")
@@ -154,8 +155,8 @@ case $kind in
     ;;
 esac
 
-first=$(free_ports 3)
-port=$first
+take_ports
+first=$port
 for certificate in host other-host ""; do
   data=$folder/data${certificate:+-}$certificate
   if [ -n "$certificate" ]; then "${as_user[@]}" cp -r "$folder/data" "$data"; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs conformance tests on servers that txinbox does not know, and ends them: a private MariaDB that calls itself TiDB,
-# and one that calls itself MySQL, as a proxy can.
+# Runs conformance tests on private MariaDB servers that report an unknown version: one calls itself TiDB, and one calls
+# itself MySQL, as a proxy can do. Stops the servers afterwards.
 #
 # Usage: tests/unknown_server.sh PROGRAM
 #   PROGRAM  txinbox_conformance
@@ -9,11 +9,11 @@ set -euo pipefail
 program=$(realpath "$1")
 tests=$(cd "$(dirname "$0")" && pwd)
 
-# What a consumer, a batch, a lease, a purge and the guard do.
+# The test files for a consumer, a batch, a lease, a purge and the guard.
 files=unknown_server,idempotent,key,duplicate_counter,guard,torn,unconfirmed_claim,batch_guard,batch_isolation,batch_torn,conflict_record
 files+=,lease,lease_takeover,leaked_settings,purge,purge_condition,purge_other,session_state
 
-# doctest says nothing of a name that no file has.
+# doctest does not report it if a name in its filter matches no file.
 for file in ${files//,/ }; do
   if ! compgen -G "$tests/conformance/*/${file}_test.cpp" >/dev/null; then
     echo "unknown_server.sh: there is no ${file}_test.cpp" >&2
@@ -21,7 +21,7 @@ for file in ${files//,/ }; do
   fi
 done
 
-# run VERSION ARGUMENT...: on a server that says this version.
+# run VERSION ARGUMENT...: runs the program on a server that reports this version.
 run() {
   local version=$1
   shift

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs the conformance suite under Valgrind's memcheck on SQLite, MariaDB and PostgreSQL: errors and definite
-# leaks fail.
+# Runs the conformance tests under Valgrind's memcheck on SQLite, MariaDB and PostgreSQL. Fails if Valgrind finds an
+# error or a definite leak.
 #
 # Usage: tests/valgrind.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
-#   --test FILTER    only the test cases with such a name, as "*rolled-back*"
-#   --jobs N         build with N processes; as many as there are processors by default
+#   --test FILTER    only the test cases with such a name, for example "*rolled-back*"
+#   --jobs N         build with N processes; by default, one for each processor
 #   --help
 #
-# Builds in build/dev, and starts servers of its own (tests/servers.sh). tests/valgrind.supp says what is not
-# ours. Nothing is left out: no case depends on how fast it runs.
+# Builds in build/dev, and starts its own servers (tests/servers.sh). tests/valgrind.supp lists the errors of other
+# libraries, which are ignored. All test cases run, because none of them depends on the speed.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -37,7 +37,7 @@ done
 if [ ${#databases[@]} = 0 ]; then databases=(sqlite3 mariadb postgresql); fi
 build=$root/build/dev
 
-# On one database, whose server runs. All that it printed is told when it fails.
+# Runs the tests on one database, whose server runs. Prints all of the output if they fail.
 check() {
   local name=$1 url= log status=0
   case $name in
@@ -55,7 +55,8 @@ check() {
   return $status
 }
 
-# Inside tests/servers.sh, which says where they are. All at once: most of a test is waiting for a server.
+# This part runs inside tests/servers.sh, which sets the URLs. All databases run at once, because most tests wait for a
+# server most of the time.
 if [ -n "${TXINBOX_VALGRIND_CHECKS:-}" ]; then
   cd "$build"
   pids=() status=0

@@ -1,4 +1,7 @@
-"""The driver: runs the candidates through faults and rounds, and writes the results. For bench/peers/run.sh."""
+"""The driver: tests all candidates with faults, measures their speed in rounds, and writes the results.
+
+For bench/peers/run.sh.
+"""
 
 import argparse
 import json
@@ -75,7 +78,7 @@ def main():
     options.output.mkdir(parents=True, exist_ok=True)
     faults_file, speed_file = options.output / "faults.json", options.output / "speed.json"
     if both or options.faults:
-        results = load(faults_file)  # of other candidates, from runs with --only
+        results = load(faults_file)  # earlier runs with --only have results of other candidates
         for database in databases:
             for candidate in candidates:
                 if candidate.faults and database.kind in candidate.databases:

@@ -2,7 +2,7 @@
 # Builds the adapters of the peers in build/peers. For bench/peers/run.sh.
 #
 # Usage: build.sh LANGUAGE...     c++, java, go or node
-# Where a language's tools or packages cannot be had, it says so, and the driver leaves these peers out.
+# If the tools or packages of a language are not available, it prints a message, and the driver omits these peers.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ mkdir -p "$build"
 
 left_out() { echo "bench/peers: without the peers in $1: $2" >&2; }
 
-# install COMMAND PACKAGE...: Debian's packages, if the command is missing.
+# install COMMAND PACKAGE...: installs the packages of Debian if the command is missing.
 install() {
   local command=$1
   shift
@@ -29,7 +29,7 @@ build_cpp() {
 
 build_java() {
   install javac default-jdk-headless && install mvn maven || { left_out Java "no JDK or no Maven"; return; }
-  # The class path is the last step: without it the driver leaves these peers out.
+  # The class path is written last. Without it, the driver omits these peers.
   rm -f "$build/java/classpath"
   mvn -q -B -f "$here/java/pom.xml" -Dpeers.build="$build/java" compile dependency:build-classpath \
     -Dmdep.outputFile="$build/java/new-classpath" >"$build/java.log" 2>&1 &&

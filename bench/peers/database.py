@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 NAME = "txinbox_peers"
 ACCOUNTS = 5000
-SPEED_ACCOUNTS = 1000  # the runs for the speed use the first ones, the faults the others
+SPEED_ACCOUNTS = 1000  # the runs for the speed use these accounts, and the faults use the others
 
-# The tables that the peers document, where they do not create them by themselves. Camel 4 cannot create its table on
-# PostgreSQL: its probe aborts the transaction.
+# The tables that the peers need and do not create by themselves, as their documentation describes them. Camel 4 cannot
+# create its table on PostgreSQL, because its check for the table aborts the transaction.
 TABLES = {
     "postgresql": """
 CREATE TABLE received_messages (consumer_id varchar(1000), message_id varchar(1000), creation_time bigint,
@@ -64,7 +64,7 @@ class Database:
         return int(self.run(sql)[0])
 
     def accounts(self, first, count=1):
-        """What `count` accounts hold."""
+        """The values of `count` accounts."""
         return [int(n) for n in self.run(
             f"SELECT n FROM bench_account WHERE id BETWEEN {first} AND {first + count - 1} ORDER BY id")]
 
@@ -76,7 +76,7 @@ class Database:
         return self.run("SHOW server_version" if self.kind == "postgresql" else "SELECT version()")[0]
 
     def adapter_environment(self, port=None):
-        """How an adapter finds this database, or the same through a proxy on `port`."""
+        """The environment with which an adapter finds this database, directly or through a proxy on `port`."""
         port = port or self.port
         scheme = "postgresql" if self.kind == "postgresql" else "mysql"
         return {"TXINBOX_PEER_DATABASE": self.kind, "TXINBOX_PEER_PORT": str(port), "TXINBOX_PEER_USER": self.user,
@@ -85,16 +85,16 @@ class Database:
 
 
 class Holder:
-    """The other side of a deadlock. It is such that the server picks the adapter's side as the victim."""
+    """The other transaction of a deadlock. It makes the server choose the adapter's transaction as the victim."""
 
     def __init__(self, database, account):
         self.account = account
         self.client = subprocess.Popen(database.client(NAME), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=subprocess.DEVNULL, env=database.environment, text=True)
         if database.kind == "postgresql":
-            prefer = "SET deadlock_timeout = '20s'"  # the adapter's side looks for deadlocks first
+            prefer = "SET deadlock_timeout = '20s'"  # the adapter's session looks for deadlocks first
         else:
-            prefer = "INSERT INTO peer_heavy SELECT seq FROM seq_1_to_2000"  # more work to roll back than the adapter's
+            prefer = "INSERT INTO peer_heavy SELECT seq FROM seq_1_to_2000"  # more changes than the adapter makes
         self.send(f"BEGIN;\n{prefer};\nUPDATE bench_account SET n = n WHERE id = {account + 1};\nSELECT 'held';\n")
         if self.client.stdout.readline().strip() != "held":
             raise RuntimeError("the holder has no lock")

@@ -1,4 +1,4 @@
-"""What is left of a message after a fault, when the broker delivers it again until it is acknowledged."""
+"""Tests the effects of a message after a fault. The broker delivers the message again until it is acknowledged."""
 
 import sys
 import time
@@ -7,7 +7,7 @@ from database import Holder
 from peer import Peer
 from proxy import Proxy
 
-# The order of the columns. 5c needs DDL that commits.
+# The order of the columns. Case 5c needs a database in which DDL commits.
 CASES = {
     "1": "the handler throws",
     "2": "the process is killed before the commit",
@@ -78,7 +78,7 @@ class Faults:
         return f"{self.candidate.name}-{case}-{self.account}-{self.run}"
 
     def settle(self):
-        """Waits until a peer that runs handlers later has run them all."""
+        """If the peer runs handlers later, waits until it has run all of them."""
         if self.candidate.later:
             time.sleep(.3)
             for _ in range(240):
@@ -87,7 +87,7 @@ class Faults:
                 time.sleep(.25)
 
     def redeliver(self, peer, key, fault, tries=6, account=None):
-        """Delivers until the broker is told to stop. Returns what it is told, and how many deliveries it took."""
+        """Delivers until the answer ends the redeliveries. Returns the answer, and the number of deliveries."""
         for number in range(1, tries + 1):
             said = peer.deliver(key, account or self.account, fault)
             if said.startswith(("ack", "dead", "no answer")):
@@ -97,7 +97,7 @@ class Faults:
         return said, number
 
     def outcome(self, peer, key, first, width, fault):
-        """After a first delivery: the verdict when the broker delivers the message again as often as it must."""
+        """Redelivers after a first delivery, as often as the answers require. Returns the verdict."""
         wanted = [1] * width
         if first.startswith("ack") and not self.candidate.later:
             got = self.database.accounts(self.account, width)
@@ -115,12 +115,12 @@ class Faults:
         return self.simple(case, "throw")
 
     def restarted(self):
-        """The process after a kill."""
+        """Starts the process again after a kill."""
         return self.start(environment={"TXINBOX_PEER_AGAIN": "1"})
 
     def case_2(self, case):
         key = self.key(case)
-        self.peer.quit()  # it must not take the message of the process that is killed
+        self.peer.quit()  # it must not get the message of the process that is killed
         killed = self.start()
         killed.begin(key, self.account, "hang")
         reached = killed.get("AT", 30)
@@ -164,7 +164,7 @@ class Faults:
         holder.wait()
         self.settle()
         swallowed = len(self.peer.log) - before
-        while self.peer.get("AT", .2):  # of the handler's other runs
+        while self.peer.get("AT", .2):  # the lines of the handler's other runs
             pass
         result = self.outcome(self.peer, key, first, 3, "three")
         if swallowed == 0:
@@ -185,7 +185,7 @@ class Faults:
         said = [self.redeliver(self.peer, key, "ok", tries=2)[0] for key in keys]
         got = self.database.accounts(self.account)[0]
         if "no answer" in said:
-            self.peer.kill()  # it may be busy for ever
+            self.peer.kill()  # it may never end by itself
             return judged([got], [2], "no", " | ".join(said))
         for key in keys:
             self.peer.deliver(key, self.account, "ok")
@@ -198,13 +198,13 @@ class Faults:
         return {**result, "letter": "P" if any(each.startswith("dead") for each in said) else "R"}
 
     def case_7(self, case):
-        """For each request of a delivery in turn, the answer is lost."""
+        """Loses the answer to one request of a delivery. Repeats this for each request."""
         if self.candidate.later:
-            self.peer.quit()  # it must not take the message by another way
+            self.peer.quit()  # it must not get the message without the proxy
         proxy = Proxy(self.database.port)
         options = {"port": proxy.port, "environment": {"TXINBOX_PEER_AGAIN": "1"}}
         peer = self.start(**options)
-        peer.deliver(self.key("7-warm"), 4990, "ok")  # opens its connections
+        peer.deliver(self.key("7-warm"), 4990, "ok")  # lets the process open its connections
         self.settle()
         bad, refused, died, lost, doubled, number = [], 0, 0, 0, 0, 0
         for number in range(1, MOST_REQUESTS + 1):

@@ -18,16 +18,16 @@ BOTH = ("postgresql", "mariadb")
 
 @dataclass(frozen=True)
 class Candidate:
-    name: str  # for --only
+    name: str  # its name for --only
     title: str
     language: str  # c++, java, go or node
     version: str  # the name of its version in pom.xml, go.mod or package.json
     databases: tuple = BOTH
     faults: bool = True
     speed: bool = True
-    later: bool = False  # it stores the message, and runs the handler later
+    later: bool = False  # whether it stores the message and runs the handler later
     batch: int = 1
-    unfinished: str = ""  # the SQL that counts what a `later` peer has still to run
+    unfinished: str = ""  # the SQL that counts the handlers that a `later` peer must still run
 
 
 CANDIDATES = [
@@ -68,7 +68,7 @@ def adapter(candidate):
 
 
 def version(candidate):
-    """Of the peer's release, from the file that pins it."""
+    """The version of the peer's release, from the file that pins it."""
     if candidate.language == "java":
         text = (HERE / "java" / "pom.xml").read_text(encoding="utf-8")
         return re.search(f"<{re.escape(candidate.version)}>(.*)</", text)[1].removesuffix(".RELEASE")
@@ -115,7 +115,7 @@ class Peer:
             pass
 
     def get(self, prefix, timeout):
-        """The next line that begins so; None after this time or at the process's end. Others stay for later."""
+        """The next line with this beginning. None after the time-out or at the process's end. Keeps other lines."""
         end, others = time.monotonic() + timeout, []
         try:
             while True:
@@ -139,7 +139,7 @@ class Peer:
         return self.tags
 
     def end(self, tag, timeout=45):
-        """What the broker is told about a delivery."""
+        """The answer to the broker for a delivery."""
         line = self.get(f"one {tag} ", timeout)
         return line.split(" ", 2)[2] if line else "no answer"
 

@@ -1,4 +1,4 @@
-"""A proxy that loses one answer of the server: the server has done the work, and the client never learns it."""
+"""A proxy that drops one answer of the server: the server has done the work, but the client gets no answer."""
 
 import socket
 import threading
@@ -7,14 +7,14 @@ import threading
 class Proxy:
     def __init__(self, target):
         self.target = target
-        self.left = 0  # requests until the one whose answer is lost; 0: none is lost
+        self.left = 0  # the number of requests until the one whose answer is lost; 0 if none is lost
         self.hits = 0
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 
     def arm(self, number):
-        """Loses the answer to the request with this number from now on, and cuts its connection."""
+        """Drops the answer to one request, and cuts its connection. `number` counts the requests from now on."""
         self.hits, self.left = 0, number
 
     def close(self):

@@ -63,7 +63,7 @@ def speed_table(speed, database):
 
 
 def wrong(speed):
-    """What the runs for the speed lost, doubled or refused."""
+    """The messages that the runs for the speed lost, doubled or refused."""
     lines = []
     for r in speed["results"]:
         for kind in ("new", "duplicates"):

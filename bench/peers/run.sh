@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares txinbox with what users would pick instead, on the same servers: what stays of a message after each fault,
-# and how long a message takes.
+# Compares txinbox with alternatives on the same servers: the effects of a message after each fault, and the time of a
+# message.
 #
 # Usage: bench/peers/run.sh [OPTION]...
 #   --faults         only the faults
@@ -12,12 +12,12 @@
 #   --output FOLDER  where peers.md and the figures as JSON go; build/peers/results by default
 #   --help
 #
-# Installs what is missing from Debian 12 (as root), gets the peers from Maven Central, the Go module proxy and the npm
-# registry, and builds in build/peers and build/release. It leaves out what it cannot get, and says so. It starts
-# durable servers of its own and ends them. The servers have the first CPU, and the clients the second.
-# docs/compared.md has the results and what they mean. CI does not run this.
+# Installs missing packages of Debian 12 (as root), gets the peers from Maven Central, the Go module proxy and the npm
+# registry, and builds in build/peers and build/release. If a peer is not available, it prints a message and omits the
+# peer. It starts its own durable servers and ends them. The servers use the first CPU, and the clients the second.
+# docs/compared.md has the results and explains them. CI does not run this.
 #
-# Exit status: 0 all was measured; 1 something failed; 2 usage.
+# Exit status: 0 if everything was measured; 1 if something failed; 2 for wrong arguments.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,13 +1,13 @@
-"""How long a message takes, new and as a duplicate, with 1 and with 8 workers. The candidates take turns."""
+"""Measures the time of a new message and of a duplicate, with 1 and with 8 workers. The candidates take turns."""
 
 import sys
 import time
 
 from peer import Peer
 
-RUNS = {1: 300, 8: 1200}  # workers: messages of a round
-BATCHES = 4  # so many times more for a candidate that consumes batches
-SPEED = {"TXINBOX_PEER_READ_COMMITTED": "1"}  # the isolation of txinbox, for all
+RUNS = {1: 300, 8: 1200}  # the number of messages of a round, by the number of workers
+BATCHES = 4  # a candidate that consumes batches gets this many times more messages
+SPEED = {"TXINBOX_PEER_READ_COMMITTED": "1"}  # all candidates use the isolation level of txinbox
 WARM_UP = {"java": 6000, "node": 1000, "go": 2000, "c++": 2000}
 
 
@@ -16,7 +16,7 @@ def say(text):
 
 
 def both(peer, database, prefix, count, workers):
-    """Consumes new messages and then the same again. Checks that each took effect once."""
+    """Consumes new messages, and then the same messages again. Checks that each took effect once."""
     before = database.total()
     new = peer.run(prefix, count, workers)
     between = database.total()
@@ -50,6 +50,8 @@ def measure(candidates, databases, rounds, cpu, save):
             say(f"== round {number + 1} of {rounds}")
             for database in databases:
                 names = [c for c in candidates if (database.kind, c.name) in peers]
+                if not names:
+                    continue
                 turn = number % len(names)
                 for candidate in names[turn:] + names[:turn]:
                     peer = peers[database.kind, candidate.name]

@@ -4,7 +4,7 @@ import json
 from statistics import median, quantiles
 
 DATABASES = {"sqlite3": "SQLite", "mariadb": "MariaDB", "mysql": "MySQL", "postgresql": "PostgreSQL", "redis": "Redis"}
-# What the section sizes measures.
+# The figures of the section sizes.
 SIZED = {
     "microseconds": "A new key",
     "duplicate_microseconds": "A duplicate",
@@ -15,7 +15,7 @@ DURABILITIES = {"durable": "durable", "relaxed": "not durable"}
 
 
 def middle_half(values):
-    """The quartiles; of few values the extremes."""
+    """The lower and the upper quartile. With few values, the smallest and the greatest value."""
     if len(values) < 4:
         return min(values), max(values)
     lower, _, upper = quantiles(values, n=4, method="inclusive")
@@ -23,7 +23,7 @@ def middle_half(values):
 
 
 class Ratios:
-    """The ratios of two variants, round by round: what slows a whole round down does not count."""
+    """The ratios of two variants in each round. So a delay of a whole round does not change the result."""
 
     def __init__(self, numerators, denominators):
         self.values = [a / b for a, b in zip(numerators, denominators, strict=True)]
@@ -35,7 +35,7 @@ class Ratios:
 
 
 def digits(value):
-    """Three significant ones, as people write them."""
+    """The number with three significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -56,7 +56,7 @@ class Run:
 
 
 def name_of(measurement, durability=True):
-    """Such as "MariaDB, two CPUs, durable"; SQLite is on one CPU always."""
+    """A name such as "MariaDB, two CPUs, durable". SQLite always uses one CPU."""
     parts = [DATABASES[measurement["database"]]]
     if measurement["database"] != "sqlite3":
         parts.append(PLACEMENTS[measurement["placement"]])
@@ -66,7 +66,7 @@ def name_of(measurement, durability=True):
 
 
 def table(header, rows, left=1):
-    """A Markdown table whose columns line up; all but the first `left` columns to the right."""
+    """A Markdown table with aligned columns. The first `left` columns are left-aligned, the others right-aligned."""
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""The machine on which the figures were measured."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ def system_name():
 
 
 def commit():
-    """Of the sources that were measured, where git can tell."""
+    """The commit of the measured sources, if git knows it."""
     def git(*arguments):
         folder = os.path.dirname(os.path.abspath(__file__))
         done = subprocess.run(["git", "-C", folder, *arguments], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The plots, by gnuplot, each as SVG and as PNG."""
+"""Draws the plots with gnuplot, each as SVG and as PNG."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,7 @@ from statistics import median
 
 from figures import DATABASES, Ratios, digits
 
-# Told apart by people who see few colours, too (P. Tol's "bright").
+# People with colour blindness can also distinguish these colours (P. Tol's "bright").
 COLOURS = {"sqlite3": "#4477AA", "mariadb": "#EE6677", "mysql": "#CCBB44", "postgresql": "#228833"}
 GREY = "#BBBBBB"
 
@@ -21,14 +21,14 @@ set style fill solid noborder
 
 
 def durable_apart(run, section="transactions"):
-    """One measurement for each database: durable, client and server on two CPUs where there is a server."""
+    """One durable measurement for each database. With a server, the client and the server have different CPUs."""
     found = {m["database"]: m for m in run.find(section, durability="durable")
              if m["placement"] == ("one-cpu" if m["database"] == "sqlite3" else "two-cpus")}
     return [found[name] for name in DATABASES if name in found]
 
 
 def bars(found, variants, value, title, ylabel, extra=""):
-    """Groups of bars, one group for each database, with its value on each bar."""
+    """Groups of bars, one group for each database. Each bar shows its value."""
     width = 0.8 / len(variants)
     blocks, plots, tics = [], [], []
     for v, (variant, (name, colour)) in enumerate(variants.items()):
@@ -84,7 +84,7 @@ def batches(run):
 
 
 def curves(found, series, title, xlabel, ylabel, extra=""):
-    """A line for each database and series; `series` gives (name, dash type, {x: y})."""
+    """A line for each database and series. `series` yields (name, dash type, {x: y})."""
     blocks, plots = [], []
     for i, m in enumerate(found):
         for j, (name, dash, points) in enumerate(series(m)):
@@ -124,7 +124,7 @@ def sizes(run):
 
 
 def purge(run):
-    """Each percentile as far right as the nines that it has; the longest at the right end."""
+    """The time by percentile. A percentile with more nines is further right, and the longest time is at the end."""
     found = run.find("purge")
     if not found:
         return None
@@ -148,7 +148,7 @@ TERMINALS = {
 
 
 def draw(run, folder):
-    """Draws what was measured; the names of the plots that there are."""
+    """Draws the plots of the measured sections. Returns their names."""
     drawn = []
     for name, make in PLOTS.items():
         script = make(run)

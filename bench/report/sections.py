@@ -26,7 +26,7 @@ def or_absent(rows, header, left=1):
 
 
 def transactions(run, kind):
-    """For each durability and placement a table with all variants, each against by hand with dedup."""
+    """A table for each durability and placement. It compares all variants with the variant by hand with dedup."""
     parts = []
     for durability, durability_name in DURABILITIES.items():
         found = run.find("transactions", durability=durability)

@@ -1,4 +1,4 @@
-"""The targets, each with what was measured."""
+"""The targets, each with the measured value."""
 
 from statistics import median
 
@@ -30,6 +30,7 @@ OUTBOX_SNAPSHOT = "a relay's batch behind 500,000 removed rows / on a fresh tabl
 OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
 KAFKA = "Kafka: `run` in batches of 100 / by hand, messages a second"
+KAFKA_WORKERS = "Kafka: `run` with 4 workers / with one, messages a second"
 SIZES = "a large table / a small one"
 
 
@@ -123,7 +124,7 @@ def outbox_add(run):
 def outbox_drain(run):
     for m in run.find("outbox"):
         drain = m["result"]["drain"]
-        # Less than a million is another question.
+        # The target is for a million rows. A smaller table has no target.
         value = drain["messages"] / drain["seconds"] if drain["messages"] >= 1_000_000 else None
         yield Target(OUTBOX_DRAIN, DATABASES[m["database"]], 7_000 if m["database"] == "mariadb" else 20_000, value,
                      at_least=True)
@@ -196,6 +197,13 @@ def kafka(run):
         yield Target(KAFKA, DATABASES[m["database"]], 5, Ratios(rates["run"], rates["by_hand"]).median, at_least=True)
 
 
+def kafka_workers(run):
+    for m in run.find("kafka", database="postgresql"):
+        rates = m["result"]["messages_per_second"]
+        yield Target(KAFKA_WORKERS, DATABASES[m["database"]], 2.5, Ratios(rates["run_4_workers"], rates["run"]).median,
+                     at_least=True)
+
+
 def sizes(run):
     for m in run.find("sizes"):
         for what, name in SIZED.items():
@@ -220,7 +228,7 @@ def memory(run):
 
 
 def all_targets(run):
-    """Every row of the list; one that was not measured says so."""
+    """All rows of the list. A row without a measurement says that it was not measured."""
     groups = {
         DURABLE: single(run, "durable", durable_limit),
         RELAXED: single(run, "relaxed", lambda m: 1.15),
@@ -246,6 +254,7 @@ def all_targets(run):
         OUTBOX_WAKE: outbox_delay(run, "wake", OUTBOX_WAKE, 10),
         OUTBOX_POLL: outbox_delay(run, "poll", OUTBOX_POLL, 100),
         KAFKA: kafka(run),
+        KAFKA_WORKERS: kafka_workers(run),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),

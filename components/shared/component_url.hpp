@@ -15,19 +15,19 @@ namespace txinbox::component {
 /// Reads the URL of a broker or of a store: SCHEME://USER@HOST:PORT/PATH?NAME=VALUE&NAME=VALUE, percent-encoded (RFC
 /// 3986). Each component decides what the parts mean.
 ///
-/// Errors: each function throws `Error` invalid_argument. Its text begins with the form of the URL and names what is
-/// wrong, and never a value, which may be a password.
+/// Errors: each function throws `Error` invalid_argument. Its text begins with the form of the URL and names the
+/// invalid part. It never contains a value, which may be a password.
 class ComponentUrl {
  public:
-  /// What stands before the path.
+  /// The part of the URL before the path.
   struct Authority {
     std::string user;
     std::string host;  ///< Without the brackets of an IPv6 address.
     std::optional<std::uint16_t> port;
   };
 
-  /// `form`: as "a Redis URL is redis://USER@HOST:PORT/DATABASE". `rest`: the URL without its scheme and "//". Both
-  /// must outlive this object.
+  /// `form`: for example "a Redis URL is redis://USER@HOST:PORT/DATABASE". `rest`: the URL without its scheme and "//".
+  /// Both must outlive this object.
   ComponentUrl(std::string_view form, std::string_view rest) : form_(form), place_(rest) {
     const auto question = rest.find('?');
     if (question == std::string_view::npos) return;
@@ -35,7 +35,7 @@ class ComponentUrl {
     query_ = rest.substr(question + 1);
   }
 
-  /// Returns what stands before the question mark, as it is.
+  /// Returns the part before the question mark, not decoded.
   std::string_view place() const noexcept { return place_; }
 
   [[noreturn]] void refuse(const std::string& why) const {
@@ -69,7 +69,7 @@ class ComponentUrl {
     return value;
   }
 
-  /// `password_variable`: the environment variable that the text of the error names if the URL holds a password.
+  /// `password_variable`: if the URL contains a password, the error text names this environment variable.
   Authority authority(std::string_view text, const std::string& password_variable) const {
     Authority parts;
     if (const auto at = text.rfind('@'); at != std::string_view::npos) {

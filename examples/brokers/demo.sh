@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Shows that orders from a real broker take effect exactly once: some come twice, consumers are killed, the broker is
-# killed, and the sums are right.
+# Shows that orders from a real broker take effect exactly once: some come twice, consumers and the broker are killed,
+# and the sums are correct.
 #
 # Usage: examples/brokers/demo.sh kafka|rabbitmq
 #
-# Installs what is missing from Debian 12 (as root; later runs need no root), builds the command in build/example,
-# starts a private broker on the loopback, and works in a SQLite database that is new each time.
+# Installs missing packages of Debian 12 (as root; later runs need no root), builds the command in build/example, starts
+# a private broker on the loopback, and makes a new SQLite database each time.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,7 +27,7 @@ heading() { printf '\n== %s\n' "$*"; }
 one() { sqlite3 -batch -cmd ".timeout 10000" "$work/orders.db" "$1"; }
 orders=10000
 
-heading "Install what is missing, and build the command"
+heading "Install missing packages, and build the command"
 build_command brokers
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/txinbox-demo.XXXXXX")
@@ -45,7 +45,7 @@ trap 'exit 143' TERM
 
 heading "Start $broker on the loopback"
 "$script" install
-port=$(free_ports 10)
+take_ports
 address=$("$script" start "$work/broker" "$port")
 echo "$broker answers on $address"
 case $broker in
@@ -94,7 +94,7 @@ start_consumer() {
   "${consume[@]}" >>"$work/out" 2>>"$work/err" &
   consumers+=($!)
 }
-# Nobody waits for a certain time: things happen when so many orders are there.
+# The number of orders decides when something is killed, not the time.
 wait_for() {
   while [ "$(one 'select count(*) from t_order')" -lt "$1" ]; do sleep 0.05; done
 }
@@ -115,7 +115,7 @@ wait_for 6000
 "$script" kill "$work/broker"
 echo "at $(one 'select count(*) from t_order') orders: the broker is killed"
 "$script" start "$work/broker" "$port" >/dev/null
-echo "the broker is there again; nobody told the consumers"
+echo "the broker has started again; the consumers connect to it by themselves"
 wait_for $orders
 for pid in "${consumers[@]}"; do kill -TERM "$pid"; done
 for pid in "${consumers[@]}"; do { wait "$pid"; } 2>/dev/null || true; done

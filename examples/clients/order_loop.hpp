@@ -1,6 +1,6 @@
 #pragma once
 
-// What the examples of this folder share: a loop in place of a broker's, and what their test needs.
+// The code that the examples of this folder share: a loop in place of a broker's, and functions for their test.
 
 #include <csignal>
 #include <cstdlib>
@@ -11,20 +11,20 @@
 
 #include <txinbox/txinbox.hpp>
 
-/// For the test: dies in the middle of the order that the environment variable CRASH_AT names.
+/// For the test: ends the process in the middle of the order that the environment variable CRASH_AT names.
 inline void crash_if_asked(const std::string& order) {
   const char* at = std::getenv("CRASH_AT");
   if (at != nullptr && order == at) std::raise(SIGKILL);
 }
 
-/// An observer that says on stderr which orders run again, and why.
+/// An observer that prints to stderr which orders run again, and why.
 inline void log_retry(const txinbox::Event& event) {
   if (event.type != txinbox::EventType::retry) return;
   std::cerr << event.business_key << ": runs again after " << event.error_class << '\n';
 }
 
-/// Delivers each order, and says what came of it. Returns the exit status: 1 if an order must be delivered again.
-/// `open` makes a service with a new connection.
+/// Delivers each order, and prints the outcome. Returns the exit status: 1 if an order must be delivered again. `open`
+/// makes a service with a new connection.
 template <class Open>
 int deliver(const std::vector<std::string>& orders, const Open& open) {
   int status = 0;

@@ -1,8 +1,8 @@
-// An HTTP service that takes each order once.
+// An HTTP service that accepts each order once.
 //
 // Usage: order_api DATABASE_URL PORT
-// A request is POST /orders {"sku": "tea"} with an Idempotency-Key. Tenant names the customer; a real service takes the
-// name from what it has authenticated.
+// A request is POST /orders {"sku": "tea"} with an Idempotency-Key. The header Tenant names the customer. A real
+// service gets this name from its authentication.
 
 #include <cstdio>
 #include <cstdlib>

@@ -15,7 +15,7 @@
 
 namespace {
 
-/// Returns whether the webhook has taken the message within a minute.
+/// Returns whether the webhook has accepted the message within a minute.
 bool send_one(const char* url) {
   auto pool = txinbox::open_pool("sqlite:orders.db");
   txinbox::migrate(pool.acquire());

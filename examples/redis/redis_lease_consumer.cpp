@@ -1,6 +1,6 @@
 // A handler that calls another service, in a service without a database: its leases are in Redis.
 //
-// Usage: redis_lease_consumer [URL]      (redis://localhost when none is given)
+// Usage: redis_lease_consumer [URL]      (by default redis://localhost)
 //
 // The environment variable TXINBOX_REDIS_PASSWORD has the password.
 
@@ -23,7 +23,7 @@ struct Charge {
   long long cents;
 };
 
-// Stands for a service elsewhere, which remembers the greatest fence and refuses smaller ones.
+// In place of a service elsewhere. It stores the greatest fence and refuses smaller ones.
 class PaymentService {
  public:
   std::string charge(const Charge& charge, std::int64_t fence) {

@@ -17,7 +17,7 @@ enum class Claim {
   conflict,          ///< The row of this key has other content.
   in_progress,       ///< Another worker has a lease on the key.
   parked,            ///< The row is parked or torn.
-  discarded,         ///< An operator gave the message up for good.
+  discarded,         ///< An operator has discarded the message.
 };
 
 /// The name of the enumerator, such as "claimed".

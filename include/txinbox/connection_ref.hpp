@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// How functions take a connection: a SOCI session, or the connection of a client library.
+/// How functions accept a connection: a SOCI session, or the connection of a client library.
 
 #include <concepts>
 #include <cstddef>
@@ -27,8 +27,8 @@ class NativeConnection;
 
 namespace detail {
 
-/// The database whose client library has connections of type `Connection`; empty if there is none. native.hpp knows
-/// them.
+/// The database whose client library has connections of type `Connection`. Empty if there is none. native.hpp has the
+/// list of these types.
 template <class Connection>
 inline constexpr std::string_view native_database = {};
 
@@ -43,11 +43,12 @@ struct ConnectionAccess;
 }  // namespace detail
 /// @endcond
 
-/// The connection that a function or a consumer works on. It is made from what the service has:
+/// The connection that a function or a consumer works on. It converts from what the service has:
 /// - a `soci::session`, or a `Connection` of a `Pool`;
 /// - with `#include <txinbox/native.hpp>`, a `PGconn*`, a `MYSQL*`, a `sqlite3*` or a `NativeHandle`.
 ///
-/// It does not own the connection, which must outlive it, and the consumers and transactions that are made with it.
+/// It does not own the connection. The connection must outlive it, and the consumers and transactions that are made
+/// with it.
 ///
 /// @errors of all constructors:
 /// - `Error` invalid_argument for a null pointer, or a connection that was not opened.
@@ -55,7 +56,7 @@ struct ConnectionAccess;
 class ConnectionRef {
  public:
   // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): what it is made from converts
-  /// A SOCI session. It also takes what converts to one.
+  /// A SOCI session, or an object that converts to one.
   template <class Session>
   requires std::convertible_to<Session, soci::session&> ConnectionRef(Session&& session)
       : connection_(detail::soci_connection(std::forward<Session>(session))) {}
@@ -65,10 +66,10 @@ class ConnectionRef {
   ConnectionRef(Connection* handle)
       : connection_(detail::native_connection(detail::native_database<Connection>, handle)) {}
 
-  /// A connection of a client library, whichever it is.
+  /// A connection of any of the client libraries.
   ConnectionRef(const NativeHandle& handle);
 
-  /// A null pointer is not a connection.
+  /// A null pointer is not accepted.
   ConnectionRef(std::nullptr_t) = delete;
   // NOLINTEND(google-explicit-constructor, bugprone-forwarding-reference-overload)
 

@@ -12,10 +12,10 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What a database error of txinbox's own statements tells: which database it comes from, and the database's code.
+/// A database error of txinbox's own statements. It contains the name of the database and the database's code.
 ///
-/// The thrown object is also a `std::exception`. In a program that links txinbox::txinbox it is SOCI's exception for
-/// the database, too, such as `soci::mysql_soci_error`.
+/// The thrown object is also a `std::exception`. In a program that links txinbox::txinbox it is also SOCI's exception
+/// for the database, such as `soci::mysql_soci_error`.
 ///
 ///     try {
 ///       consumer.consume(message, handler);
@@ -33,18 +33,18 @@ class DatabaseError {
   /// libpq has lost the connection.
   const std::string& code() const noexcept { return code_; }
 
-  /// The text, with the database's own text. That can hold values of the message: do not log it where these must not
-  /// be seen. `describe_error` makes a text without them.
+  /// The text of the error, with the database's own text. That text can contain values of the message: do not log it
+  /// if readers of the log must not see these values. `describe_error` makes a text without them.
   virtual const char* what() const noexcept = 0;
 
  protected:
-  /// Made where the error is thrown. `database` must be one of the names above.
+  /// Makes an error. `database` must be one of the names above.
   DatabaseError(std::string_view database, std::string code) : database_(database), code_(std::move(code)) {}
 
-  /// Copies what the other error tells.
+  /// Copies the other error.
   DatabaseError(const DatabaseError&) = default;
 
-  /// Copies what the other error tells.
+  /// Copies the other error.
   DatabaseError& operator=(const DatabaseError&) = default;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What a handler sees of the message that it handles.
+/// What a handler gets to know about the message that it handles.
 
 #include <cstddef>
 #include <memory>
@@ -34,12 +34,12 @@ class Delivery {
   explicit Delivery(const Message& message, int attempt = 1, std::stop_token stop = {}, std::size_t index = 0);
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
-  /// For containers: the moved-from delivery may only be destroyed.
+  /// It is for containers. The moved-from delivery may only be destroyed.
   Delivery(Delivery&&) noexcept;
   Delivery& operator=(Delivery&&) = delete;
   ~Delivery();
 
-  /// The message that was passed to `consume`. In a batch, the one of its messages that this run is for.
+  /// The message that was passed to `consume`. In a batch, the message that this run handles.
   const Message& message() const noexcept { return *message_; }
 
   /// The position in the batch; 0 for a single message.
@@ -52,7 +52,7 @@ class Delivery {
   /// The consumer's stop token. A long handler can check it, and throw to give the message back to the broker.
   std::stop_token stop_token() const noexcept { return stop_; }
 
-  /// The delivery as the broker gave it, with its headers, if `run` called the handler.
+  /// The broker's delivery, with its headers, if `run` called the handler.
   ///
   /// @errors `Error` invalid_argument if the handler was not called by `run`.
   const Incoming& incoming() const;
@@ -64,33 +64,35 @@ class Delivery {
   /// @errors `Error` result_too_large if `result` is longer.
   void store(std::string result);
 
-  /// Ends the handler with a refusal that is an answer: its SQL is rolled back, but the key is consumed, and `result`
-  /// is stored with it. `consume` returns `consumed` with `Result::refused`; every later duplicate gets `result` in
-  /// `Result::stored`. Nothing is counted as a failure. An example is a payment that the account does not cover.
+  /// Ends the handler with a refusal that is stored as the answer. The handler's SQL is rolled back, but the key is
+  /// consumed, and `result` is stored with it. `consume` returns `consumed` with `Result::refused`. Every later
+  /// duplicate gets `result` in `Result::stored`. Nothing is counted as a failure. An example is a payment that the
+  /// account does not cover.
   ///
-  /// If another delivery claims the key between the rollback and the new claim, that delivery counts, and this one is
-  /// its duplicate.
+  /// If another delivery claims the key between the rollback and the new claim, the other delivery counts, and this one
+  /// is its duplicate.
   ///
-  /// It throws an exception that is no `std::exception`. Do not catch it; if you do, the delivery is refused all the
-  /// same when the handler returns. It costs a good delivery nothing. Not for `LeaseConsumer`, where nothing can be
-  /// rolled back: store the result and return.
+  /// It throws an exception that is not a `std::exception`. Do not catch it. If you do, the delivery is refused anyway
+  /// when the handler returns. It costs nothing if it is not called. It is not for `LeaseConsumer`, where
+  /// nothing can be rolled back: store the result and return.
   ///
   /// @limits as `store`.
   /// @errors as `store`; `Error` invalid_argument in a handler of a `LeaseConsumer`.
   [[noreturn]] void refuse(std::string result);
 
-  /// What the handler passed to `store`; none if it did not call `store`.
+  /// What the handler passed to `store`. None if it did not call `store`.
   const std::optional<std::string>& stored() const noexcept { return stored_; }
 
-  /// The handler's own object of type `T` for the connection on which it runs, for example with prepared statements.
+  /// Returns the handler's own object of type `T` for the connection on which it runs, for example with prepared
+  /// statements.
   ///
   /// txinbox creates it as `T(connection)` when a handler asks for it on a connection for the first time, and never
   /// moves it. txinbox destroys it before the connection is closed, and after each run that failed, because a SOCI
   /// statement must not be used after it failed or after its connection was closed. A consumer on the caller's own
   /// connection keeps it only for one `consume` or `consume_batch`.
   ///
-  /// `connection` is what the handler was given: the session, or the connection of a client library. If a handler
-  /// reconnects its session, the session's objects are lost.
+  /// `connection` is what the handler got: the session, or the connection of a client library. If a handler reconnects
+  /// its session, the objects of the session are lost.
   /// @errors what the constructor of `T` throws.
   template <class T, class Connection>
   T& per_connection(Connection&& connection) {

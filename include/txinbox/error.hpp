@@ -40,22 +40,24 @@ enum class ErrorCode {
   broker_refused,        ///< The broker refuses the set-up of a source: a queue or topic does not exist, a right is
                          ///< missing. The text says what to fix.
   result_too_large,      ///< A handler's result is longer than `max_result`.
+  invalid_message,       ///< A message that was added to the outbox breaks the limits of `OutgoingMessage`.
 };
 
 /// The code's name, as in the enumeration.
 std::string_view to_string(ErrorCode) noexcept;
 
-/// The exception type of txinbox's own errors. Its text names the invalid input and how to fix it. The text never holds
-/// a value that was bound into SQL. It never holds a business key either, because keys can be personal data.
+/// The exception type of txinbox's own errors. Its text names the invalid input and how to fix it. The text never
+/// contains a value that was bound into SQL. It never contains a business key either, because keys can be personal
+/// data.
 ///
-/// These are *not* an `Error`: a duplicate (it is a value, see result.hpp), a database error that outlived its retries
-/// (rethrown as it was: see `DatabaseError`), and whatever a handler threw.
+/// These are *not* an `Error`: a duplicate (it is a value, see result.hpp), a database error that remains after all
+/// retries (it is rethrown as it was, see `DatabaseError`), and any other exception of a handler.
 class Error : public std::runtime_error {
  public:
   /// Handlers throw it with the code `rejected`. `text` is what `what()` returns.
   Error(ErrorCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
 
-  /// What to fix. Compare this, not the text: a text may change in any version.
+  /// The code of the error. Compare the code, not the text: a text may change in any version.
   ErrorCode code() const noexcept { return code_; }
 
  private:
@@ -75,7 +77,7 @@ class RetryLater : public Error {
                       const std::string& text = "the handler asks for a later delivery of this message")
       : Error(ErrorCode::retry_later, text), delay_(std::max(delay, std::chrono::milliseconds::zero())) {}
 
-  /// How long to wait before the message is delivered again; never negative.
+  /// How long to wait before the message is delivered again. It is never negative.
   std::chrono::milliseconds delay() const noexcept { return delay_; }
 
  private:

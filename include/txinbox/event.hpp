@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What an observer is told.
+/// The events that an observer gets.
 
 #include <chrono>
 #include <cstddef>

@@ -18,12 +18,12 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// The present state of a message that failed.
 enum class FailedState {
-  failing,    ///< The next delivery runs.
+  failing,    ///< The message failed, but the next delivery runs its handler.
   running,    ///< A `LeaseConsumer` has begun the message and has not completed it. Its lease is held, was released, or
               ///< has expired.
-  parked,     ///< It failed too often. Later deliveries get `parked`, until `retry_failed`.
+  parked,     ///< The message failed too often. Later deliveries get `parked`, until `retry_failed`.
   torn,       ///< Its handler committed the transaction itself. Repair the data, then call `forget`.
-  discarded,  ///< An operator gave it up for good. Later deliveries get `discarded`.
+  discarded,  ///< An operator discarded the message. Later deliveries get `discarded`.
 };
 
 /// The name of the enumerator, such as "failing".
@@ -36,7 +36,7 @@ struct FailedMessage {
   std::string message_id;    ///< The broker's id of the last delivery that failed; empty if none was given.
   FailedState state = FailedState::failing;  ///< What the next delivery of the message gets.
   int attempts = 0;                          ///< How many deliveries failed since the last retry.
-  int deaths = 0;                            ///< How many of these `attempts` ended because their process crashed.
+  int crashes = 0;                           ///< How many of these `attempts` ended because their process crashed.
   std::string first_error;                   ///< The class of the first error, see `error_class`.
   std::string first_failed_at;  ///< The time of the first failure since the row exists. A retry does not change it.
   std::string last_error;       ///< The class of the last error.
@@ -69,8 +69,9 @@ struct FailedFilter {
 /// @errors      `Error` invalid_key, transaction_open, and what `verify` throws; a database error as it was.
 std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFilter& filter = {});
 
-/// Lets the next delivery of these messages run, and begins their count again. It changes parked and failing messages.
-/// It does not change torn messages, because a part of their SQL is committed.
+/// Lets the next delivery of these messages run, and sets their count to zero. It changes parked and failing messages.
+/// It does not change torn messages, because a part of their SQL is committed. It does not end a running attempt. With
+/// `count_starts`, a crash of that attempt is still noticed.
 ///
 /// @transaction one or two of its own for each message; none may be open. If a later message fails, the changes of the
 ///              earlier ones stay.
@@ -79,7 +80,7 @@ std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFil
 /// @return how many messages it changed.
 std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter);
 
-/// Gives these messages up for good. It changes parked, torn and failing messages.
+/// Discards these messages, so that no later delivery runs. It changes parked, torn and failing messages.
 ///
 /// Later deliveries get `discarded` and are acknowledged. No purge removes this state; `forget` does.
 ///

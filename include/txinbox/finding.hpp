@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// How serious a finding is.
 enum class Severity {
-  note,     ///< Worth knowing. No action is necessary.
+  note,     ///< It is good to know. No action is necessary.
   warning,  ///< Consuming is correct, but an operator should act: something is slow, not durable, or blocked for long.
   error,    ///< txinbox refuses to consume, or could not consume.
 };
@@ -24,7 +24,7 @@ std::string_view to_string(Severity) noexcept;
 /// One thing that makes a database unsafe or slow for the inbox, or that an operator should know.
 struct Finding {
   Severity severity;  ///< Whether somebody must act (`error`), should act (`warning`), or only should know it (`note`).
-  std::string subject;  ///< What it concerns: "sync_binlog", "txinbox_consumed_message.business_key".
+  std::string subject;  ///< What the finding concerns: "sync_binlog", "txinbox_consumed_message.business_key".
   std::string found;    ///< What was found there.
   std::string remedy;   ///< What to do about it.
 };

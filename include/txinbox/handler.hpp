@@ -27,19 +27,19 @@ class Lease;
 /// @cond
 namespace detail {
 
-/// The connection that a handler runs on. It converts to what the handler takes.
+/// The connection that a handler runs on. It converts to the type that the handler takes.
 class HandlerConnection {
  public:
   explicit HandlerConnection(std::shared_ptr<const backend::NativeConnection> connection) noexcept
       : connection_(std::move(connection)) {}
 
   // NOLINTBEGIN(google-explicit-constructor, bugprone-forwarding-reference-overload): it converts
-  // So that a handler can be called by hand, from a test or from another handler.
+  // This constructor lets a test, or another handler, call a handler directly.
   template <std::convertible_to<ConnectionRef> Connection>
   requires(!std::same_as<std::remove_cvref_t<Connection>, HandlerConnection>) HandlerConnection(Connection&& connection)
       : HandlerConnection(connection_in(std::forward<Connection>(connection))) {}
 
-  // Errors: `Error` invalid_argument if the connection is of another kind.
+  // Errors: `Error` invalid_argument if the connection is of another kind than the handler takes.
   operator soci::session&() const;
   operator NativeHandle() const;
   template <NativeConnectionType Connection>
@@ -55,8 +55,8 @@ class HandlerConnection {
   std::shared_ptr<const backend::NativeConnection> connection_;
 };
 
-/// The types that the first parameter of a callable may have, in the order in which they are tried. `Second` is for
-/// callables that do not take `First`.
+/// The types that the first parameter of a callable may have, in the order in which they are tried. The type `Second`
+/// is for callables that do not take `First`.
 template <class Argument>
 struct FirstParameter {
   using First = Argument;
@@ -73,13 +73,13 @@ inline constexpr bool is_std_function = false;
 template <class Signature>
 inline constexpr bool is_std_function<std::function<Signature>> = true;
 
-/// Whether a callable takes these parameters, or the first of them alone.
+/// Whether a callable takes all these parameters, or only the first one.
 template <class Callable, class First, class... More>
 inline constexpr bool takes =
     std::is_invocable_v<Callable&, First&, More&...> || std::is_invocable_v<Callable&, First&>;
 
-/// Whether a callable takes the connection and all deliveries of a batch. The handlers of one delivery are asked for
-/// first: a generic lambda may not compile with anything else.
+/// Whether a callable takes the connection and all deliveries of a batch. The check for a handler of one delivery comes
+/// first, because a generic lambda may not compile with other arguments.
 template <class F>
 consteval bool takes_deliveries() {
   using Callable = std::decay_t<F>;
@@ -91,8 +91,8 @@ consteval bool takes_deliveries() {
   }
 }
 
-/// Which of the handlers a callable is, so that a function can take either. A callable that is none becomes the handler
-/// of one delivery, whose message says what a handler takes.
+/// The kind of handler that a callable becomes, so that a function can take either kind. A callable that fits no kind
+/// becomes the handler of one delivery. The compiler's message then says what a handler takes.
 template <class F, class... More>
 inline constexpr bool is_meant = true;
 template <class F>
@@ -100,12 +100,12 @@ inline constexpr bool is_meant<F, Delivery> = !takes_deliveries<F>();
 template <class F>
 inline constexpr bool is_meant<F, std::span<Delivery>> = takes_deliveries<F>();
 
-/// A `std::function` that accepts only callables which return nothing. A callable may omit all parameters but the
+/// A `std::function` that accepts only callables which return nothing. A callable may omit all parameters except the
 /// first.
 template <class First, class... More>
 class BasicHandler {
  public:
-  /// An empty handler. Consumers refuse it.
+  /// Makes an empty handler. Consumers refuse it.
   BasicHandler() = default;
 
   template <class F>
@@ -167,46 +167,47 @@ class BasicHandler {
 /// @endcond
 
 /// The user's code of a `TxConsumer`: a copyable function (soci::session&, Delivery&) or (soci::session&). It returns
-/// nothing, and runs SQL on the session that it is given. It may run several times within one `consume`. The SQL of
-/// only one run stays.
+/// nothing, and runs SQL on the session that it gets. It may run several times within one `consume`. Only the SQL of
+/// one run is committed.
 ///
 /// With `#include <txinbox/native.hpp>`, a handler may take the connection of the client library instead of the
-/// session: a `PGconn*`, a `MYSQL*`, a `sqlite3*`, or a `NativeHandle` for any of them. A handler on another database,
-/// and one that takes a session although its consumer has none, ends with `Error` invalid_argument.
+/// session: a `PGconn*`, a `MYSQL*`, a `sqlite3*`, or a `NativeHandle` for any of them. If the consumer's database has
+/// another type of connection, the delivery ends with `Error` invalid_argument. The same happens if a handler takes a
+/// session and its consumer has none.
 ///
-/// A handler must not begin, commit or roll back a transaction. It must not run DDL on MariaDB and MySQL, nor SET
-/// CONSTRAINTS ALL IMMEDIATE on PostgreSQL. It may use savepoints of its own. A pool's session refuses `reconnect()`
-/// with `Error` transaction_lost. The transaction does not cover what the handler does outside of the session: an HTTP
-/// call, a file, another database.
+/// A handler must not begin, commit or roll back a transaction. On MariaDB and MySQL it must not run DDL. On PostgreSQL
+/// it must not run SET CONSTRAINTS ALL IMMEDIATE. It may use savepoints of its own. A pool's session refuses
+/// `reconnect()` with `Error` transaction_lost. The transaction does not cover what the handler does outside of the
+/// session: an HTTP call, a file, another database.
 ///
-/// A handler throws if the message failed. It may throw any exception. Two exceptions have a meaning: `Error` rejected
-/// parks the message at once; `RetryLater` asks for a later delivery, and no failure is counted.
+/// A handler throws if the message failed. It may throw any exception. Two exceptions have a special meaning: `Error`
+/// rejected parks the message at once. `RetryLater` asks for a later delivery, and no failure is counted.
 using Handler = detail::BasicHandler<const detail::HandlerConnection, Delivery>;
 
 /// The user's code of a `TxConsumer` for many messages at once: a copyable function (soci::session&,
-/// std::span<Delivery>) that returns nothing. So one SQL statement can do the work of a whole batch.
+/// std::span<Delivery>) that returns nothing. With it, one SQL statement can do the work of a whole batch.
 ///
-/// It gets the new messages of a batch in the given order, at least one, each key once. It does not get duplicates.
-/// Everything that is said of `Handler` holds for it, too, but for what a failure means: if it throws, txinbox rolls
-/// back and runs it again with half of the messages, until it fails with one message alone. Only that message has
-/// failed. So a handler that can name the bad message only has to throw.
+/// It gets the new messages of a batch in the given order, at least one, each key once. It does not get duplicates. The
+/// rules of `Handler` also apply to it, with one exception: if it throws, txinbox rolls back and runs it again with
+/// half of the messages, until it fails with one message alone. Only that message has failed. So the handler only has
+/// to throw, even if it knows which message is bad.
 ///
-/// In it, `Delivery::store` and `Delivery::refuse` work as in a `Handler`. A refusal ends the handler, so it runs again
-/// for the other messages.
+/// `Delivery::store` and `Delivery::refuse` work as in a `Handler`. A refusal ends the handler, so the handler runs
+/// again for the other messages.
 using BatchHandler = detail::BasicHandler<const detail::HandlerConnection, std::span<Delivery>>;
 
-/// Two handlers that do the same work: `at_once` for all new messages of a batch, and `each` for one message. It is for
-/// SQL that is a statement for each message all the same, and that one round trip can carry for many messages.
+/// Two handlers that do the same work: `at_once` for all new messages of a batch, and `each` for one message. Use it if
+/// the SQL needs one statement for each message, but one round trip can carry the statements of many messages.
 ///
 /// If `at_once` throws, txinbox rolls back and runs `each` for each message, in a savepoint of its own. So a batch in
-/// which many messages fail takes two transactions. A `BatchHandler` alone takes some for each message that fails.
-/// After a transient error, `at_once` runs again; `Delivery::attempt` is then 2. If only one message is new, `each`
-/// runs.
+/// which many messages fail takes two transactions. A `BatchHandler` alone takes several transactions for each message
+/// that fails. After a transient error, `at_once` runs again, and `Delivery::attempt` is then 2. If only one message is
+/// new, `each` runs.
 struct BatchHandlerPair {
-  BatchHandler at_once;  ///< For all new messages, at least two.
-  Handler each;          ///< For one message.
+  BatchHandler at_once;  ///< It is called for all new messages, at least two.
+  Handler each;          ///< It is called for one message.
 
-  /// Whether both can be called.
+  /// Whether both handlers can be called.
   explicit operator bool() const noexcept { return at_once && each; }
 };
 
@@ -214,11 +215,11 @@ struct BatchHandlerPair {
 /// be in one transaction, such as a call of another service. It runs outside of any transaction and holds no
 /// connection.
 ///
-/// It may run again for the same key: after it threw, after its process crashed, or after its lease expired. In the
-/// last case the first run may still be at work. So make its work idempotent, or pass `Lease::fence` to a service that
-/// refuses smaller fences than the greatest that it has seen.
+/// It may run again for the same key: after it threw, after its process crashed, or after its lease expired. If the
+/// lease expired, the first run may still be working. So make the work idempotent, or pass `Lease::fence` to a service
+/// that refuses a fence smaller than the greatest one that it has seen.
 ///
-/// It throws as `Handler` does.
+/// It reports a failure by an exception, as `Handler` does.
 using LeaseHandler = detail::BasicHandler<Lease>;
 
 TXINBOX_NAMESPACE_END

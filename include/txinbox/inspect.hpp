@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// For operators: examines the database, and shows what the tables hold.
+/// For operators: examines the database, and shows the content of the tables.
 
 #include <chrono>
 #include <cstddef>
@@ -28,7 +28,8 @@ TXINBOX_NAMESPACE_BEGIN
 /// @errors      `Error` transaction_open; a database error as it was. A missing table is a finding, not an error.
 std::vector<Finding> diagnose(ConnectionRef connection);
 
-/// What the tables hold for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means never.
+/// The content of the tables for one consumer. Times are UTC, in the form "2026-01-31 23:59:59.123456"; empty means
+/// never.
 struct ConsumerStatus {
   std::string consumer;             ///< The consumer's name.
   std::int64_t consumed = 0;        ///< Rows in state consumed.
@@ -59,7 +60,7 @@ struct ConsumerStatus {
   std::int64_t purged = 0;         ///< Rows that purges of this consumer alone have removed.
 };
 
-/// What `inbox_status` found.
+/// The result of `inbox_status`.
 struct Status {
   std::string database;        ///< "sqlite3", "mysql" or "postgresql".
   std::string server_version;  ///< As the server reports it.
@@ -74,7 +75,7 @@ struct Status {
   std::string encryption = {};
 };
 
-/// Counts what is in the inbox's tables.
+/// Counts the rows of the inbox's tables.
 ///
 /// A schema before version 4 lacks some tables. The members that need them stay zero.
 ///
@@ -86,8 +87,8 @@ struct Status {
 /// @errors   `Error` invalid_key, schema_missing; a database error as it was.
 Status inbox_status(ConnectionRef connection, std::string_view consumer = {});
 
-/// Whether any of the tables has a row of this consumer. If not, the name is wrong, or the consumer has consumed
-/// nothing yet.
+/// Whether any of the tables has a row of this consumer. If none has, the name is wrong, or the consumer has not
+/// consumed anything yet.
 ///
 /// @errors as `inbox_status`.
 bool has_consumer(ConnectionRef connection, std::string_view consumer);
@@ -111,7 +112,7 @@ struct ConsumedMessage {
   std::int64_t conflicts = 0;                    ///< Deliveries that were refused because they had other content.
 };
 
-/// The row of one key; none if the key has no row.
+/// Returns the row of one key. None if the key has no row.
 ///
 /// @errors `Error` invalid_key, schema_missing; a database error as it was.
 std::optional<ConsumedMessage> find_message(ConnectionRef connection, std::string_view consumer,

@@ -23,7 +23,7 @@ struct JsonValue;
 ///     const txinbox::JsonDocument json(body);
 ///     const txinbox::Message message{.business_key = key(json), .content = content(json)};
 ///
-/// It holds copies of all values, so that the text may end before it. Copies share these values.
+/// It contains copies of all values, so the text need not outlive it. Copies of the object share these values.
 ///
 /// @threads any number may call one object.
 class JsonDocument {
@@ -34,8 +34,8 @@ class JsonDocument {
   ///         at each delivery: dead-letter it.
   explicit JsonDocument(std::string_view json);
 
-  /// The text of the value that a JSON Pointer (RFC 6901) finds: a string as it is, a number as it is written in the
-  /// JSON, a boolean as `true` or `false`. None if there is no value, or if it is null.
+  /// Returns the text of the value to which a JSON Pointer (RFC 6901) points: a string as it is, a number as it is
+  /// written in the JSON, a boolean as `true` or `false`. None if there is no value, or if it is null.
   ///
   /// @errors `Error` invalid_argument if the pointer is not valid; invalid_key if it finds an array or an object.
   std::optional<std::string> text(std::string_view pointer) const;

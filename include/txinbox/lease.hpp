@@ -33,9 +33,9 @@ class Lease {
   /// The delivery. `delivery().store` stores a result that later duplicates get.
   Delivery& delivery() noexcept { return delivery_; }
 
-  /// A number that is greater than the fences of all earlier leases of this key, also if the key's row was forgotten or
-  /// purged meanwhile. Pass it to the services that you call. If a service remembers the greatest fence and refuses
-  /// smaller ones, a worker that lost its lease cannot change anything there.
+  /// A number that is greater than the fences of all earlier leases of this key. This is also true if the key's row was
+  /// forgotten or purged since then. Pass it to the services that you call. If a service remembers the greatest fence
+  /// and refuses smaller ones, a worker that lost its lease cannot change anything there.
   ///
   /// It is the greater of two numbers: the last fence plus one, and the database's clock in microseconds.
   ///
@@ -53,7 +53,7 @@ class Lease {
 
   /// Extends the lease to its full length from now.
   ///
-  /// A lease that has expired is renewed too, if no other worker has taken the key over. `stop_token` then stays set.
+  /// It also renews a lease that has expired, if no other worker has taken the key over. `stop_token` then stays set.
   ///
   /// @blocking it waits for a renewal by the heartbeat that is still running, for a connection of the pool, and for one
   ///           round trip.
@@ -63,13 +63,13 @@ class Lease {
   /// - Errors of the pool and the database as they were: the lease can still be renewed.
   void renew();
 
-  /// The token is set when the lease's time is over, when `renew` or the heartbeat finds that the lease is lost, and
-  /// when the consumer's own token is set. A long handler checks it, and throws to give the message back. Once set, it
+  /// The token is set when the lease expires, when `renew` or the heartbeat finds that the lease is lost, and when the
+  /// consumer's own token is set. A long handler checks it, and throws to give the message back. Once set, the token
   /// stays set.
   ///
-  /// A timer sets it that does no I/O, so a renewal that hangs does not delay it. A `std::stop_callback` that you
-  /// register with the token can run on the timer's thread. All leases of the consumer share this thread, so keep the
-  /// callback short.
+  /// A timer sets the token. The timer does no I/O, so a renewal that hangs does not delay it. A `std::stop_callback`
+  /// that you register with the token can run on the timer's thread. All leases of the consumer share this thread, so
+  /// keep the callback short.
   std::stop_token stop_token() const noexcept;
 
  private:

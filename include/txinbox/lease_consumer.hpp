@@ -29,9 +29,12 @@ class LeaseStore;
 class Pool;
 
 /// How a `LeaseConsumer` leases keys, waits and retries.
+///
+/// `max_attempts` and the members from `retry` on repeat members of `TxConsumerOptions`. The two types have no common
+/// base, because a base's members cannot have designated initializers.
 struct LeaseOptions {
-  /// For how long a worker has the key for itself, from 1 ms to 24 days. It should be longer than the handler usually
-  /// takes, unless a heartbeat renews it. If a worker crashes, its message waits for this time.
+  /// For how long a worker has the key for itself, from 1 ms to 24 days. It should be longer than the usual time of the
+  /// handler, unless a heartbeat renews the lease. If a worker crashes, its message waits until the lease expires.
   std::chrono::milliseconds lease{60'000};
 
   /// How long `consume` waits for the result of another worker, before it returns `in_progress`. It holds no connection
@@ -45,11 +48,11 @@ struct LeaseOptions {
   /// As `TxConsumerOptions::max_attempts`.
   int max_attempts = 0;
 
-  /// How the claim and the completion are tried again after a transient error. Each of them has all attempts and all of
-  /// `max_elapsed` for itself. The handler never runs again within one `consume`.
+  /// How the claim and the completion are tried again after a transient error. The claim and the completion each have
+  /// all attempts and the whole `max_elapsed`. The handler never runs again within one `consume`.
   RetryPolicy retry = {};
 
-  /// Once it is set, waits and retries end. A handler that is running can see it in `Lease::stop_token`; when it
+  /// Once it is set, waits and retries end. A running handler can see this in `Lease::stop_token`. When that handler
   /// returns, its message is completed. A `consume` that begins later throws `stopped`.
   std::stop_token stop = {};
 
@@ -59,11 +62,11 @@ struct LeaseOptions {
   /// As `TxConsumerOptions::listeners`. The heartbeat's thread never calls them.
   Listeners listeners = {};
 
-  /// As `TxConsumerOptions::is_transient`. But the handler does not run again within one `consume`.
+  /// As `TxConsumerOptions::is_transient`, with one difference: the handler does not run again within one `consume`.
   std::function<bool(const std::exception_ptr&)> is_transient = {};
 
   /// As `TxConsumerOptions::count_starts`. It costs a read and two writes for each message. An attempt that waits for
-  /// other attempts keeps its lease, and renews it before its handler runs.
+  /// other attempts keeps its lease, and renews the lease before its handler runs.
   bool count_starts = false;
 
   /// As `TxConsumerOptions::keep_error_text`.
@@ -76,18 +79,18 @@ struct LeaseOptions {
   std::size_t max_conflicts = 8;
 };
 
-/// Runs a handler under a lease. For each pair of consumer name and business key, one worker at a time has the lease.
-/// Once a handler has completed, no later delivery runs it again.
+/// Runs a handler under a lease. For each pair of consumer name and business key, only one worker at a time has the
+/// lease. Once a handler has completed, no later delivery runs the handler again.
 ///
-/// First the row of the key is inserted as `consuming`, with a lease by the database's clock. Then the handler runs.
-/// Then the row becomes `consumed`. A delivery that finds a held lease gets `in_progress`. After the lease has expired,
-/// the next delivery takes the key over.
+/// First the consumer inserts the row of the key as `consuming`, with a lease that the database's clock measures. Then
+/// the handler runs. Then the row becomes `consumed`. A delivery that finds a valid lease gets `in_progress`. After the
+/// lease has expired, the next delivery takes the key over.
 ///
 /// Each step compares the lease's token and fence. So a worker that lost its lease cannot complete, release or extend
 /// the lease of its successor (C. Gray, D. Cheriton, "Leases", 1989; M. Kleppmann, "How to do distributed locking",
 /// 2016, on fencing). docs/internals/lease-model.md has a model of the protocol.
 ///
-/// It promises less than `TxConsumer`: at least once for the handler, and at most one completion.
+/// It guarantees less than `TxConsumer`: the handler runs at least once, and the message is completed at most once.
 class LeaseConsumer {
  public:
   /// Creates a consumer on a pool. It keeps the pool's connections alive: the `Pool` object may be moved or destroyed.
@@ -97,17 +100,16 @@ class LeaseConsumer {
   /// @threads any number may call `consume`.
   LeaseConsumer(Pool& pool, std::string consumer, LeaseOptions options = {});
 
-  /// Creates a consumer on the caller's own connection, with the rules of `TxConsumer` on a caller's connection. The
-  /// handler may use the connection for its own transactions, which it must end before it renews the lease or returns.
-  ///
+  /// Creates a consumer on the caller's own connection. The rules of `TxConsumer` on a caller's connection apply. The
+  /// handler may use the connection for its own transactions. It must end them before it renews the lease or returns.
   /// @limits  as the other constructor.
   /// @errors  as the other constructor; `Error` invalid_argument if `heartbeat` is set, because a heartbeat renews the
   ///          lease on a thread and a connection of its own; the errors of `ConnectionRef`.
   /// @threads only the connection's thread.
   LeaseConsumer(ConnectionRef connection, std::string consumer, LeaseOptions options = {});
 
-  /// Creates a consumer whose leases are in a store beside the database, such as that of `open_redis`. The store says
-  /// what it can forget.
+  /// Creates a consumer whose leases are in a store other than the database, such as that of `open_redis`. The
+  /// documentation of the store says which data the store can lose.
   ///
   /// @limits  as the other constructors. `max_conflicts` has no effect: a conflict is an outcome and an event.
   /// @errors  as the other constructors; `Error` invalid_argument if `count_starts` or `keep_error_text` is set, or if
@@ -115,14 +117,14 @@ class LeaseConsumer {
   /// @threads any number may call `consume`.
   LeaseConsumer(std::shared_ptr<LeaseStore> store, std::string consumer, LeaseOptions options = {});
 
-  /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
-  /// either.
+  /// Moves a consumer. The moved-from consumer may only be assigned to or destroyed. No thread may be inside a call of
+  /// either consumer.
   LeaseConsumer(LeaseConsumer&&) noexcept;
 
   /// Moves as the constructor does. The consumer that this object was is destroyed.
   LeaseConsumer& operator=(LeaseConsumer&&) noexcept;
 
-  /// Ends the consumer: no thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
+  /// Ends the consumer. No thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
   /// the number of duplicates that is not yet in the database.
   ~LeaseConsumer();
 
@@ -139,8 +141,8 @@ class LeaseConsumer {
   /// @errors      after any error, do not acknowledge: `action_for` says what to do.
   /// - What the handler threw.
   /// - `Error` lease_lost if another worker has taken the key over before the completion: the handler ran, and nothing
-  ///   is acknowledged. Also if the lease ends before the handler can begin, because the lease is shorter than the
-  ///   round trips to the database.
+  ///   is acknowledged. The same error is thrown if the lease ends before the handler can begin, because the lease is
+  ///   shorter than the round trips to the database.
   /// - `Error` invalid_argument for an empty handler, and other codes of `ErrorCode`.
   /// - A database error that outlived its retries, as it was. If it came from the completion, the handler runs again
   ///   after the lease has expired.

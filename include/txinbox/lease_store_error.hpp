@@ -12,7 +12,7 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What a `LeaseStore` throws if a step failed, or if it cannot know whether the step took effect.
+/// A `LeaseStore` throws it if a step failed, or if nobody can know whether the step took effect.
 ///
 /// Do not acknowledge the message after such an error: `action_for` says `redeliver`.
 class LeaseStoreError : public std::runtime_error {
@@ -20,7 +20,7 @@ class LeaseStoreError : public std::runtime_error {
   /// Whether the same step can succeed later without anybody's help.
   enum class Kind {
     transient,  ///< A lost connection, a time-out, a server that starts or is read-only. `is_transient` is true.
-    permanent,  ///< No memory left, a disk error, a wrong type: somebody must fix it. It counts as no failure.
+    permanent,  ///< No memory left, a disk error, a wrong type: somebody must fix it. It does not count as a failure.
   };
 
   /// `store` is the name of the product, such as "redis". `code` is the server's own code, such as "OOM", and holds no
@@ -31,7 +31,7 @@ class LeaseStoreError : public std::runtime_error {
   /// Whether a retry can succeed.
   Kind kind() const noexcept { return kind_; }
 
-  /// The store and its code, such as "redis OOM". `error_class` returns it, too.
+  /// The store and its code, such as "redis OOM". `error_class` also returns this.
   const std::string& code() const noexcept { return code_; }
 
  private:

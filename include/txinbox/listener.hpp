@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Seeing the parts of a delivery begin and end.
+/// Lets a program see when the parts of a delivery begin and end.
 
 #include <exception>
 #include <memory>
@@ -26,15 +26,16 @@ enum class ScopeKind {
 /// The name of the enumerator, such as "consume".
 std::string_view to_string(ScopeKind) noexcept;
 
-/// One part of a delivery, as a `Listener` sees it. It is valid only during the call.
+/// One part of a delivery, as a `Listener` gets it. It is valid only during the call.
 struct Scope {
-  ScopeKind kind;                     ///< Which part of the delivery it is.
+  ScopeKind kind;                     ///< The part of the delivery.
   std::string_view consumer;          ///< The name of the consumer.
-  std::span<const Message> messages;  ///< For handler: its message. Otherwise: all messages of the call.
-  int attempt = 1;                    ///< The run within this call. For consume: 1.
+  std::span<const Message> messages;  ///< For handler: the message of the handler. Otherwise: all messages of the call.
+  int attempt = 1;                    ///< The number of the run within this call. For consume: 1.
 };
 
-/// Sees the parts of deliveries begin and end, for tracing and for timing. Derive from it and override what you need.
+/// A listener is called when parts of deliveries begin and end. It is for tracing and for measuring time. Derive a
+/// class from it and override what you need.
 ///
 ///     class Tracer : public txinbox::Listener {
 ///       void on_begin(const txinbox::Scope&) override;
@@ -43,10 +44,11 @@ struct Scope {
 ///     txinbox::TxConsumer consumer(pool, "order-service", {.listeners = {std::make_shared<Tracer>()}});
 ///
 /// Scopes nest: a call contains its attempts, and an attempt contains its handlers. `on_begin` and `on_end` of one
-/// scope run on the same thread, so a thread-local stack can hold the open spans. What a listener throws is ignored.
+/// scope run on the same thread, so a thread-local stack can hold the open spans. txinbox ignores what a listener
+/// throws.
 ///
-/// With a `TxConsumer`, the transaction is open during a handler's `on_begin` and `on_end`: return soon, and do not use
-/// the pool. During all other calls txinbox has no transaction open and holds no connection.
+/// With a `TxConsumer`, the transaction is open while `on_begin` and `on_end` of a handler run: return soon, and do not
+/// use the pool. During all other calls txinbox has no transaction open and holds no connection.
 ///
 /// @threads consumers on several threads call one listener at the same time.
 class Listener {
@@ -55,21 +57,22 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// A scope begins, on the thread that runs it.
+  /// It is called when a scope begins, on the thread that runs the scope.
   virtual void on_begin(const Scope&) {}
 
-  /// A scope has ended, on the same thread. `error`: what ended it; null if it ended normally. A call that ends with a
-  /// `failed` or `parked` result has ended normally; its event has the error.
+  /// It is called when a scope has ended, on the same thread. `error` is the exception that ended the scope. It is null
+  /// if the scope ended normally. A call that returns a `failed` or `parked` result has ended normally: the event of
+  /// that result has the error.
   virtual void on_end(const Scope&, const std::exception_ptr& /*error*/) {}
 
-  /// As `TxConsumerOptions::observer`. It is called inside the scope of the call.
+  /// It is called for each event, as `TxConsumerOptions::observer` is. The scope of the call has not ended then.
   virtual void on_event(const Event&) {}
 
  protected:
   Listener() = default;
 };
 
-/// Listeners, none of them null, in the order in which they hear of a begin. They hear of an end in the reverse order.
+/// The listeners of a consumer. None may be null. `on_begin` is called in this order, `on_end` in the reverse order.
 using Listeners = std::vector<std::shared_ptr<Listener>>;
 
 TXINBOX_NAMESPACE_END

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What identifies a message.
+/// The message as the inbox knows it.
 
 #include <chrono>
 #include <string>
@@ -11,35 +11,35 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// What identifies one message to the inbox. Everything else about the message is the handler's own.
+/// What identifies one message to the inbox. The inbox does not use the other parts of the message; only the handler
+/// does.
 ///
 /// @limits key and id are valid UTF-8 without NUL. They are compared byte by byte and never truncated. A message that
 ///         breaks a limit gets `invalid_key` before any statement is sent.
 struct Message {
-  /// What identifies the message within the consumer, 1 to 255 bytes: an order number, a payment reference. It is not
-  /// the broker's message id: a producer that sends a message again uses a new id.
+  /// Identifies the message within the consumer, 1 to 255 bytes: an order number, a payment reference. It is not the
+  /// broker's message id: a producer that sends a message again uses a new id.
   std::string business_key;
 
   /// The broker's id, 0 to 255 bytes. It is stored with the row for tracing, and never compared.
   std::string message_id = {};
 
-  /// The bytes that must be equal in every delivery of this key: the amount and the account, but not a timestamp. Any
-  /// bytes of any length; their SHA-256 is stored with the row. A delivery whose hash differs from the row's is a
-  /// `conflict`, not a duplicate. Empty content is not compared.
+  /// The bytes that must be equal in every delivery of this key: the amount and the account, but not a timestamp. The
+  /// content can have any bytes and any length. The row stores its SHA-256. A delivery whose hash differs from the
+  /// row's is a `conflict`, not a duplicate. Empty content is not compared.
   std::string content = {};
 
-  /// The message as the broker delivered it. txinbox stores it only if the message fails, with the record of the
-  /// failure. So a parked message is not lost if the broker has no dead-letter queue. A payload longer than 4 MiB is
-  /// not stored.
+  /// The message as the broker delivered it. txinbox stores it only if the message fails, in the record of the failure.
+  /// So a parked message is not lost if the broker has no dead-letter queue. A payload longer than 4 MiB is not stored.
   std::string payload = {};
 
-  /// For how long a consumed delivery of this key counts. After that, a delivery is not a duplicate: it takes the row
-  /// over, in the transaction of its own claim, and its handler runs. If that transaction rolls back, the old row
-  /// stays. Its content may differ; the old result is removed. The time is counted from the commit, by the database's
-  /// clock. Zero, the default: as long as the row is kept.
+  /// For how long a consumed delivery of this key makes later deliveries duplicates. A delivery after this time takes
+  /// the row over, in the transaction of its own claim, and its handler runs. If that transaction rolls back, the old
+  /// row stays. The new content may differ from the old one. The old result is removed. The time is counted from the
+  /// commit, by the database's clock. Zero, the default: as long as the row exists.
   ///
-  /// It is for requests that may be repeated on purpose after a while. It is not for messages of a broker, which can
-  /// be delivered again at any time. Rows that are parked, torn or discarded do not expire.
+  /// It is for requests that may be repeated on purpose after some time. It is not for messages of a broker, because a
+  /// broker can deliver a message again at any time. Rows that are parked, torn or discarded do not expire.
   std::chrono::milliseconds valid_for{0};
 };
 

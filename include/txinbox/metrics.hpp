@@ -21,15 +21,14 @@ struct MetricsOptions {
   /// The upper bounds of the buckets in which durations are counted: positive and ascending.
   std::vector<std::chrono::nanoseconds> duration_buckets = default_duration_buckets();
 
-  /// The upper bounds of the buckets in which the ages of originals are counted when their duplicates come: positive
-  /// and ascending.
+  /// The upper bounds of the buckets for the ages of originals at the time of their duplicates: positive and ascending.
   std::vector<std::chrono::nanoseconds> age_buckets = default_age_buckets();
 
-  /// How many consumers have counters of their own. Later consumers are counted under "other", so that no event can
-  /// make the text grow without limit.
+  /// How many consumers have counters of their own. Further consumers are counted under "other", so the text cannot
+  /// grow without limit.
   std::size_t max_consumers = 100;
 
-  /// How many classes of errors each consumer counts apart. Later classes are counted under "other".
+  /// How many classes of errors each consumer counts separately. Further classes are counted under "other".
   std::size_t max_error_classes = 30;
 
   static std::vector<std::chrono::nanoseconds> default_duration_buckets();  ///< 0.5 ms to 30 s.
@@ -50,7 +49,7 @@ class Metrics {
   /// The Content-Type of an HTTP response that holds `text`.
   static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
-  /// Begins with no consumer: a consumer is counted from its first event on.
+  /// The object begins without consumers. It counts a consumer from its first event on.
   ///
   /// @errors `Error` invalid_argument for buckets that are empty, not positive or not ascending.
   explicit Metrics(MetricsOptions options = {});

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// The connections of the databases' own client libraries: as the connection of a consumer, and inside a handler.
+/// The connections of the databases' own client libraries. A consumer or a handler can use such a connection.
 /// txinbox.hpp does not include this header, because it declares names of the client libraries.
 
 #include <string_view>
@@ -9,7 +9,7 @@
 #include <txinbox/connection_ref.hpp>
 #include <txinbox/version.hpp>
 
-// As libpq, the clients of MariaDB and MySQL, and SQLite declare their connections.
+// libpq, the clients of MariaDB and MySQL, and SQLite declare their connections with these names.
 struct pg_conn;
 struct st_mysql;
 struct sqlite3;
@@ -49,17 +49,17 @@ class NativeHandle {
 
   /// The connection for libpq's functions. `PGconn` is another name of its type.
   ///
-  /// @errors `Error` invalid_argument if `database` is another one.
+  /// @errors `Error` invalid_argument if `database` is not "postgresql".
   pg_conn* postgresql() const { return static_cast<pg_conn*>(of("postgresql")); }
 
   /// The connection for the functions of the MariaDB or MySQL client. `MYSQL` is another name of its type.
   ///
-  /// @errors `Error` invalid_argument if `database` is another one.
+  /// @errors `Error` invalid_argument if `database` is not "mysql".
   st_mysql* mysql() const { return static_cast<st_mysql*>(of("mysql")); }
 
   /// The connection for SQLite's functions.
   ///
-  /// @errors `Error` invalid_argument if `database` is another one.
+  /// @errors `Error` invalid_argument if `database` is not "sqlite3".
   ::sqlite3* sqlite3() const { return static_cast<::sqlite3*>(of("sqlite3")); }
 
  private:
@@ -73,21 +73,22 @@ class NativeHandle {
   void* connection_;
 };
 
-/// The connection behind a session, for example the session that a handler gets. SQL on it runs in the same transaction
-/// as SQL on the session. So a handler can use libpq, libpqxx, the MariaDB client or sqlite3 instead of SOCI. A handler
-/// that takes such a connection gets it without this function.
+/// Returns the connection of a session, for example of the session that a handler gets. SQL on the connection runs in
+/// the same transaction as SQL on the session. So a handler can use libpq, libpqxx, the MariaDB client or sqlite3
+/// instead of SOCI. A handler that takes such a connection as its parameter does not need this function.
 ///
-/// In a handler, treat the connection as the session: do not end the transaction, do not close or reset the connection,
-/// and do not keep it. Read all results, and leave neither pipeline mode nor single-row mode on. Statements that stay
-/// prepared on a pool's connection last as long as the connection: `Delivery::per_connection` can hold their names.
+/// In a handler, the rules for the session also apply to the connection: do not end the transaction, do not close or
+/// reset the connection, and do not keep it. Read all results, and leave neither pipeline mode nor single-row mode on.
+/// Statements that stay prepared on a pool's connection exist as long as the connection: `Delivery::per_connection` can
+/// hold their names.
 ///
-/// Throw any exception if a statement fails. txinbox then asks the connection for the code of its last error. So a
-/// deadlock, a lock time-out or a serialization failure is run again, whatever the exception is; in a pool also a lost
-/// connection. On PostgreSQL the code counts only if the transaction is aborted or has ended: an error from which the
-/// handler has recovered by a savepoint does not count. On the other databases it counts if the handler's last
-/// statement failed. On SQLite, finalize or reset each statement before the next one runs: if an earlier statement is
-/// finalized after the error, SQLite forgets the error's code. `TxConsumerOptions::is_transient` can then declare the
-/// exception.
+/// Throw any exception if a statement fails. txinbox then asks the connection for the code of its last error. So the
+/// message runs again after a deadlock, a lock time-out or a serialization failure, whatever the exception is. In a
+/// pool it also runs again after a lost connection. On PostgreSQL the code counts only if the transaction is aborted or
+/// has ended. So an error does not count if the handler has rolled back to a savepoint after it. On the other databases
+/// the code counts if the handler's last statement failed. On SQLite, finalize or reset each statement before the next
+/// one runs. If an earlier statement is finalized after the error, SQLite forgets the error's code. In that case
+/// `TxConsumerOptions::is_transient` can declare the exception transient.
 ///
 /// @errors `Error` unsupported_database if the session is not connected, or if its database is not linked.
 /// @threads only the session's thread.

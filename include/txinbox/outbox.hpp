@@ -18,23 +18,25 @@ TXINBOX_NAMESPACE_BEGIN
 ///
 /// @limits texts are valid UTF-8 without NUL.
 struct OutgoingMessage {
-  /// Where it goes, 1 to 255 bytes: a topic of Kafka, a routing key of RabbitMQ. Column `aggregatetype`.
+  /// The destination of the message, 1 to 255 bytes: a topic of Kafka, a routing key of RabbitMQ. Column
+  /// `aggregatetype`.
   std::string topic;
 
-  /// The key, 0 to 255 bytes: messages of one key are published in the order of their insertion. Messages with an empty
+  /// The key, 0 to 255 bytes. Messages of one key are published in the order of their insertion. Messages with an empty
   /// key have no order. Column `aggregateid`.
   std::string key = {};
 
-  /// What kind of message it is, 0 to 255 bytes, such as "OrderBooked". Column `type`.
+  /// The kind of message, 0 to 255 bytes, such as "OrderBooked". Column `type`.
   std::string type = {};
 
   /// The content: at most 4 MiB, any bytes.
   std::string payload = {};
 
-  /// More headers, at most 64 KiB as JSON. Column `headers`: a JSON object of strings.
+  /// Further headers, at most 64 KiB as JSON. Column `headers`: a JSON object of strings.
   std::map<std::string, std::string> headers = {};
 
-  /// The message id, a UUID. Receivers recognize by it a message that comes again. Empty: `Outbox::add` chooses one.
+  /// The message id, a UUID. A receiver recognizes by it that a message comes a second time. If it is empty,
+  /// `Outbox::add` chooses an id.
   std::string id = {};
 };
 
@@ -44,23 +46,26 @@ class Outbox {
  public:
   /// Adds a message to the outbox, and returns its id. The row commits with the transaction, or not at all.
   ///
-  /// If `OutgoingMessage::id` is empty, and this is the connection of a running handler of a `TxConsumer`, or of a
-  /// `Transaction` with a claim, the id is derived from the consumer, the business key, and the number of messages that
-  /// this run has added before. So a handler that runs again, for example after `forget`, adds the same ids. If a row
-  /// with a derived id is still in the outbox, that row stays as it is. With `Message::valid_for`, in a
-  /// `BatchHandler`, and outside of a handler, the id is random.
+  /// If `OutgoingMessage::id` is empty, `add` chooses the id. It derives the id if `connection` is the connection of a
+  /// running handler of a `TxConsumer`, or of a `Transaction` with a claim. A derived id is made from the consumer, the
+  /// business key, and the number of messages that this run has added before. So a handler that runs again, for example
+  /// after `forget`, adds the same ids. If a row with a derived id is still in the outbox, that row stays as it is.
+  /// With `Message::valid_for`, in a `BatchHandler`, and outside of a handler, the id is random.
   ///
-  /// @transaction the one that is open on the connection. If none is open, the row is committed at once.
-  /// @blocking    one round trip. A transaction that adds the same id waits for the first.
+  /// @transaction the one that is open on the connection. If no transaction is open, the row is committed at once.
+  /// @blocking    one round trip. If two transactions add the same id, the second waits for the first.
   /// @limits      those of `OutgoingMessage`.
   /// @errors      after a database error, the transaction must be rolled back.
-  /// - `Error` invalid_argument for a message that breaks the limits, before a statement is sent.
-  /// - A database error as it was; also if the outbox has a row with the id that the caller gave.
+  /// - `Error` invalid_message for a message that breaks the limits, before a statement is sent. If a handler lets this
+  ///   error through, the delivery counts as a failed attempt, and `action_for` says `dead_letter`.
+  /// - A database error as it was. If the outbox has a row with the id that the caller gave, this is such an error,
+  ///   too.
   ///
   /// @threads     only the connection's thread.
   static std::string add(ConnectionRef connection, const OutgoingMessage& message);
 
-  /// Adds several messages in their order, with few statements, and returns their ids. Otherwise as for one.
+  /// Adds several messages in their order, with few statements, and returns their ids. The rest is the same as for one
+  /// message.
   static std::vector<std::string> add(ConnectionRef connection, std::span<const OutgoingMessage> messages);
 };
 

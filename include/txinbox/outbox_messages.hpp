@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// For operators: what is in the outbox, and what to do with messages that cannot be published.
+/// For operators: shows what is in the outbox, and retries or discards messages that cannot be published.
 
 #include <chrono>
 #include <cstddef>
@@ -17,33 +17,34 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// Where a message of the outbox stands.
+/// The state of a message in the outbox.
 enum class OutboxState {
-  waiting,  ///< It was not tried yet.
-  failing,  ///< It has failed, and will be tried again. The later messages of its key wait for it.
-  parked,   ///< It was given up. It is not published until an operator calls `retry_outbox`.
+  waiting,  ///< No relay has tried to publish the message since it was added or retried.
+  failing,  ///< An attempt failed, and the relay will try again. The later messages of its key wait.
+  parked,   ///< The relay parked the message. It is not published until an operator calls `retry_outbox`.
 };
 
 /// The name of the enumerator, such as "parked".
 std::string_view to_string(OutboxState) noexcept;
 
-/// A relay that has registered itself.
+/// A relay that is registered in the database.
 struct OutboxRelayInfo {
   std::string name;                        ///< Host and process: "host:4711".
   std::string started_at;                  ///< UTC, in the form "2026-01-31 23:59:59.123456".
-  std::chrono::milliseconds remaining{0};  ///< The time until its lease expires; zero or less: it has expired.
-  int parts = 0;                           ///< How many of the 64 parts it publishes.
+  std::chrono::milliseconds remaining{0};  ///< The time until its lease expires. Zero or less: the lease has expired.
+  int parts = 0;                           ///< How many of the 64 parts the relay publishes.
 };
 
-/// What `outbox_status` found.
+/// The result of `outbox_status`.
 struct OutboxStatus {
-  std::int64_t waiting = 0;  ///< Messages that were not tried yet.
-  std::int64_t failing = 0;  ///< Messages that have failed, and will be tried again.
-  std::int64_t parked = 0;   ///< Messages that were given up.
-  std::string oldest;        ///< When the first message was added that is waiting or failing; empty without one. UTC.
+  std::int64_t waiting = 0;  ///< The number of messages in state waiting.
+  std::int64_t failing = 0;  ///< The number of messages in state failing.
+  std::int64_t parked = 0;   ///< The number of messages in state parked.
+  std::string oldest;        ///< When the oldest waiting or failing message was added, in UTC. Empty if there is none.
   std::chrono::milliseconds oldest_age{0};  ///< The age of that message.
-  std::vector<OutboxRelayInfo> relays;      ///< Sorted by name. Those whose lease has expired have crashed, or hang.
-  int free_parts = 0;                       ///< Parts that no relay with a lease publishes.
+  std::vector<OutboxRelayInfo> relays;      ///< Sorted by name. A relay whose lease has expired has crashed, or it
+                                            ///< hangs.
+  int free_parts = 0;                       ///< The number of parts that no relay with a valid lease publishes.
 };
 
 /// Counts what is in the outbox.
@@ -52,28 +53,28 @@ struct OutboxStatus {
 /// @errors   `Error` schema_missing; a database error as it was.
 OutboxStatus outbox_status(ConnectionRef connection);
 
-/// A message in the outbox. Times are UTC.
+/// A message in the outbox. Times are in UTC.
 struct OutboxMessageInfo {
   std::string id;                            ///< The message id.
   std::string topic;                         ///< See `OutgoingMessage::topic`.
   std::string key;                           ///< See `OutgoingMessage::key`.
   std::string type;                          ///< See `OutgoingMessage::type`.
-  OutboxState state = OutboxState::waiting;  ///< Where it stands.
-  int attempts = 0;                          ///< How often it has failed since it was added or retried.
-  std::string last_error;                    ///< What the publisher said last; empty if it never failed.
-  std::string created_at;                    ///< When it was added.
-  std::chrono::milliseconds age{0};          ///< The time since then.
-  std::string parked_at;                     ///< When it was parked; empty if it is not parked.
-  std::optional<std::string> payload = {};   ///< Only if `OutboxFilter::payloads` is set.
+  OutboxState state = OutboxState::waiting;  ///< The state of the message.
+  int attempts = 0;                          ///< How often the message has failed since it was added or retried.
+  std::string last_error;                    ///< The last error of the publisher. Empty if the message never failed.
+  std::string created_at;                    ///< When the message was added.
+  std::chrono::milliseconds age{0};          ///< The time since the message was added.
+  std::string parked_at;                     ///< When the message was parked. Empty if it is not parked.
+  std::optional<std::string> payload = {};   ///< The payload. It is read only if `OutboxFilter::payloads` is set.
 };
 
-/// Which messages of the outbox are meant. Members that are empty choose all.
+/// Which messages of the outbox to list or change. An empty member selects all messages.
 struct OutboxFilter {
-  std::string id = {};                    ///< The message with this id.
-  std::string topic = {};                 ///< Those of this topic.
-  std::string key = {};                   ///< Those of this key.
-  std::optional<OutboxState> state = {};  ///< Those in this state.
-  std::size_t limit = 1'000;              ///< At most so many, the first that were added.
+  std::string id = {};                    ///< Only the message with this id.
+  std::string topic = {};                 ///< Only messages of this topic.
+  std::string key = {};                   ///< Only messages of this key.
+  std::optional<OutboxState> state = {};  ///< Only messages in this state.
+  std::size_t limit = 1'000;              ///< At most this many messages, those that were added first.
   bool payloads = false;                  ///< Whether `list_outbox` reads the payloads.
 };
 
@@ -82,20 +83,20 @@ struct OutboxFilter {
 /// @errors `Error` schema_missing, invalid_argument for an id that is no UUID; a database error as it was.
 std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const OutboxFilter& filter = {});
 
-/// Lets messages be published again that are parked. Their attempts count from zero. They come after messages of their
-/// key that were published meanwhile. `filter.state` does not matter.
+/// Lets relays publish parked messages again. The count of their attempts begins at zero. A retried message comes after
+/// messages of its key that were published since it was parked. `filter.state` is ignored.
 ///
 /// @transaction its own, one for each message; none may be open.
 /// @errors      as `list_outbox`; `Error` transaction_open.
-/// @return how many there were.
+/// @return how many messages it changed.
 std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter);
 
-/// Removes messages for good. Without `filter.state` it removes only those that are parked or failing. A message that a
-/// relay is publishing at that moment can be published all the same.
+/// Removes messages for good. Without `filter.state` it removes only parked and failing messages. If a relay is
+/// publishing a message at that moment, the message can still be published.
 ///
 /// @transaction its own, one for each message; none may be open.
 /// @errors      as `retry_outbox`.
-/// @return how many there were.
+/// @return how many messages it removed.
 std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter);
 
 TXINBOX_NAMESPACE_END

@@ -22,12 +22,13 @@ TXINBOX_NAMESPACE_BEGIN
 
 class Pool;
 
-/// What became of one message.
+/// How an attempt to publish one message ended.
 enum class PublishStatus {
-  confirmed,  ///< The broker has it for good. The relay removes its row.
-  failed,     ///< The broker did not take it. The relay publishes it again later, with the same id.
-  rejected,   ///< It can never be published. The relay parks it at once.
-  postponed,  ///< The publisher did not try it. The relay publishes it later, and counts no attempt. Its key waits.
+  confirmed,  ///< The broker has stored the message. The relay removes its row.
+  failed,     ///< The broker did not accept the message. The relay publishes it again later, with the same id.
+  rejected,   ///< The message can never be published. The relay parks it at once.
+  postponed,  ///< The publisher did not try the message. The relay publishes it later, and counts no attempt. The key
+              ///< waits.
 };
 
 /// The name of the enumerator, such as "confirmed".
@@ -35,28 +36,29 @@ std::string_view to_string(PublishStatus) noexcept;
 
 /// What a publisher returns for one message.
 struct PublishResult {
-  PublishStatus status = PublishStatus::confirmed;  ///< What the relay does with the row.
-  std::string error = {};  ///< Why it was not confirmed. The table keeps its first 1,000 bytes.
+  PublishStatus status = PublishStatus::confirmed;  ///< It decides what the relay does with the row.
+  std::string error = {};  ///< Why the message was not confirmed. The table keeps its first 1,000 bytes.
 
-  /// For failed and postponed: how long the key waits at least, for example because the receiver asked for it. It may
-  /// be longer than `RelayOptions::max_backoff`. Only this relay knows it, and not after its end. At most a day.
+  /// For failed and postponed: the shortest time that the key waits, for example because the receiver asked for it. It
+  /// may be longer than `RelayOptions::max_backoff`. It is only in this relay's memory. At most a day.
   std::chrono::milliseconds retry_after{0};
 };
 
 /// Publishes messages, and returns one result for each, in the same order. No two of the messages have the same key, so
-/// it may publish them in any order. It returns `confirmed` only if the broker has confirmed the message: what is
-/// confirmed is removed.
+/// the publisher may publish them in any order. It must return `confirmed` only if the broker has confirmed the
+/// message, because the relay removes confirmed messages.
 ///
-/// If it throws, no message of the call counts as published, and none as failed: the relay waits, and publishes all of
-/// them again. It should throw if the broker cannot be reached, and return within half of `RelayOptions::lease`.
+/// If the publisher throws, no message of the call counts as published, and none as failed. The relay waits, and then
+/// publishes all of them again. The publisher should throw if the broker cannot be reached. It should return within
+/// half of `RelayOptions::lease`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
 /// What happened in a relay.
 enum class RelayEventType {
-  published,  ///< `messages` were confirmed, and their rows are removed.
-  failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. It will be published again.
-  parked,     ///< A message was given up: `id`, `attempts`, `text`.
-  error,      ///< The publisher threw, or the database failed: `error`. The relay goes on after a wait.
+  published,  ///< The broker confirmed `messages` messages, and the relay has removed their rows.
+  failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. The relay will publish it again.
+  parked,     ///< The relay parked a message: `id`, `attempts`, `text`.
+  error,      ///< The publisher threw, or the database failed: `error`. The relay continues after a wait.
   parts,      ///< The relay now publishes `parts` of the 64 parts.
 };
 
@@ -66,12 +68,12 @@ std::string_view to_string(RelayEventType) noexcept;
 /// One thing that happened in a relay. It is valid only during the call of the observer.
 struct RelayEvent {
   RelayEventType type;                   ///< It says which of the other members have a value.
-  std::size_t messages = 0;              ///< For published: how many.
+  std::size_t messages = 0;              ///< For published: how many messages.
   std::string_view id = {};              ///< For failed and parked: the message's id.
   int attempts = 0;                      ///< For failed and parked: how often the message was not confirmed.
-  std::string_view text = {};            ///< For failed and parked: what the publisher said.
-  std::exception_ptr error = {};         ///< For error.
-  std::size_t parts = 0;                 ///< For parts.
+  std::string_view text = {};            ///< For failed and parked: the error text of the publisher.
+  std::exception_ptr error = {};         ///< For error: what was thrown.
+  std::size_t parts = 0;                 ///< For parts: how many parts the relay publishes.
   std::chrono::nanoseconds duration{0};  ///< For published: the time from reading the rows to removing them.
 };
 
@@ -80,26 +82,26 @@ struct RelayOptions {
   /// How many rows are read and removed at a time, from 1 to 10,000.
   std::size_t batch = 500;
 
-  /// How long the relay waits before it reads again when it has read everything. While it finds nothing, the wait
+  /// How long the relay waits after it has read all rows, before it reads again. While it finds no rows, the wait
   /// doubles each time, up to `idle_poll`. At least 1 ms. `OutboxRelay::wake` ends the wait.
   std::chrono::milliseconds poll{100};
   std::chrono::milliseconds idle_poll{1'000};  ///< The longest wait of an idle relay.
 
-  /// The relay reads behind the last row that it has seen. So that it finds the rows of transactions that commit late,
-  /// it reads all from the beginning after this time. At least 1 ms.
+  /// The relay usually reads only rows after the last row that it has read. A transaction that commits late can add a
+  /// row before that one. To find such rows, the relay reads from the beginning at this interval. At least 1 ms.
   std::chrono::milliseconds sweep{10'000};
 
-  /// For how long the relay owns its parts after it has last said that it runs, from 100 ms to a day. If it crashes or
-  /// hangs, another relay takes the parts over after this time. A call of the publisher that takes longer can publish
-  /// messages that another relay has published already.
+  /// For how long the relay owns its parts after its last renewal, from 100 ms to a day. If the relay crashes or hangs,
+  /// another relay takes the parts over after this time. A call of the publisher that takes longer can publish messages
+  /// that another relay has already published.
   std::chrono::milliseconds lease{30'000};
 
-  /// After this many failed attempts, a message is parked, and the next message of its key is published. 0: never, so
-  /// that its key waits until it can be published.
+  /// After this many failed attempts, the relay parks a message and publishes the next message of its key. 0: the relay
+  /// never parks a message for this reason, so the key waits until the message can be published.
   int max_attempts = 0;
 
-  /// How long a key waits after a message of it has failed. The wait doubles with each failure, up to `max_backoff`.
-  /// At least 1 ms. Other keys do not wait.
+  /// How long a key waits after one of its messages has failed. The wait doubles with each failure, up to
+  /// `max_backoff`. At least 1 ms. Other keys do not wait.
   std::chrono::milliseconds initial_backoff{1'000};
   std::chrono::milliseconds max_backoff{60'000};  ///< The longest wait of a key, and of the relay after an error.
 
@@ -112,15 +114,15 @@ struct RelayOptions {
 
 /// Publishes the messages of the outbox in the background, on a thread of its own.
 ///
-/// Every message is published at least once, with the same id each time. Messages of one key are published in the order
-/// of their insertion: a message is published for the first time only after the messages of its key before it were
+/// It publishes every message at least once, with the same id each time. It publishes the messages of one key in the
+/// order of their insertion: it publishes a message for the first time only after all earlier messages of its key were
 /// confirmed or parked. The outbox has 64 parts, and all messages of a key are in one part. Any number of relays, in
-/// any number of processes, share the parts. Each part is published by one relay at a time.
+/// any number of processes, share the parts. Only one relay at a time publishes a part.
 ///
-/// It holds no connection while it calls the publisher, and none while it waits.
+/// The relay holds no connection while it calls the publisher or the observer, and while it waits.
 ///
 /// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
-/// @processes it runs only in the parent. A child of fork() may destroy its copy; this does nothing.
+/// @processes the relay runs only in the parent. A child of fork() may destroy its copy; this does nothing.
 class OutboxRelay {
  public:
   /// Starts the thread.
@@ -134,10 +136,10 @@ class OutboxRelay {
 
   /// Stops the thread and waits for it. The relay gives its parts back.
   ///
-  /// @blocking until the present call of the publisher returns, and what it confirmed is removed.
+  /// @blocking until the present call of the publisher returns and the rows of the confirmed messages are removed.
   ~OutboxRelay();
 
-  /// Makes the relay read at once, for example after a commit that has added messages. Call it after the commit.
+  /// Makes the relay read at once, for example because a transaction has added messages. Call it after the commit.
   ///
   /// @threads any.
   void wake() noexcept;

@@ -49,10 +49,10 @@ class Connection {
   /// The same as `session`: `*connection << "select 1"`.
   soci::session& operator*() const noexcept { return session(); }
 
-  /// A member of `session`: `connection->begin()`.
+  /// Gives access to a member of `session`: `connection->begin()`.
   soci::session* operator->() const noexcept { return &session(); }
 
-  /// Passes the connection where a session is wanted: `txinbox::migrate(connection)`.
+  /// Lets a function that needs a session take the connection: `txinbox::migrate(connection)`.
   operator soci::session&() const noexcept { return session(); }  // NOLINT(google-explicit-constructor)
 
  private:
@@ -68,10 +68,10 @@ class Connection {
 /// The pool makes the settings that the inbox needs: READ COMMITTED, strict mode, UTF-8, autocommit, the time-outs of
 /// `PoolOptions`, TCP keepalive. On MariaDB and MySQL the time zone is UTC. SQLite runs in WAL mode with foreign keys
 /// and full synchronization. The pool refuses unsafe settings after `on_connect` has run, and again when a consumer
-/// first uses the session.
+/// uses the session for the first time.
 ///
-/// On PostgreSQL, a consumer's session is read-only outside of its transactions, unless a pooler stands before the
-/// server. A session that `acquire` lends is writable.
+/// On PostgreSQL, a consumer's session is read-only outside of its transactions, unless the client connects through a
+/// pooler. A session that `acquire` lends is writable.
 ///
 /// @threads   any number may call `acquire`. No thread may move the pool while another one uses it.
 /// @processes a child of fork() must not use the parent's pool, nor consumers on it: they throw `forked`. It opens a
@@ -83,7 +83,7 @@ class Pool {
   /// Takes the connections over. The moved-from pool may only be assigned to or destroyed.
   Pool(Pool&&) noexcept;
 
-  /// Takes the connections of the other pool over, and releases those that it had as the destructor does.
+  /// Takes the connections of the other pool over. It releases its own connections as the destructor does.
   Pool& operator=(Pool&&) noexcept;
 
   /// Releases the connections. They are closed when the last `Connection`, consumer and purger on the pool is

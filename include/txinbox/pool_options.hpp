@@ -18,12 +18,12 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// How a pool connects, and how long its sessions may wait.
 ///
-/// Each time-out is from 1 ms to 24 days, so txinbox never waits forever. This holds also if the network is silent: if
-/// the server sends nothing for the longer of `statement_timeout` and `lock_timeout` plus 5 s, txinbox gives the
-/// connection up. On MariaDB and MySQL this covers the statements of a handler, too. For PostgreSQL,
+/// Each time-out is from 1 ms to 24 days, so txinbox never waits forever. This is also true if the network is silent.
+/// If the server sends nothing for the longer of `statement_timeout` and `lock_timeout`, plus 5 s, txinbox closes the
+/// connection. On MariaDB and MySQL this also covers the statements of a handler. For PostgreSQL,
 /// docs/reference/blocking.md names the exception.
 ///
-/// Servers count some time-outs in whole seconds. Those are rounded up.
+/// Servers count some time-outs in whole seconds. The values for these are rounded up.
 struct PoolOptions {
   /// At most this many connections are open at once; at least 1. The pool opens them when they are needed.
   std::size_t connections = 4;
@@ -34,23 +34,23 @@ struct PoolOptions {
   /// How long one attempt to connect may take.
   std::chrono::milliseconds connect_timeout{10'000};
 
-  /// How long a statement waits for a row lock, a table lock or, on SQLite, the writer's lock. So it is also how long a
-  /// second delivery of a key waits until the first ends.
+  /// How long a statement waits for a row lock, a table lock or, on SQLite, the writer's lock. So a second delivery of
+  /// a key also waits at most this long for the end of the first.
   std::chrono::milliseconds lock_timeout{10'000};
 
-  /// How long one statement may run. MySQL itself limits only SELECT. The connection's read time-out, which is a little
-  /// longer, ends its other statements. SQLite has no such limit.
+  /// How long one statement may run. MySQL itself limits only SELECT. For the other statements of MySQL, the
+  /// connection's read time-out applies, which is a little longer. SQLite has no such limit.
   std::chrono::milliseconds statement_timeout{30'000};
 
   /// How long the server keeps a transaction open if its client is silent. If a consumer's host disappears, its keys
-  /// are free after this time. If a handler computes longer than this between two statements, it loses its transaction.
-  /// MySQL, but not MariaDB, also closes idle connections after this time.
+  /// are free after this time. If a handler computes for a longer time between two statements, it loses its
+  /// transaction. MySQL, but not MariaDB, also closes idle connections after this time.
   std::chrono::milliseconds idle_transaction_timeout{300'000};
 
   /// The pool calls it on each new session, after it has made the settings above. It must leave no transaction open,
   /// and autocommit on.
   ///
-  /// After each use of a connection, the pool restores what the settings were when `on_connect` returned:
+  /// After each use of a connection, the pool restores the settings to their values after `on_connect`:
   /// - MariaDB and MySQL with session tracking: all session variables, the role and the default database. The server
   ///   reports which variables changed. This needs MariaDB's client library in SOCI, and no proxy that drops the
   ///   reports.

@@ -32,10 +32,10 @@ struct PurgerOptions {
   PurgeOptions purge = {};
 };
 
-/// Calls `purge` in the background, on a thread of its own. It is for services that do not want a separate job for
-/// this. Any number of processes may have one.
+/// Calls `purge` in the background, on a thread of its own. It is for services without a separate job for this. Any
+/// number of processes may have one.
 ///
-/// It borrows a connection of the pool for each batch, and gives it back while it rests.
+/// It borrows a connection of the pool for each batch, and gives it back during each pause.
 ///
 /// @threads   any thread may create and destroy it. The `Pool` object may be moved or destroyed before it.
 /// @processes it runs only in the parent. A child of fork() may destroy its copy; this does nothing.

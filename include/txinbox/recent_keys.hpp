@@ -15,16 +15,16 @@ TXINBOX_NAMESPACE_BEGIN
 /// their duplicates with `already_consumed` without asking the database. This helps when a broker redelivers many
 /// messages.
 ///
-/// The cache holds each key itself, with the hash of its content, so it never confuses two keys. It does not answer a
-/// delivery with other content, or one whose row has a stored result: the database does.
+/// The cache contains each key itself and the hash of its content, so it never confuses two keys. It does not answer a
+/// delivery that has other content, or whose row has a stored result. The database answers these deliveries.
 ///
 /// The cache belongs to one consumer object of one process. When the pool loses a connection, the cache is cleared,
 /// because a failover may have lost what was committed.
 ///
-/// The cache does not see what others change in the database. For at most `max_age` it still answers `already_consumed`
-/// for a key whose row was removed or is no longer `consumed`:
+/// The cache does not see what others change in the database. So for at most `max_age` it still answers
+/// `already_consumed` for a key whose row was removed or is no longer `consumed`:
 /// - after `forget` or a purge, or after another process marked the row torn;
-/// - after a restore of a backup that is older than the key, if this process lost no connection by it;
+/// - after the restore of a backup that is older than the key, if this process lost no connection during the restore;
 /// - after a failover that closes no connection of this process, for example because the server's host disappeared,
 ///   until a statement fails.
 ///

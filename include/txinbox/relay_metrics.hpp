@@ -18,8 +18,9 @@ TXINBOX_NAMESPACE_BEGIN
 ///     txinbox::RelayMetrics metrics;
 ///     txinbox::OutboxRelay relay(pool, publish, {.observer = std::ref(metrics)});
 ///
-/// It must outlive the relays that it observes. docs/operations/watching.md lists what it counts. It never stores or
-/// shows a key.
+/// It must outlive the relays that it observes. If it observes several, their counts are summed. But
+/// `txinbox_relay_parts` is then that of the relay whose number has changed last. docs/operations/watching.md lists
+/// what it counts. It never stores or shows a key.
 ///
 /// @threads any number.
 class RelayMetrics {

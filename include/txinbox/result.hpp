@@ -24,7 +24,7 @@ enum class Outcome {
   parked,            ///< The message failed too often or was rejected, now or earlier, or its claim is torn.
   failed,            ///< Only in a batch: this delivery failed, and `error` says why. `consume` throws instead.
   not_run,           ///< The batch stopped before this message.
-  discarded,         ///< An operator gave the message up for good. The handler did not run.
+  discarded,         ///< An operator has discarded the message. The handler did not run.
   postponed,         ///< The handler threw `RetryLater` to ask for a later delivery. Its SQL was rolled back.
 };
 
@@ -53,7 +53,7 @@ struct [[nodiscard]] Result {
 
 /// What the broker loop must do next.
 enum class Action {
-  acknowledge,  ///< Nothing more is to do for this message. Acknowledge it.
+  acknowledge,  ///< Nothing more must be done for this message. Acknowledge it.
   redeliver,    ///< Do not acknowledge. The broker delivers it again.
   dead_letter,  ///< Publish it to the dead-letter queue, then acknowledge it.
   stop,         ///< Stop consuming. No message can be handled until somebody fixes the set-up.
@@ -72,14 +72,14 @@ Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw.
 ///
-/// - `dead_letter`: invalid_key, rejected, result_too_large
+/// - `dead_letter`: invalid_key, rejected, result_too_large, invalid_message
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
 ///   access_refused, invalid_argument, transaction_open, nested_consume, forked, broker_refused
 /// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available
 ///   or has no resources left.
 Action action_for(const std::exception_ptr&) noexcept;
 
-/// Whether the same call can succeed later without anybody's help.
+/// Whether the same call can succeed later without the help of an operator.
 ///
 /// Transient errors are: a deadlock, a lock or statement time-out, a serialization failure, SQLITE_BUSY, a lost
 /// connection, a server that is read-only or shuts down, no free connection in the pool. The database's code decides,
@@ -98,9 +98,9 @@ bool is_transient(const std::exception_ptr&) noexcept;
 /// - a null pointer: empty
 std::string error_class(const std::exception_ptr&);
 
-/// Describes an error in one line that holds no value of the message: for logs. SOCI's `what()` holds the values that a
-/// failed statement had. A database's error gives its code and what the code means ("MariaDB/MySQL error 1213
-/// (deadlock)"). An exception of another kind gives its `what()`.
+/// Describes an error in one line for logs. The line contains no value of the message. SOCI's `what()` contains the
+/// values of the statement that failed. For a database's error, the line has the code and its meaning ("MariaDB/MySQL
+/// error 1213 (deadlock)"). For any other exception, it has the `what()`.
 ///
 /// A null pointer gives an empty text.
 ///

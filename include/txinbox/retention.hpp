@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// Removes rows: those of one key, and those that are old.
+/// Removes rows: the row of one key, or all rows that are old.
 
 #include <chrono>
 #include <cstddef>
@@ -28,9 +28,9 @@ TXINBOX_NAMESPACE_BEGIN
 bool forget(ConnectionRef connection, std::string_view consumer, std::string_view business_key);
 
 /// How much a purge removes, and how fast. With these defaults it removes a few hundred rows at a time, which takes
-/// some milliseconds. Then it rests three times as long.
+/// some milliseconds. Then it pauses three times as long.
 struct PurgeOptions {
-  /// Purge only the rows of this consumer. Empty: of all consumers.
+  /// Purge only the rows of this consumer. Empty: the rows of all consumers.
   std::string consumer = {};
 
   /// At most this many rows are removed in one transaction, from 1 to 10,000. A purge begins with fewer. It takes fewer
@@ -43,11 +43,11 @@ struct PurgeOptions {
   /// The purge begins no batch after this time. Zero: no limit.
   std::chrono::milliseconds max_time{0};
 
-  /// If a batch takes longer than this, the next batch has half as many rows, but not fewer than 50, because a commit
-  /// on a slow disk takes long for few rows, too. At least 1 ms.
+  /// If a batch takes longer than this, the next batch has half as many rows. This never makes a batch smaller than 50
+  /// rows, because on a slow disk the commit takes long even for few rows. At least 1 ms.
   std::chrono::milliseconds max_batch_time{50};
 
-  /// The share of the time in which the purge works, above 0 and at most 1. It rests for the other share, so that
+  /// The share of the time in which the purge works, above 0 and at most 1. It pauses for the rest of the time, so that
   /// consumers can use the disk and, on SQLite, the writer's lock.
   double duty = 0.25;
 
@@ -55,7 +55,7 @@ struct PurgeOptions {
   /// as many rows. After a batch that succeeds, the count begins again.
   RetryPolicy retry = {.max_attempts = 10};
 
-  /// Once it is set, waits and rests end. The present batch finishes.
+  /// Once it is set, waits and pauses end. The present batch finishes.
   std::stop_token stop = {};
 
   /// It is called after each batch that removed rows (`purged`, with `rows` and the `duration` of the batch) and at
@@ -72,9 +72,9 @@ struct PurgeOptions {
 /// It removes only rows in state consumed. Rows that are consuming, parked, torn or discarded stay. A row that a
 /// consumer holds at that moment stays for the next purge. Any number of purges may run at once.
 ///
-/// At its end it writes to `txinbox_consumer`: `older_than`, how many rows it removed, and the time. It does so also if
-/// a limit or the stop token ended it, or an error after it had removed rows. It adds no row for a consumer that has no
-/// rows, because the name can be a typing error.
+/// At its end it writes to `txinbox_consumer`: `older_than`, how many rows it removed, and the time. It also does so if
+/// a limit or the stop token ended it, or if an error occurred after it had removed rows. It adds no row for a consumer
+/// that has no rows, because the name can be a typing error.
 ///
 /// @transaction its own, one for each batch; none may be open.
 /// @blocking    until all old rows are removed or a limit is reached. It waits for no row. On SQLite it waits for the

@@ -11,8 +11,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
 /// How `consume` runs a transaction again after a transient error: exponential backoff with full jitter. Each wait is a
-/// random time between zero and a bound, and the bound doubles each time. Random waits keep competing consumers from
-/// trying again at the same time, and colliding again (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+/// random time between zero and a bound, and the bound doubles each time. Without random waits, competing consumers
+/// would try again at the same time and collide again (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
 /// Blog, 2015).
 struct RetryPolicy {
   /// How many runs there are at most, including the first; at least 1. With 1 there is no retry.

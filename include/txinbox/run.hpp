@@ -53,16 +53,17 @@ std::string_view to_string(RunEventType) noexcept;
 struct RunEvent {
   RunEventType type;                   ///< It says which of the other members have a value.
   std::string_view source = {};        ///< `SourceStatus::name`.
-  std::string_view consumer = {};      ///< The consumer's name.
+  std::string_view consumer = {};      ///< The name of the consumer.
   std::size_t count = 0;               ///< For settled and dropped: how many messages.
-  std::string_view business_key = {};  ///< Of the message. It can be personal data: be careful what you log.
+  std::string_view business_key = {};  ///< The business key of the message. It can be personal data: be careful what
+                                       ///< you log.
   std::string_view message_id = {};    ///< The broker's id of the message.
-  std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: `DeadLetter::reason`.
+  std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
   std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
-  std::string_view error_class = {};          ///< `txinbox::error_class` of `error`.
+  std::string_view error_class = {};          ///< The result of `txinbox::error_class` for `error`.
   std::chrono::milliseconds backoff{0};       ///< The wait before the next try.
-  const SourceEvent* source_event = nullptr;  ///< For source.
-  const SourceStatus* status = nullptr;       ///< For status.
+  const SourceEvent* source_event = nullptr;  ///< For source: what happened to the source.
+  const SourceStatus* status = nullptr;       ///< For status: the state of the source.
 };
 
 /// How `run` consumes.
@@ -75,12 +76,16 @@ struct RunOptions {
   /// can have only one. `run` polls the broker on the thread that calls it.
   std::size_t workers = 1;
 
-  /// Which messages keep their order, if several workers run them, and if one of them fails. A message that fails stops
-  /// the messages behind it in this order, and no others.
+  /// Which messages keep their order, if several workers run them, and if one of them fails. Later messages in this
+  /// order wait for a message that fails. Other messages do not wait.
   Order order = Order::lane;
 
   /// The most messages that `run` holds: those that run, wait for a retry, or wait for an earlier message of their lane
-  /// to be acknowledged. 0: four batches for each worker. A lane that waits for a retry may hold as many again.
+  /// to be acknowledged. 0: four batches for each worker, and at least 16.
+  ///
+  /// If lanes whose first message waits for a retry hold half of this or more, `run` pauses some of them. A paused lane
+  /// does not count for this limit and for `max_in_flight_bytes`, so that messages of the other lanes can run. At most
+  /// 1,000 lanes are paused. A lane holds no more than this limit when it is paused.
   std::size_t max_in_flight = 0;
 
   /// The most bytes of bodies that `run` holds, as `max_in_flight`. The messages of one poll may exceed it.
@@ -92,7 +97,8 @@ struct RunOptions {
   std::chrono::milliseconds backoff{200};
   std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
 
-  /// `run` returns when no message has come, and none is held, for this time. None: never.
+  /// `run` returns when no message has come, and none is held, for this time. None: never. At most 100,000
+  /// days.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
   /// How often the observer gets a `status` event.
@@ -113,13 +119,13 @@ struct RunOptions {
 /// What `run` has done.
 struct RunSummary {
   std::uint64_t received = 0;          ///< Deliveries of the broker.
-  std::uint64_t consumed = 0;          ///< Their handlers ran and committed.
+  std::uint64_t consumed = 0;          ///< Messages whose handlers ran and committed.
   std::uint64_t already_consumed = 0;  ///< Duplicates.
-  std::uint64_t discarded = 0;         ///< An operator had discarded them.
-  std::uint64_t dead_letters = 0;      ///< Confirmed by the dead-letter queue.
+  std::uint64_t discarded = 0;         ///< Messages that an operator had discarded.
+  std::uint64_t dead_letters = 0;      ///< Messages that are in the dead-letter queue, as the broker has confirmed.
   std::uint64_t retries = 0;           ///< How often a message had to run again.
-  std::uint64_t settled = 0;           ///< Acknowledged at the broker.
-  std::uint64_t dropped = 0;           ///< Forgotten, because the broker has taken them back.
+  std::uint64_t settled = 0;           ///< Messages that were acknowledged at the broker.
+  std::uint64_t dropped = 0;           ///< Messages that were forgotten, because the broker has taken them back.
 };
 
 /// Consumes the messages of `source` until `RunOptions::stop` is set or the source is idle for `idle_exit`.
@@ -129,9 +135,9 @@ struct RunSummary {
 /// its dead letter. Within a lane no acknowledgement passes a message that is not done. So a crash at any time causes
 /// duplicates, which the inbox answers, and never a loss.
 ///
-/// - `redeliver`: the message stays here and runs again after a wait. Its lane waits with it (`Order`); other lanes go
-///   on. The broker is still polled, so it does not take the messages back.
-/// - `dead_letter`: the message goes to the dead-letter queue. Its lane goes on.
+/// - `redeliver`: the message stays here and runs again after a wait. Its lane also waits (`Order`), but other lanes do
+///   not. `run` still polls the broker, so the broker does not take the messages back.
+/// - `dead_letter`: the message goes to the dead-letter queue. Its lane does not wait.
 /// - `stop`: `run` ends, and throws the error.
 /// - If the database cannot be used, everything waits and nothing is lost.
 ///
@@ -150,16 +156,18 @@ struct RunSummary {
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const Handler& handler,
                const RunOptions& options = {});
 
-/// The same with one handler for all new messages of a batch: `TxConsumer::consume_batch` says what it gets.
+/// Does the same with one handler for all new messages of a batch. `TxConsumer::consume_batch` says what the handler
+/// gets.
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandler& handler,
                const RunOptions& options = {});
 
-/// The same with a handler for all new messages of a batch, and another one for each message if that fails.
+/// Does the same with a handler for all new messages of a batch, and another handler for each message if the first
+/// fails.
 RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of, const BatchHandlerPair& handlers,
                const RunOptions& options = {});
 
-/// The same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a time.
-/// A message that another process works on is tried again after `Result::retry_after`.
+/// Does the same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a
+/// time. If another process works on a message, the message is tried again after `Result::retry_after`.
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
                const RunOptions& options = {});
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// What `run` needs of a message broker.
+/// The interface between `run` and a message broker.
 
 #include <chrono>
 #include <cstddef>
@@ -41,17 +41,19 @@ struct Incoming {
   int deliveries = 0;  ///< How often the broker has delivered the message, with this time. 0 if it does not count.
   std::chrono::system_clock::time_point sent = {};  ///< When the producer sent it. The epoch if it is not known.
 
-  std::uint64_t ticket = 0;                ///< For the source alone: which of its deliveries this is.
+  std::uint64_t ticket = 0;                ///< The source uses it to identify the delivery.
   std::shared_ptr<const void> owner = {};  ///< Keeps the bytes of the views.
 
-  /// The value of the first header of this name; none if there is no such header. Names are compared byte by byte.
+  /// Returns the value of the first header of this name. None if there is no such header. Names are compared byte by
+  /// byte.
   std::optional<std::string_view> header(std::string_view name) const noexcept;
 };
 
 /// A message that goes to the dead-letter queue.
 struct DeadLetter {
   const Incoming* incoming;       ///< The delivery. It is valid during the call.
-  std::string_view reason;        ///< "parked", "conflict", "invalid_key", "rejected" or "unreadable".
+  std::string_view reason;        ///< "parked", "conflict", "invalid_key", "rejected", "unreadable",
+                                  ///< "result_too_large" or "invalid_message".
   std::string error_class = {};   ///< `txinbox::error_class` of the error, if there was one. It holds no value of the
                                   ///< message.
   std::string consumer = {};      ///< The consumer's name.
@@ -82,7 +84,7 @@ enum class SourceEventType {
 /// The name of the enumerator, such as "connected".
 std::string_view to_string(SourceEventType) noexcept;
 
-/// One thing that happened to a source.
+/// Something that happened to a source.
 struct SourceEvent {
   SourceEventType type;   ///< What happened.
   std::string text = {};  ///< One line for a log. It holds no password and no value of a message.
@@ -90,9 +92,10 @@ struct SourceEvent {
 
 /// Where `run` gets messages from: one object for each connection to a broker.
 ///
-/// A source knows the broker. It does not know the inbox: which messages run, in which order, and when a message runs
-/// again, `run` decides. `run` keeps a message that must run again; the source keeps it undelivered to others, and does
-/// not acknowledge it. So the broker never has to redeliver a message because its handler failed.
+/// A source knows the broker. It does not know the inbox: `run` decides which messages run, in which order, and when a
+/// message runs again. `run` keeps a message that must run again. The source does not let the broker deliver this
+/// message to others, and does not acknowledge it. So the broker never has to redeliver a message because its handler
+/// failed.
 ///
 /// A source may deliver a message again at any time: the inbox answers the duplicate. It must never acknowledge a
 /// message by itself.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// @file
-/// A guarded transaction for callers that claim and commit themselves.
+/// A guarded transaction for callers that make the claim and the commit themselves.
 
 #include <memory>
 #include <string_view>
@@ -14,13 +14,13 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// A guarded transaction on the caller's own session, for callers that claim, run their SQL and commit themselves.
-/// `TxConsumer` uses the same parts.
+/// A guarded transaction on the caller's own session. The caller makes the claim, runs SQL, and commits. `TxConsumer`
+/// uses the same parts.
 ///
-/// A guarded transaction can verify that it is still the one that was opened. At its begin it sets a savepoint with a
-/// name that nobody can guess. Just before COMMIT it releases this savepoint. If the SQL between them committed, rolled
-/// back, began another transaction, ignored a deadlock or ran DDL that commits, the savepoint no longer exists, and
-/// `commit` is refused. On PostgreSQL the server also refuses every other commit of the claim. On the other databases a
+/// A guarded transaction can verify that it is still the one that was opened. When it begins, it sets a savepoint with
+/// a name that nobody can guess. Just before COMMIT it releases this savepoint. If the SQL between them committed,
+/// rolled back, began another transaction, ignored a deadlock or ran DDL that commits, the savepoint no longer exists,
+/// and `commit` fails. On PostgreSQL the server also refuses every other commit of the claim. On the other databases a
 /// claim is `torn` until `commit` confirms it.
 ///
 /// Use it once: after `commit` or `rollback`, only destroy it.
@@ -49,7 +49,7 @@ class Transaction {
   /// otherwise two such transactions can deadlock.
   ///
   /// @blocking it waits for another transaction that holds the same key, at most the session's lock time-out.
-  /// @errors   after any error `commit` refuses, because the SQL would be committed without its claim.
+  /// @errors   after any error `commit` fails, because otherwise the SQL would be committed without its claim.
   /// - `Error` invalid_key before any statement is sent.
   /// - `Error` unknown_state for a row that this library does not understand.
   /// - `Error` transaction_lost if this transaction has ended.

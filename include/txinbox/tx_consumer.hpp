@@ -36,20 +36,20 @@ struct TxConsumerOptions {
   /// When and how often a transaction runs again after a transient error.
   RetryPolicy retry = {};
 
-  /// How long `consume` waits if another delivery of the key is running; then it returns `in_progress`, without an
-  /// error. Zero: it does not wait. It holds no connection while it waits.
+  /// How long `consume` waits if another delivery of the key is running. After this time it returns `in_progress`,
+  /// without an error. Zero: it does not wait. It holds no connection while it waits.
   ///
   /// None, the default: `consume` waits in the database, at most the pool's `lock_timeout`, and then tries again as
-  /// `retry` says. A batch always waits so.
+  /// `retry` says. A batch always waits in this way.
   ///
-  /// It bounds the wait for the key only, not the handler's own locks. A delivery in the same process is known at once,
-  /// if it belongs to the same consumer object. Another one is found by a claim that does not wait: it takes up to 5 ms
-  /// on PostgreSQL, and up to a second on MySQL if both begin at the same moment. SQLite cannot find another one: a
-  /// transaction there holds the whole database, so the claim waits for it. A server whose version is not supported
-  /// waits as without this option.
+  /// It limits only the wait for the key, not the waits for the handler's own locks. If the other delivery uses the
+  /// same consumer object, `consume` finds it at once, in memory. Otherwise a claim that does not wait finds it. This
+  /// claim takes up to 5 ms on PostgreSQL, and up to a second on MySQL if both deliveries begin at the same moment. On
+  /// SQLite, such a claim is not possible: a transaction locks the whole database, so the claim waits for it. A server
+  /// whose version is not supported waits as it does without this option.
   std::optional<std::chrono::milliseconds> claim_wait = {};
 
-  /// Once it is set, waits and retries end. A running transaction finishes. A `consume` that begins later throws
+  /// Once it is set, waits and retries end. A running transaction is completed. A `consume` that begins later throws
   /// `stopped`.
   std::stop_token stop = {};
 
@@ -57,11 +57,12 @@ struct TxConsumerOptions {
   /// no transaction open and holds no connection of the pool. What it throws is ignored.
   std::function<void(const Event&)> observer = {};
 
-  /// Listeners that see calls, attempts and handlers begin and end, for tracing; and all events, after the observer.
+  /// Listeners for tracing. They see calls, attempts and handlers begin and end. They also get all events, after the
+  /// observer.
   Listeners listeners = {};
 
-  /// A cache of keys that this consumer saw committed. It answers duplicates without the database. Off by default. Only
-  /// with a pool.
+  /// A cache of keys that this consumer saw committed. It answers duplicates without the database. It is off by
+  /// default. It needs a pool.
   RecentKeys recent_keys = {};
 
   /// After this many failed deliveries, a message is parked: later deliveries get `parked`, and its handler does not
@@ -70,7 +71,7 @@ struct TxConsumerOptions {
   ///
   /// 0, the default: the count never parks a message, because a bad deployment would park all messages.
   ///
-  /// Each delivery whose handler ran and that failed is counted in `txinbox_failed_message`. This includes
+  /// Each delivery that failed after its handler had started is counted in `txinbox_failed_message`. This includes
   /// `transaction_lost`, and errors of the commit that the handler's SQL caused. These are not counted: transient
   /// errors, `RetryLater`, errors of the environment (a full disk, no memory, a missing table:
   /// docs/guides/failed-messages.md), errors for which `action_for` says `stop`, and every error while `stop` is set.
@@ -79,8 +80,8 @@ struct TxConsumerOptions {
   /// Declares more errors of handlers as transient, besides those of the database. Examples are a time-out of a service
   /// that the handler calls, or a deadlock on a connection of its own.
   ///
-  /// It is not needed for errors of the connection that the handler was given: after an exception of a kind that
-  /// txinbox does not know, txinbox asks the connection for the code of its last error.
+  /// It is not needed for errors of the connection that the handler got: after an exception of an unknown kind, txinbox
+  /// asks that connection for the code of its last error.
   ///
   /// After such an error `consume` runs the transaction again. In a batch and under a lease, the delivery ends with the
   /// error instead, and must be delivered again. The error is never counted as a failure.
@@ -88,15 +89,15 @@ struct TxConsumerOptions {
   /// It is called on the thread that consumes. If it throws, the error is not transient.
   std::function<bool(const std::exception_ptr&)> is_transient = {};
 
-  /// Counts crashes of the process, too, so that a message that crashes it each time is parked. Each attempt writes a
-  /// marker before its handler runs.
+  /// Also counts crashes of the process, so that a message that always crashes its process is parked. Each attempt
+  /// writes a marker before its handler runs.
   ///
   /// If a process crashes, every message with a running attempt becomes a suspect. From then on, a suspect runs alone
   /// in its process: other attempts with `count_starts` wait, at most `acquire_timeout` of their pool. A crash while a
   /// suspect runs alone is counted. So a message that always crashes its process is parked after `max_attempts` + 1
   /// crashes.
   ///
-  /// It costs a read and a second commit for each message, and a batch runs message by message. Only with a pool.
+  /// It costs a read and a second commit for each message, and a batch runs message by message. It needs a pool.
   bool count_starts = false;
 
   /// Stores the text of the last error in `txinbox_failed_message`, at most 4096 bytes. The text of a database error,
@@ -107,16 +108,16 @@ struct TxConsumerOptions {
   /// `result_too_large`. Every duplicate reads the result, so keep it small.
   std::size_t max_result = 65'535;
 
-  /// For each key, at most this many different contents are recorded as conflicts (`txinbox_conflicting_message`). So
-  /// a sender cannot fill the table. Zero: none is recorded. A few more can be recorded if they come at the same
-  /// moment. Each is reported to the observer all the same.
+  /// For each key, at most this many different contents are recorded as conflicts (`txinbox_conflicting_message`). So a
+  /// sender cannot fill the table. Zero: none is recorded. A few more can be recorded if they come at the same moment.
+  /// The observer gets an event for every conflict, recorded or not.
   std::size_t max_conflicts = 8;
 };
 
-/// What a batch does after a message that failed, on which another worker has a lease (`in_progress`), or whose handler
-/// asked for a later delivery (`postponed`).
+/// What a batch does after a message that failed, after a message that another worker has leased (`in_progress`), or
+/// after a message whose handler asked for a later delivery (`postponed`).
 enum class OnFailure {
-  stop,  ///< The messages behind it are `not_run`. So no message overtakes another.
+  stop,  ///< The later messages are `not_run`. So no message overtakes an earlier one.
   skip,  ///< The other messages run.
 };
 
@@ -136,10 +137,9 @@ class TxConsumer {
   TxConsumer(Pool& pool, std::string consumer, TxConsumerOptions options = {});
 
   /// Creates a consumer on the caller's own connection: a SOCI session, or a connection of the database's client
-  /// library
-  /// (`ConnectionRef`). It must stay open as long as the consumer exists. The consumer never reconnects it, and leaves
-  /// its settings as it found them. It verifies the tables at the first `consume`, and the connection's settings at
-  /// each.
+  /// library (`ConnectionRef`). The connection must stay open as long as the consumer exists. The consumer never
+  /// reconnects it, and restores the settings that it changes. It verifies the tables at the first `consume`, and the
+  /// connection's settings at each `consume`.
   ///
   /// If the connection is lost, destroy the consumer and create one on another connection.
   ///
@@ -148,14 +148,14 @@ class TxConsumer {
   /// @threads only the connection's thread.
   TxConsumer(ConnectionRef connection, std::string consumer, TxConsumerOptions options = {});
 
-  /// Moves a consumer: the moved-from one may only be assigned to or destroyed. No thread may be inside a call of
-  /// either.
+  /// Moves a consumer. The moved-from consumer may only be assigned to or destroyed. No thread may be inside a call of
+  /// either consumer.
   TxConsumer(TxConsumer&&) noexcept;
 
   /// Moves as the constructor does. The consumer that this object was is destroyed.
   TxConsumer& operator=(TxConsumer&&) noexcept;
 
-  /// Ends the consumer: no thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
+  /// Ends the consumer. No thread may be inside `consume`. If a connection of the pool is idle, the destructor writes
   /// the number of duplicates that is not yet in the database.
   ~TxConsumer();
 
@@ -171,19 +171,19 @@ class TxConsumer {
   ///              the whole sum.
   /// @errors      after any error, do not acknowledge: `action_for` says what to do.
   /// - What the handler threw, after the rollback, and after the failure was counted in a short transaction of its own.
-  ///   If it cannot be counted, the handler's error is thrown all the same.
+  ///   If the failure cannot be counted, the handler's error is thrown nevertheless.
   /// - `Error` transaction_lost if the handler ended the transaction.
   /// - `Error` invalid_key for a message that breaks the limits of `Message`, before any statement is sent.
   /// - `Error` invalid_argument for an empty handler.
   /// - `Error` with another code of `ErrorCode`, for example stopped, nested_consume, acquire_timeout or a schema code.
-  /// - A database error that outlived its retries, as it was.
+  /// - A database error that remains after all retries, as it was.
   ///
   /// @threads     with a pool any number. A handler on the same pool must not call it (`nested_consume`).
   Result consume(const Message& message, const Handler& handler);
 
   /// Consumes several deliveries in one transaction: one claim of all keys, the handlers of the new keys in the given
-  /// order, one commit. The results are the same as those of `consume` for each message in turn, and it is many times
-  /// faster.
+  /// order, one commit. The results are the same as those of one `consume` for each message, but this function is many
+  /// times faster.
   ///
   /// - If a handler fails, the transaction is rolled back and runs again with a savepoint for each message. So only the
   ///   message whose handler failed fails.
@@ -191,12 +191,11 @@ class TxConsumer {
   ///   the second message runs if the first was not consumed.
   /// - After a transient error the batch runs again. If the error persists, the batch is split into smaller parts. A
   ///   part that has committed stays committed.
-  /// - An error of the environment ends the batch at its message, also with `skip`: the messages behind it are
-  ///   `not_run`.
+  /// - An error of the environment ends the batch at its message, also with `skip`. The later messages are `not_run`.
   ///
   /// The session's settings are restored after the batch, not between its messages. So what a handler sets (a search
-  /// path, a time zone) stays for the next handler. The exception is a clock that a handler stops (`timestamp` on
-  /// MariaDB and MySQL): it runs again for the next claim.
+  /// path, a time zone) stays for the next handler. There is one exception: if a handler stops the clock (`timestamp`
+  /// on MariaDB and MySQL), txinbox starts it again for the next claim.
   ///
   /// @transaction its own, one or more. On the caller's own session, no transaction may be open.
   /// @blocking    as `consume`, with the time of all handlers. `retry.max_elapsed` counts for the whole batch,

@@ -50,7 +50,7 @@
 /// their own. `LeaseConsumer` is for handlers that call other services.
 ///
 /// These rules hold for every function, unless it says something else:
-/// - A free function uses its connection only during the call. No other thread may use the connection meanwhile.
+/// - A free function uses its connection only during the call. No other thread may use the connection during the call.
 /// - "A database error as it was" is a `DatabaseError`. In a program that links txinbox::txinbox it is also SOCI's
 ///   exception for the database, a `soci::soci_error`. `is_transient`, `error_class` and `action_for` say what it
 ///   means.

@@ -9,10 +9,11 @@
 #include "backend/connection_access.hpp"
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
-#include "backend/upsert.hpp"
 #include "base/hex.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
+#include "tables/consumed_message_table.hpp"
+#include "tables/failed_message_table.hpp"
 #include "types/enum_names.hpp"
 #include "types/row_state.hpp"
 
@@ -72,7 +73,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
     message.message_id = row[2].value_or("");
     message.state = state_of(row[3]);
     message.attempts = static_cast<int>(backend::number_in(row[4].value_or("")));
-    message.deaths = static_cast<int>(backend::number_in(row[5].value_or("")));
+    message.crashes = static_cast<int>(backend::number_in(row[5].value_or("")));
     message.first_error = row[6].value_or("");
     message.first_failed_at = row[7].value_or("");
     message.last_error = row[8].value_or("");
@@ -121,30 +122,21 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
 
 /// Resets the count first. If the retry is interrupted after that, the message is still parked and can be retried
 /// again.
+///
+/// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
+/// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed.
 bool retry(backend::Session& session, const FailedMessage& message) {
   if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
-  const backend::Dialect& sql = session.dialect();
-  const std::string key = sql.is_key(message.consumer, message.business_key);
-  session.change(fmt::format("UPDATE {} SET attempts = 0, deaths = 0, running_token = NULL WHERE {}",
-                             sql.table(backend::failed_message_table), key));
-  if (message.state == FailedState::failing) return true;
-  return session.change(fmt::format("DELETE FROM {} WHERE {} AND state = 'parked'",
-                                    sql.table(backend::consumed_message_table), key)) > 0;
+  const bool is_failing = message.state == FailedState::failing;
+  detail::FailedMessageTable(session, message.consumer, {.business_key = message.business_key}).reset(is_failing);
+  if (is_failing) return true;
+  return detail::ConsumedMessageTable(session).delete_parked(message.consumer, message.business_key);
 }
 
 bool discard(backend::Session& session, const FailedMessage& message) {
-  const backend::Dialect& sql = session.dialect();
-  const std::string table = sql.table(backend::consumed_message_table);
-  if (message.state == FailedState::failing) {
-    return backend::try_insert(
-        session,
-        fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, "
-                    "'discarded', {}, {})",
-                    table, sql.text(message.consumer), sql.text(message.business_key),
-                    sql.token(detail::Token::random()), sql.now()));
-  }
-  return session.change(fmt::format("UPDATE {} SET state = 'discarded' WHERE {} AND state IN ('parked', 'torn')", table,
-                                    sql.is_key(message.consumer, message.business_key))) > 0;
+  const detail::ConsumedMessageTable table(session);
+  return message.state == FailedState::failing ? table.insert_discarded(message.consumer, message.business_key)
+                                               : table.discard(message.consumer, message.business_key);
 }
 
 std::size_t for_each(const ConnectionRef& connection, FailedFilter filter,

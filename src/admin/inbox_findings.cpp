@@ -21,7 +21,7 @@ using backend::Row;
 /// How long an expired lease may wait for the next delivery, which takes it over.
 constexpr std::chrono::minutes time_to_take_over = 5min;
 
-/// Rows that are older show that nobody purges.
+/// Rows that are older than this show that nobody purges.
 constexpr std::chrono::days old_enough_to_purge{30};
 
 std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
@@ -40,14 +40,14 @@ class Reader {
   Reader(const backend::NativeConnection& sql, const backend::Dialect& dialect) : sql_(sql), dialect_(dialect) {}
 
   void unfinished() {
-    const std::string run_out = fmt::format("state = 'consuming' AND lease_owner IS NOT NULL AND lease_expires_at < {}",
+    const std::string expired = fmt::format("state = 'consuming' AND lease_owner IS NOT NULL AND lease_expires_at < {}",
                                             dialect_.before(time_to_take_over));
     for (const Row& row : backend::query(
              sql_,
              fmt::format("SELECT consumer, state, count(*), {}, sum(CASE WHEN {} THEN 1 ELSE 0 END), {} FROM {} WHERE "
                          "state IN ('consuming', 'parked', 'torn') GROUP BY consumer, state ORDER BY consumer, state",
-                         dialect_.utc_text("min(consumed_at)"), run_out,
-                         dialect_.utc_text(fmt::format("min(CASE WHEN {} THEN lease_expires_at END)", run_out)),
+                         dialect_.utc_text("min(consumed_at)"), expired,
+                         dialect_.utc_text(fmt::format("min(CASE WHEN {} THEN lease_expires_at END)", expired)),
                          table()),
              6)) {
       const std::string consumer = row[0].value_or("");
@@ -58,7 +58,7 @@ class Reader {
                         "do not run again",
                         number(row[2]), row[3].value_or("")),
             fmt::format("repair the data of each, then `txinbox forget --consumer {} BUSINESS_KEY` lets its next "
-                        "delivery run. These are they: SELECT business_key FROM {} WHERE consumer = {} AND "
+                        "delivery run. To list them: SELECT business_key FROM {} WHERE consumer = {} AND "
                         "state = 'torn'",
                         consumer, table(), dialect_.text(consumer)));
       } else if (state == "parked") {
@@ -67,11 +67,11 @@ class Reader {
             fmt::format("`txinbox failed list --consumer {} --state parked`, then retry or discard them", consumer));
       } else if (number(row[4]) > 0) {
         add(Severity::warning, subject_of(consumer),
-            fmt::format("{} leases ran out and were not taken over, the first at {} UTC", number(row[4]),
+            fmt::format("{} leases expired and were not taken over, the first at {} UTC", number(row[4]),
                         row[5].value_or("")),
-            fmt::format("have the messages delivered again: the next delivery takes the lease over. These are they: "
+            fmt::format("have the messages delivered again: the next delivery takes the lease over. To list them: "
                         "SELECT business_key FROM {} WHERE consumer = {} AND {}",
-                        table(), dialect_.text(consumer), run_out));
+                        table(), dialect_.text(consumer), expired));
       }
     }
   }
@@ -92,7 +92,7 @@ class Reader {
     if (!purged) never_purged();
   }
 
-  /// It may be that the user of a service without an outbox cannot read these tables.
+  /// The user of a service without an outbox may lack the right to read these tables.
   void outbox() {
     constexpr std::chrono::minutes long_time{5};
     const std::string messages = dialect_.table(backend::outbox_message_table);

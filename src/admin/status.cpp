@@ -24,7 +24,7 @@ using Consumers = std::map<std::string, ConsumerStatus>;
 
 class StatusReader {
  public:
-  /// `consumer`: empty for all.
+  /// `consumer` is empty for all consumers.
   StatusReader(const backend::NativeConnection& sql, const backend::Dialect& dialect, std::string_view consumer)
       : sql_(sql), dialect_(dialect), consumer_(consumer) {}
 
@@ -32,12 +32,12 @@ class StatusReader {
   /// sorted.
   std::int64_t read_rows(const detail::Notes& notes) {
     const std::string held = "state = 'consuming' AND lease_owner IS NOT NULL";
-    const std::string run_out = fmt::format("{} AND {} > 0", held, dialect_.milliseconds_since("lease_expires_at"));
+    const std::string expired = fmt::format("{} AND {} > 0", held, dialect_.milliseconds_since("lease_expires_at"));
     std::string columns = fmt::format("consumer, count(*), {}, {}", dialect_.utc_text("min(consumed_at)"),
                                       dialect_.utc_text("max(consumed_at)"));
     for (const std::string& condition : {std::string("state = 'consumed'"), std::string("state = 'consuming'"),
                                          std::string("state IN ('parked', 'torn')"), std::string("state = 'discarded'"),
-                                         held, run_out, to_be_purged(notes)}) {
+                                         held, expired, to_be_purged(notes)}) {
       columns += fmt::format(", count(CASE WHEN {} THEN 1 END)", condition);
     }
     std::int64_t all = 0;

@@ -18,26 +18,28 @@ namespace backend {
 
 /// How a connection reaches its server.
 struct Transport {
-  bool leaves_host = false;  ///< Over TCP, to an address that is not the loopback's.
-  std::string encryption;    ///< "TLSv1.3, TLS_AES_256_GCM_SHA384"; empty without encryption.
+  bool leaves_host = false;  ///< The connection uses TCP to an address that is not a loopback address.
+  std::string encryption;    ///< For example "TLSv1.3, TLS_AES_256_GCM_SHA384". Empty if the connection is not
+                             ///< encrypted.
 };
 
-/// What the schema, the server and the tables look like on one connection, for `migrate`, `verify`, `doctor` and the
-/// commands that read. No delivery of a message calls it, but for the check at a session's first use.
+/// Examines the schema, the server and the tables over one connection. `migrate`, `verify`, `doctor` and the commands
+/// that read use it. Deliveries do not use it, except for the check at the first use of a session.
 class Catalog {
  public:
   virtual ~Catalog() = default;
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  /// The schema (MySQL: database) in which `table` is found, empty when it is not.
+  /// Returns the schema (MySQL: database) that contains `table`. Empty if no schema contains it.
   virtual std::string find_schema(std::string_view table) = 0;
 
-  /// Differences between the tables in `schema` and the migrations: all of severity error, except
-  /// for a missing retention index, which is a warning.
+  /// Returns the differences between the tables in `schema` and the migrations. Each has the severity error, except a
+  /// missing retention index, which is a warning.
   virtual std::vector<Problem> check_tables(const std::string& schema) = 0;
 
-  /// Settings that make a commit less than durable, and what can keep keys locked for long: notes and warnings.
+  /// Returns notes and warnings: the settings that make a commit less than durable, and what can keep keys locked for
+  /// long.
   virtual std::vector<Finding> check_server() = 0;
 
   virtual std::string server_version() = 0;
@@ -45,22 +47,22 @@ class Catalog {
   /// Runs one SELECT.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
 
-  /// How the connection reaches its server.
+  /// Returns how the connection reaches its server.
   virtual Transport transport() { return {}; }
 
-  /// The size of the consumed-message table with its indexes; 0 if the database cannot say.
+  /// Returns the size of the consumed-message table with its indexes. 0 if the database cannot tell.
   virtual std::int64_t table_bytes(const std::string& schema) = 0;
 
-  /// Keeps out other `migrate` calls, and opens a transaction if DDL is transactional.
+  /// Takes the lock that makes other `migrate` calls wait. Opens a transaction if DDL is transactional.
   virtual void begin_migrations() = 0;
 
-  /// Runs one migration. It may run again after an interruption.
+  /// Runs one migration. The same migration may run again after an interruption.
   virtual void apply(std::string_view sql) = 0;
 
-  /// Commits what was applied, and lets in other calls.
+  /// Commits the applied migrations, and releases the lock.
   virtual void end_migrations() = 0;
 
-  /// Undoes what was applied if DDL is transactional, and lets in other calls.
+  /// Rolls the applied migrations back if DDL is transactional, and releases the lock.
   virtual void abandon_migrations() noexcept = 0;
 
  protected:

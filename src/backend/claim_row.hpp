@@ -22,26 +22,26 @@ struct ClaimRequest {
   std::string_view consumer;
   std::string_view business_key;
   std::string_view message_id;
-  std::string_view content_hash;  ///< 32 bytes; empty when the message has no content.
+  std::string_view content_hash;  ///< 32 bytes. Empty if the message has no content.
   const Token* token;
 
-  /// Whether the claim waits for another transaction that has inserted the key and not yet ended. Otherwise it is
-  /// `locked`. SQLite always waits: there the other transaction has the whole database.
+  /// Whether the claim waits if another open transaction has inserted the key. A claim that does not wait is `locked`
+  /// then. On SQLite a claim always waits, because the other transaction locks the whole database.
   bool waits = true;
 
-  std::chrono::milliseconds valid_for{0};  ///< A consumed row that is older is free. 0: it is never free.
+  std::chrono::milliseconds valid_for{0};  ///< A consumed row that is older may be claimed again. 0: it may never be.
 };
 
-/// The row that a claim found, if the key was there.
+/// The row that a claim found for its key, if there was one.
 struct ClaimedRow {
-  /// None: a state that this version does not know; `unknown_state` holds it.
+  /// Empty if this version does not know the state. `unknown_state` holds it then.
   std::optional<detail::RowState> state;
   std::string unknown_state;
 
   std::string token;         ///< 16 bytes.
-  std::string content_hash;  ///< 32 bytes, or empty.
+  std::string content_hash;  ///< 32 bytes. Empty if the message had no content.
   std::optional<std::string> result;
-  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< 0 or less: the lease has run out.
+  std::optional<std::chrono::milliseconds> lease_remaining = {};  ///< 0 or less: the lease has expired.
   std::int64_t lease_fence = 0;
   std::chrono::milliseconds age{0};  ///< How long the row has been in this state.
 
@@ -54,22 +54,23 @@ struct ClaimedRow {
 enum class ClaimStatus {
   inserted,
   exists,    ///< `ClaimReply::row` is set.
-  vanished,  ///< The insert met a duplicate, but then the row was gone. Claim again.
-  locked,    ///< A claim that does not wait met another transaction. Roll back.
+  vanished,  ///< The insert met a duplicate key, but the row was then deleted. Claim again.
+  locked,    ///< Another transaction has the key, and the claim does not wait. Roll back.
 };
 
 struct ClaimReply {
   ClaimStatus status;
   ClaimedRow row = {};
-  bool ended = false;  ///< After `begin_and_claim`: no transaction is open any more.
+  bool ended = false;  ///< `begin_and_claim` has already ended the transaction.
 };
 
-/// A claim of the open transaction, for `Session::commit`. What it points to must outlive it.
+/// A claim of the open transaction, as `Session::commit` gets it. The strings and the token must outlive this struct.
 struct ClosingClaim {
   std::string_view consumer;
   std::string_view business_key;
   const Token* token;
-  bool confirmed = false;                       ///< Already, when its savepoint was released; without a result.
+  bool confirmed = false;                       ///< The release of its savepoint has confirmed the claim, but has not
+                                                ///< written `result`.
   std::optional<std::string_view> result = {};  ///< What the handler stored.
 };
 

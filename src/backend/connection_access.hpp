@@ -9,7 +9,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a `ConnectionRef` refers to.
+/// The connection that a `ConnectionRef` refers to.
 struct ConnectionAccess {
   static const backend::ConnectionPtr& of(const ConnectionRef& connection) noexcept { return connection.connection_; }
 };

@@ -9,8 +9,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Adds name='value' to a connection string. SOCI's MySQL backend and libpq read the same form: a backslash escapes a
-/// quote and a backslash.
+/// Adds name='value' to a connection string. SOCI's MySQL backend and libpq use the same syntax: a backslash comes
+/// before each quote and each backslash in the value.
 inline void append_parameter(std::string& string, std::string_view name, std::string_view value) {
   if (!string.empty()) string += ' ';
   string.append(name).append("='");

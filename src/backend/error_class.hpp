@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What an error of the database means to the inbox. Only the error's code decides.
+/// What a database error means to the inbox. Only the error's code decides this.
 enum class ErrorClass {
   duplicate_key,
   deadlock,
@@ -24,7 +24,7 @@ enum class ErrorClass {
   other,
 };
 
-/// Whether the same run may succeed soon, although nobody does anything about it.
+/// Whether the same run may succeed soon, without any action of an operator.
 constexpr bool is_transient(ErrorClass c) noexcept {
   return c != ErrorClass::duplicate_key && c != ErrorClass::commit_refused && c != ErrorClass::environment &&
          c != ErrorClass::other;
@@ -35,7 +35,7 @@ constexpr bool is_fatal_to_session(ErrorClass c) noexcept {
   return c == ErrorClass::connection_lost || c == ErrorClass::read_only;
 }
 
-/// "deadlock" and so on; empty for `environment` and `other`, of which the code says more.
+/// Returns a name such as "deadlock". Empty for `environment` and `other`: the database's code says more than a name.
 constexpr std::string_view to_string(ErrorClass c) noexcept {
   constexpr detail::EnumNames<ErrorClass, ErrorClass::other> names(
       "duplicate_key", "deadlock", "lock_timeout", "serialization_failure", "statement_timeout", "connection_lost",

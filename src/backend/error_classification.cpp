@@ -95,6 +95,7 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::invalid_key:
     case ErrorCode::rejected:
     case ErrorCode::result_too_large:
+    case ErrorCode::invalid_message:
       return Action::dead_letter;
     case ErrorCode::invalid_argument:
     case ErrorCode::schema_missing:
@@ -155,7 +156,7 @@ std::string name_of(const std::type_info& type) {
   return name ? name.get() : type.name();
 }
 
-/// "mysql 1146"; "database" for an error without a code.
+/// Returns, for example, "mysql 1146". Returns "database" for an error without a code.
 std::string code_text(const backend::DatabaseErrorCode& error) {
   if (error.database == nullptr || error.code.empty()) return "database";
   return std::string(error.database->name()) + " " + error.code;

@@ -11,24 +11,23 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-// All are false, or `other`, for a null pointer.
+// For a null pointer, each function returns false or `other`.
 
-/// Whether it is an `Error` of this code.
+/// Whether the exception is an `Error` with this code.
 bool has_error_code(const std::exception_ptr&, ErrorCode) noexcept;
 
-/// What the error means, if it is one of the database; `other` if not.
+/// Returns the class of a database error. Returns `other` if the exception is not a database error.
 backend::ErrorClass error_class_of(const std::exception_ptr&) noexcept;
 
-/// Whether it is an error of the database, whatever it means.
+/// Whether the exception is a database error of any class.
 bool is_database_error(const std::exception_ptr&) noexcept;
 
 /// Whether the session that had this error must be closed.
 bool is_fatal_to_session(const std::exception_ptr&) noexcept;
 
-/// Whether this error says that something around the messages is out of order and stays so until somebody
-/// mends it: a full disk, no memory, an I/O error, a limit of the server's, a table that is gone. No message is
-/// to blame, and none that comes next can be expected to fare better. Told by the database's code; a
-/// `std::bad_alloc` is one, too.
+/// Whether the cause of this error is outside the message, and stays until somebody removes it: a full disk, no memory,
+/// an I/O error, a limit of the server, a missing table. The next messages will probably meet the same error. Only the
+/// database's code decides this. A `std::bad_alloc` is also such an error.
 bool is_environment_error(const std::exception_ptr&) noexcept;
 
 }  // namespace detail

@@ -13,10 +13,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What an error code of a database means. Each database lists its codes once, in its error_meaning.cpp.
+/// What an error code of a database means. Each database lists its codes once, in its database.cpp.
 struct ErrorMeaning {
-  ErrorClass error_class = ErrorClass::other;  ///< To the inbox.
-  std::string_view text = {};                  ///< To people, in a few words; empty: none.
+  ErrorClass error_class = ErrorClass::other;  ///< The meaning for the inbox.
+  std::string_view text = {};                  ///< The meaning for people, in a few words. Empty if there is no text.
 };
 
 template <class Code>
@@ -25,7 +25,7 @@ struct ErrorCodeMeaning {
   ErrorMeaning meaning;
 };
 
-/// The first entry for which `fits(code)` is true; null if there is none.
+/// Returns the first entry for which `fits(code)` is true. Null if there is none.
 template <class Code, std::size_t N, class Fits>
 constexpr const ErrorMeaning* find_meaning(const std::array<ErrorCodeMeaning<Code>, N>& meanings, const Fits& fits) {
   const auto* const found = std::ranges::find_if(meanings, fits, &ErrorCodeMeaning<Code>::code);

@@ -10,15 +10,16 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// Shorter values stand in a text for other reasons, too, as "1" does in "127.0.0.1". They are replaced where they
-/// stand in quotation marks, as the libraries put them.
+/// A shorter value can occur in a text for another reason: "1" occurs in "127.0.0.1". So a shorter value is replaced
+/// only between quotation marks. The libraries write values between quotation marks.
 constexpr std::size_t shortest_anywhere = 4;
 
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-/// Not as a part of a word: "require" stands in "SSL was required".
+/// Whether the value is not a part of a longer word. For example, "require" is a part of "required" in "SSL was
+/// required".
 bool stands_alone(std::string_view text, std::size_t at, std::size_t size) {
   const char before = at == 0 ? ' ' : text[at - 1];
   const char after = at + size < text.size() ? text[at + size] : ' ';
@@ -51,10 +52,10 @@ void add_parts(const std::string& name, std::string_view value, std::string_view
 std::string without_values(std::string text, const detail::UrlParameters& parameters) {
   detail::UrlParameters hidden = parameters;
   for (const auto& [name, value] : parameters) {
-    // Lists of hosts and ports; options=-c name=value.
+    // Hosts and ports are lists with commas. The value of `options` has the form -c name=value.
     add_parts(name, value, name == "options" ? " =\\" : ",", hidden);
   }
-  // The longest first: one value can be part of another.
+  // Put the longest values first, because one value can be part of another.
   std::ranges::stable_sort(hidden, std::greater(), [](const auto& parameter) { return parameter.second.size(); });
   for (const auto& [name, value] : hidden) {
     if (!value.empty()) replace_all(text, value, "[" + name + "]");

@@ -13,7 +13,7 @@ class Dialect;
 
 enum class ParameterType { text, bytes, integer, uuid };
 
-/// A value for a statement. A null pointer is NULL. Integers and UUIDs are written as text.
+/// A value for a statement. A null pointer means NULL. Integers and UUIDs are passed as text.
 struct Parameter {
   std::string_view value;
   ParameterType type = ParameterType::text;
@@ -21,7 +21,7 @@ struct Parameter {
 
 /// An INSERT, UPDATE or DELETE that the sessions of a pool keep prepared. Its address identifies it.
 struct KeptStatement {
-  /// Returns its text, in which `Dialect::parameter` stands for each value.
+  /// Returns the text of the statement, with a `Dialect::parameter` in the place of each value.
   std::string (*sql)(const Dialect&);
 };
 

@@ -16,7 +16,8 @@ class Database;
 
 /// The connection of a client library that a session works on: a MYSQL*, a PGconn* or a sqlite3*.
 ///
-/// A session asks for it before each use, because its owner can close or replace it: `soci::session::reconnect` does.
+/// A session reads the handle before each use, because the owner can close or replace the connection. An example is
+/// `soci::session::reconnect`.
 class NativeConnection {
  public:
   virtual ~NativeConnection() = default;
@@ -25,16 +26,16 @@ class NativeConnection {
 
   const Database& database() const noexcept { return database_; }
 
-  /// Null when it is closed. No I/O.
+  /// Returns null if the connection is closed. It does no I/O.
   virtual void* handle() const noexcept = 0;
 
-  /// Another value once the owner has replaced the connection.
+  /// Returns another value after the owner has replaced the connection.
   virtual const void* identity() const noexcept { return handle(); }
 
-  /// The SOCI session that owns the connection; null if there is none.
+  /// Returns the SOCI session that owns the connection. Null if there is none.
   virtual soci::session* soci() const noexcept { return nullptr; }
 
-  /// Whether `soci::session::reconnect` works. Only a pool's connection can refuse it.
+  /// Allows or forbids `soci::session::reconnect`. Only a pool's connection can forbid it.
   virtual void allow_reconnecting(bool) const noexcept {}
 
  protected:
@@ -44,10 +45,10 @@ class NativeConnection {
   const Database& database_;
 };
 
-/// Shared by what works on the connection at the same time, as a session and a catalog.
+/// Objects that use the connection at the same time share it: for example a session and a catalog.
 using ConnectionPtr = std::shared_ptr<const NativeConnection>;
 
-/// A connection that the caller has opened with the client library, and closes.
+/// A connection that the caller has opened with the client library. The caller also closes it.
 class CallersConnection final : public NativeConnection {
  public:
   CallersConnection(const Database& database, void* handle) noexcept : NativeConnection(database), handle_(handle) {}

@@ -8,10 +8,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Whether data for this address leaves the host: it is an IP address, and not a loopback address.
+/// Whether data for this address leaves the host: the address is an IP address, but not a loopback address.
 bool is_beyond_host(const sockaddr_storage& address) noexcept;
 
-/// The same for the peer of a connected socket. False for a socket that is not connected.
+/// Whether data for the peer of a connected socket leaves the host. False if the socket is not connected.
 bool reaches_beyond_host(int socket) noexcept;
 
 }  // namespace backend

@@ -8,9 +8,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Something that `verify` refuses or `doctor` reports.
+/// Something that makes `verify` fail, or that `doctor` reports.
 struct Problem {
-  ErrorCode code;  ///< For `verify`; not used if the severity is below error.
+  ErrorCode code;  ///< The code that `verify` throws. It is not used if the severity is below error.
   Finding finding;
 };
 

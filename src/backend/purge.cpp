@@ -30,7 +30,7 @@ std::string key_literals(const Dialect& dialect, const PurgeTarget& target, cons
   return literals += ')';
 }
 
-// Whether a row matches is not part of the search: among many that do not, one statement would read them all.
+// The search does not contain the condition `matches`: if many rows do not match, one statement would read all of them.
 std::string look_sql(const Dialect& dialect, const PurgeBatch& batch, std::string_view keys_and_time) {
   const PurgeTarget& target = batch.target;
   return fmt::format("SELECT {}, CASE WHEN {} THEN 1 ELSE 0 END FROM {} WHERE {}{}{} ORDER BY {}, {} LIMIT {}",
@@ -54,7 +54,7 @@ PurgeReply choose(const Dialect& dialect, const PurgeBatch& batch, std::vector<P
   }
   reply.end = looked == candidates.size() && looked < batch.window;
   if (last != nullptr) {
-    // The first part, which the second implies, is what an index is searched by.
+    // The database searches an index with the first part of this condition. The second part implies the first.
     reply.reached = fmt::format("{0} >= '{1}' AND ({0} > '{1}' OR ({2}) > {3})", batch.target.time, last->time,
                                 key_columns(batch.target), key_literals(dialect, batch.target, last->key));
   }

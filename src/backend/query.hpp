@@ -13,23 +13,23 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// One row as text; none for NULL.
+/// One row. Each field is text, or none for NULL.
 using Row = std::vector<std::optional<std::string>>;
 
-/// `Database::query` on this connection.
+/// Calls `Database::query` on this connection.
 std::vector<Row> query(const NativeConnection& connection, const std::string& text, std::size_t columns);
 
-/// The only field of the first row; empty for NULL or no row.
+/// Returns the only field of the first row. Empty for NULL, or if there is no row.
 std::string query_text(const NativeConnection& connection, const std::string& text);
 
-/// A result of two columns as names and values. NULL becomes empty.
+/// A result with two columns, names and values. NULL becomes an empty text.
 using Settings = std::map<std::string, std::string, std::less<>>;
 Settings query_settings(const NativeConnection& connection, const std::string& text);
 
-/// The value of a setting; empty when the server has none of that name.
+/// Returns the value of a setting. Empty if the server has no setting of this name.
 std::string_view value_of(const Settings& settings, std::string_view name);
 
-/// The leading digits of `text`; `otherwise` when there are none.
+/// Returns the number in the leading digits of `text`. Returns `otherwise` if there are no digits.
 long long number_in(std::string_view text, long long otherwise = 0);
 
 }  // namespace backend

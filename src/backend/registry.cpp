@@ -8,8 +8,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-// What the database's folder defines. Weak: null unless it is linked. The linker is told by name to take it from its
-// archive (src/CMakeLists.txt), so that it has a C name.
+// The folder of the database defines this function. The reference is weak: it is null if the database is not linked.
+// The function has a C name, because src/CMakeLists.txt gives this name to the linker.
 #define TXINBOX_DECLARE(name, ...) [[gnu::weak]] const Database* txinbox_##name##_database() noexcept;
 extern "C" {
 TXINBOX_FOR_EACH_DATABASE(TXINBOX_DECLARE)
@@ -21,7 +21,7 @@ namespace {
 struct Known {
   std::string_view name;
   std::vector<std::string_view> schemes;
-  const Database* linked;  // null if it is not
+  const Database* linked;  // null if the database is not linked
 };
 
 const std::vector<Known>& known_databases() {
@@ -50,6 +50,13 @@ const Known* known_by_scheme(std::string_view scheme) {
   return nullptr;
 }
 
+/// Whether an error may show this text as a scheme. Any other text before a colon can contain a password.
+bool can_be_scheme(std::string_view text) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789+-.";
+  constexpr std::size_t longest = 20;
+  return text.size() <= longest && text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
 }  // namespace
 
 const Database* find_database(std::string_view name) noexcept {
@@ -74,7 +81,7 @@ const Database& database_of_url(std::string_view url) {
     const auto end = url.find("://");
     if (end == std::string_view::npos) {
       throw Error(ErrorCode::invalid_argument,
-                  "behind 'soci:' stands a connection string of SOCI's, such as soci:mysql://db=orders user=svc");
+                  "after 'soci:' write a connection string of SOCI, such as soci:mysql://db=orders user=svc");
     }
     return database_named(url.substr(0, end));
   }
@@ -83,8 +90,9 @@ const Database& database_of_url(std::string_view url) {
   for (const Known& each : known_databases()) {
     for (const std::string_view one : each.schemes) schemes.append(schemes.empty() ? "" : ", ").append(one);
   }
-  throw Error(ErrorCode::invalid_argument,
-              "the database URL's scheme '" + scheme + "' is not known; " + schemes + " and soci are");
+  throw Error(ErrorCode::invalid_argument, "the database URL's scheme " +
+                                               (can_be_scheme(scheme) ? "'" + scheme + "' " : "") + "is not known; " +
+                                               schemes + " and soci are");
 }
 
 const Database* find_by_scheme(std::string_view scheme) noexcept {

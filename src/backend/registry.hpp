@@ -1,7 +1,7 @@
 #pragma once
 
-// The databases that are linked. Each is an archive of its own where the library is static: a program that needs one of
-// them needs the client library of that one alone.
+// The databases that are linked. In a static library, each database is an archive of its own. So a program needs only
+// the client libraries of the databases that it uses.
 
 #include <string>
 #include <string_view>
@@ -10,8 +10,9 @@
 
 #include "backend/database.hpp"
 
-// The one list of the databases: a name, the schemes of the URLs, the preferred one first. The schemes stand here and
-// not in the database's folder, so that a URL of a database that is not linked gets a clear error.
+// The only list of the databases. An entry has the name and the schemes of the URLs, the preferred scheme first. The
+// schemes are here and not in the database's folder, so that a URL of a database that is not linked causes a clear
+// error.
 #define TXINBOX_FOR_EACH_DATABASE(X) \
   X(sqlite3, "sqlite", "sqlite3")    \
   X(mysql, "mysql", "mariadb")       \
@@ -24,19 +25,19 @@ namespace backend {
 /// Errors: `Error` unsupported_database.
 const Database& database_named(std::string_view name);
 
-/// Null if it is not linked.
+/// Returns null if the database is not linked.
 const Database* find_database(std::string_view name) noexcept;
 
-/// The database that a URL names, by its scheme or behind `soci:`.
+/// Returns the database that a URL names. The name is the scheme of the URL, or it follows `soci:`.
 ///
-/// Errors: `Error` invalid_argument for a scheme that is not known; unsupported_database for a database that is not
+/// Errors: `Error` invalid_argument if the scheme is not known. `Error` unsupported_database if the database is not
 ///         linked.
 const Database& database_of_url(std::string_view url);
 
-/// The same by the scheme alone; null if it is not known, or its database is not linked.
+/// Returns the database of a scheme. Null if the scheme is not known, or if its database is not linked.
 const Database* find_by_scheme(std::string_view scheme) noexcept;
 
-/// Whether a database is known by this scheme, linked or not. `soci` counts too.
+/// Whether a database has this scheme. The database need not be linked. `soci` is also a scheme.
 bool is_url_scheme(std::string_view scheme) noexcept;
 
 }  // namespace backend

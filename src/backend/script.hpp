@@ -12,14 +12,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statements of a migration, without semicolons and without `--` comments. It knows quotes, and lines with
-/// DELIMITER as MySQL's client takes them. It does not know quotes or semicolons in block comments.
+/// Returns the statements of a migration, without semicolons and without `--` comments. The parser knows quotes, and
+/// the DELIMITER lines of MySQL's client. It does not know quotes or semicolons in block comments.
 std::vector<std::string> statements_of(std::string_view script);
 
-/// Runs them one by one.
+/// Runs the statements of a migration one by one.
 void run_script(const NativeConnection& connection, std::string_view script);
 
-/// Rolls back. It ignores an error: then the connection is lost, or an earlier error has ended the transaction.
+/// Rolls back. It ignores an error: the connection is lost then, or an earlier error has ended the transaction.
 void try_roll_back(const NativeConnection& connection) noexcept;
 
 }  // namespace backend

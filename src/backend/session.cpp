@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/lease_end.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
@@ -13,14 +14,15 @@ std::string Session::take_over_sql(const ClaimRequest& row, const ClaimedRow& se
   const std::string is_free =
       seen.state == detail::RowState::consumed
           ? fmt::format("state = 'consumed' AND attempt_token = {}", sql.token(Token::of(seen.token)))
-          : fmt::format("state = 'consuming' AND lease_expires_at <= {}", sql.now());
+          : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), lease_has_no_end);
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "
       "lease_fence = {}, lease_expires_at = NULL, attempts = NULL, result = NULL, consumed_at = {} "
       "WHERE {} AND {}",
-      sql.table(consumed_message_table), to_string(birth_), sql.token(*row.token), sql.text_or_null(row.message_id),
-      sql.bytes_or_null(row.content_hash), sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()),
-      sql.now(), sql.is_key(row.consumer, row.business_key), is_free);
+      sql.table(consumed_message_table), to_string(initial_state_), sql.token(*row.token),
+      sql.text_or_null(row.message_id), sql.bytes_or_null(row.content_hash),
+      sql.greater("coalesce(lease_fence, 0) + 1", sql.now_in_microseconds()), sql.now(),
+      sql.is_key(row.consumer, row.business_key), is_free);
 }
 
 }  // namespace backend

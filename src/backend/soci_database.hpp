@@ -30,38 +30,38 @@ class SociDatabase {
   SociDatabase(const SociDatabase&) = delete;
   SociDatabase& operator=(const SociDatabase&) = delete;
 
-  /// The connection string for SOCI. It holds the time-outs of the options, and may hold a password that the client
-  /// library has read from its own files.
+  /// Returns the connection string for SOCI. It contains the time-outs of the options. It may contain a password that
+  /// the client library has read from its own files.
   virtual std::string connection_string(const detail::Url&, const PoolOptions&) const = 0;
 
-  /// SOCI's factory, which opens connections to this database.
+  /// Returns SOCI's factory, which opens connections to this database.
   virtual const soci::backend_factory& factory() const noexcept = 0;
 
-  /// Opens a session by `factory`, which must outlive it. The string is the one above, or the one that the user gave
-  /// behind `soci:`. `parameters` are those of the URL. No error repeats the value of one, because a user may have
-  /// written a password into the wrong one.
+  /// Opens a session with `factory`, which must outlive it. The connection string comes from `connection_string`, or
+  /// the user gave it after `soci:`. `parameters` are the parameters of the URL. No error repeats the value of a
+  /// parameter, because a user may have written a password into the wrong parameter.
   virtual std::unique_ptr<soci::session> open(const soci::backend_factory& factory,
                                               const std::string& connection_string,
                                               const detail::UrlParameters& parameters) const;
 
-  /// Explains why a session cannot be opened and how to fix it, if waiting does not help: the server refuses this user,
-  /// password or database, or the file cannot be used. None for any other error.
+  /// Explains why a session cannot be opened and how to fix it, if waiting does not help. Examples: the server refuses
+  /// this user, password or database, or the file cannot be used. Returns none for any other error.
   virtual std::optional<std::string> refusal(const std::string& code, const std::string& connection_string) const = 0;
 
-  /// The client library's connection of a session; null when it is closed.
+  /// Returns the client library's connection of a session. Null if it is closed.
   virtual void* handle_of(soci::session&) const noexcept = 0;
 
-  /// The code of an error of this database. None for an error of another one.
+  /// Returns the code of an error of this database. Returns none for an error of another database.
   virtual std::optional<std::string> code_of(const soci::soci_error&) const = 0;
 
-  /// Throws SOCI's exception for this database, which is a `DatabaseError`, too.
+  /// Throws SOCI's exception for this database. The exception is also a `DatabaseError`.
   [[noreturn]] virtual void raise(void* handle, const std::string& code, const std::string& text) const = 0;
 
  protected:
   SociDatabase() = default;
 };
 
-/// SOCI's exception `Error` for a database, as a `DatabaseError`.
+/// SOCI's exception `Error` for a database, which is also a `DatabaseError`.
 template <class Error>
 class SociDatabaseError final : public Error, public DatabaseError {
  public:

@@ -22,7 +22,7 @@ bool lists(std::string_view columns, std::string_view name) {
   return false;
 }
 
-/// Whether what is unique by `key` is unique by `columns` too.
+/// Whether the columns are unique together if the key is unique: each column of the key is among the columns.
 bool covers(std::string_view columns, std::string_view key) {
   while (!key.empty()) {
     const auto comma = key.find(", ");

@@ -1,6 +1,6 @@
 #pragma once
 
-// Compares the tables in the database with those that the migrations make.
+// Compares the tables in the database with the tables that the migrations create.
 
 #include <array>
 #include <optional>
@@ -24,15 +24,15 @@ inline constexpr std::string_view outbox_message_table = "txinbox_outbox_message
 inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
 inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
 
-/// PostgreSQL: on the consumed-message table.
+/// PostgreSQL: the name of the trigger on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
 
-/// The version of the schema that made the table, or the trigger.
+/// Returns the version of the schema that created this table or trigger.
 int version_of(std::string_view name) noexcept;
 
 struct ExpectedColumn {
   std::string_view name;
-  std::string_view type;  ///< As in the migration.
+  std::string_view type;  ///< The type as the migration declares it.
   bool nullable = true;
   bool has_default = false;
 };
@@ -40,9 +40,11 @@ struct ExpectedColumn {
 struct ExpectedTable {
   std::string_view name;
   std::span<const ExpectedColumn> columns;
-  std::string_view primary_key;         ///< "a, b"
-  std::string_view retention_column;    ///< The first column of an index that must exist; empty for none.
-  std::string_view unique_column = {};  ///< Has a unique index besides the primary key; empty for none.
+  std::string_view primary_key;         ///< For example "a, b".
+  std::string_view retention_column;    ///< The first column of an index that must exist. Empty if no such index must
+                                        ///< exist.
+  std::string_view unique_column = {};  ///< A column that must have a unique index besides the primary key. Empty if
+                                        ///< there is none.
 };
 
 /// The columns of each table, with the types of one database.
@@ -67,18 +69,18 @@ constexpr std::array<ExpectedTable, 8> expected_tables(const ExpectedColumns& co
 
 struct FoundColumn {
   std::string name;
-  std::string type;  ///< With its collation if that matters.
+  std::string type;  ///< The type, with its collation if the collation matters.
   bool nullable = true;
-  bool has_default = false;  ///< Or is generated: an INSERT may omit it.
+  bool has_default = false;  ///< The column has a default or is generated, so an INSERT may omit it.
 };
 
 struct FoundIndex {
   std::string name;
-  std::string columns;  ///< "a, b"; the length of a prefix in parentheses: "a(10)".
+  std::string columns;  ///< For example "a, b". The length of a prefix is in parentheses: "a(10)".
   bool primary = false;
   bool unique = false;
   bool partial = false;
-  bool constraint = false;  ///< It belongs to a constraint, and is dropped with it.
+  bool constraint = false;  ///< The index belongs to a constraint. The constraint must be dropped to drop the index.
 };
 
 struct FoundTable {
@@ -98,12 +100,12 @@ struct TableDialect {
 Problem mismatch(std::string subject, std::string found, std::string remedy);
 Problem missing_table(std::string_view table);
 
-/// What has the table's name is a view, or another relation that we cannot use.
+/// Returns the problem that a view, or another relation that we cannot use, has the table's name.
 Problem not_a_table(std::string_view table);
 
 /// Returns each difference that could lose or merge keys, or make one of our statements fail. A missing retention index
-/// is a warning. Wider columns, further nullable columns and further plain indexes are no difference: a newer schema
-/// may have them.
+/// is a warning. Wider columns, further nullable columns and further plain indexes are no differences, because a newer
+/// schema may have them.
 std::vector<Problem> compare(const TableDialect&, const ExpectedTable&, const FoundTable&);
 
 /// Whether `problem` is about `table` or a part of it.
@@ -112,13 +114,14 @@ bool concerns(const Problem& problem, std::string_view table);
 /// Whether `problem` is about a table of the outbox. No consumer uses these tables.
 bool concerns_outbox(const Problem& problem);
 
-/// The type with "NOT NULL", and with the absence of a default in words.
+/// Returns the type, with "NOT NULL" if the column is not nullable.
 std::string definition_of(const ExpectedColumn& column);
 
-/// ALTER TABLE … ADD PRIMARY KEY, for the databases that can.
+/// Returns ALTER TABLE … ADD PRIMARY KEY, for the databases that have this statement.
 std::string add_primary_key(std::string_view table, std::string_view columns);
 
-/// The parts of a type as "varbinary(255)", in lower case: the word before the parenthesis, and the number in it.
+/// The parts of a type such as "varbinary(255)": the word before the parenthesis in lower case, and the number in the
+/// parentheses.
 struct TypeParts {
   std::string base;
   std::optional<long long> size;

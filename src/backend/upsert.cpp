@@ -7,7 +7,7 @@ namespace backend {
 
 namespace {
 
-/// What `insert` returns; where a row of the key is there, what it would return for no row.
+/// Calls `insert`, and returns its result. If the key has a row, returns what `insert` returns when it inserts no row.
 template <class Insert>
 auto unless_duplicate(const Insert& insert) -> decltype(insert()) {
   try {
@@ -31,7 +31,7 @@ std::optional<std::int64_t> try_insert_returning(Session& session, const std::st
       [&] { return session.change_returning(insert + std::string(sql.unless_exists()) + sql.returning(returned)); });
 }
 
-// Databases have each their own statement for both.
+// Each database has a statement of its own that updates or inserts. This function needs none of them.
 void change_or_insert(Session& session, const std::string& update, const std::string& insert) {
   constexpr int tries = 5;
   for (int i = 0; i < tries; ++i) {

@@ -11,15 +11,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Runs an INSERT in a transaction of its own. Returns false if a row of that key exists.
+/// Runs an INSERT in a transaction of its own. Returns false if its key has a row.
 bool try_insert(Session&, const std::string& insert);
 
-/// As `try_insert`, for a statement in which a number is `Dialect::marked`. Returns the number `returned` of the new
-/// row.
+/// Does what `try_insert` does, for a statement with a number that `Dialect::marked` encloses. Returns the number
+/// `returned` of the new row.
 std::optional<std::int64_t> try_insert_returning(Session&, const std::string& insert, std::string_view returned);
 
-/// Updates the row, or inserts it if there is none, even while others do the same. An INSERT … SELECT that finds no row
-/// to insert does nothing.
+/// Updates the row. If there is no row, inserts it. Other sessions may do the same at the same time. An INSERT … SELECT
+/// that selects no row inserts nothing.
 void change_or_insert(Session&, const std::string& update, const std::string& insert);
 
 }  // namespace backend

@@ -9,7 +9,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The text with spaces instead of line ends, and none around it: what a database says can have several lines.
+/// Returns the text with spaces instead of line ends, and with no spaces around it. An error text of a database can
+/// have several lines.
 std::string one_line(std::string_view text);
 
 }  // namespace detail

@@ -25,7 +25,7 @@ class RetrySchedule {
 
   std::chrono::nanoseconds elapsed() const noexcept { return Clock::now() - start_; }
 
-  /// Counts from 1 again, with the initial backoff, because there was progress. The elapsed time goes on.
+  /// Counts from 1 again, with the initial backoff, because there was progress. The elapsed time is not reset.
   void start_over() noexcept {
     attempt_ = 1;
     bound_ = policy_.initial_backoff;

@@ -18,7 +18,7 @@ struct Url {
   std::string scheme;  ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
   std::string user;
   std::string password;
-  std::string host;            ///< Without the brackets of an IPv6 address.
+  std::string host;            ///< The host, without the brackets of an IPv6 address.
   std::string port;            ///< Digits, or empty.
   std::string path;            ///< After the host and its slash; without "//", all that follows the scheme.
   bool has_authority = false;  ///< Whether "//" follows the scheme.

@@ -23,7 +23,7 @@ FailedMessageTable AttemptMarker::table(backend::Session& session) const {
 std::optional<ProcessMarker> AttemptMarker::read(backend::Session& session) {
   FailedMessageRow row = table(session).find();
   attempts_ = row.attempts;
-  if (row.has_deaths) suspect_ = true;
+  if (row.has_crashes) suspect_ = true;
   return std::move(row.marker);
 }
 

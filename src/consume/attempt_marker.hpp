@@ -70,7 +70,7 @@ class AttemptMarker {
   /// Errors: a database error as it was.
   void remove_marker(backend::Session&);
 
-  /// Does the same on a new session, and ignores errors.
+  /// Removes the marker on a new session, and ignores errors.
   void remove_marker() noexcept;
 
  private:

@@ -10,7 +10,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// The attempts that run on this thread. There can be several: a handler can call `consume` itself.
+/// The number of attempts that run on this thread. It can be greater than one: a handler can call `consume` itself.
 thread_local int running_on_thread = 0;
 
 }  // namespace

@@ -56,13 +56,13 @@ class AttemptRegistry {
   /// Returns the registry of this process. A child of fork() gets its own, in which no attempt runs.
   static AttemptRegistry& of_process();
 
-  /// The token in the markers of this process.
+  /// The token of this process, which its markers contain.
   const Token& process() const noexcept { return process_; }
 
   /// Registers an attempt. Attempts enter in the order in which they asked.
   ///
-  /// With `exclusive`, it waits until no other attempt runs, and keeps others out. Inside another attempt on the same
-  /// thread, it enters at once and is never exclusive, because it would wait for its own thread.
+  /// With `exclusive`, it waits until no other attempt runs, and makes other attempts wait. Inside another attempt on
+  /// the same thread, it enters at once and is never exclusive, because it would wait for its own thread.
   ///
   /// Errors: `Error` acquire_timeout after `longest_wait`; stopped.
   Registration enter(bool exclusive, std::chrono::milliseconds longest_wait, const std::stop_token& stop);

@@ -73,7 +73,7 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
     }
   } catch (...) {
     context_.notify({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
-    throw;  // no handler has run
+    throw;  // no handler has run yet
   }
   recovery_.resolve_on_new_session(context_.source);
   fail_torn_items(std::nullopt);
@@ -137,7 +137,7 @@ BatchDelivery::RunOutcome BatchDelivery::run(const Part& part) {
 
 BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Part& part, std::uint64_t losses) {
   recovery_.resolve(session.backend());
-  GuardedTransaction transaction(session.backend());
+  GuardedTransaction transaction(session.backend(), recovery_.in_doubt());
   BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part);
   RunOutcome outcome;
   try {
@@ -183,7 +183,8 @@ void BatchDelivery::after_commit() {
   }
 }
 
-/// Whether a run with a savepoint for each message can do more: each handler can fail alone, and a refusal can be kept.
+/// Whether a run with a savepoint for each message can help: then each handler can fail alone, and a refusal can be
+/// stored.
 bool BatchDelivery::savepoints_help(const Part& part, const std::exception_ptr& error) const {
   return part.size() == 1 ? refused_by(error).has_value() : handlers_.at_once == nullptr || handlers_.one_isolates;
 }
@@ -197,13 +198,13 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     use_savepoints_ = true;
   } else if (part.size() == 1 || is_environment_error(error)) {
     fail(*part.front(), error);
-  } else {  // the commit or the handler for all failed: smaller parts show which message causes it
+  } else {  // the commit or the handler for all messages failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
   }
 }
 
-/// Continues after run_again. If the batch was shortened, the next run starts at once. Otherwise a claim must be
-/// resolved first, and the retry policy limits how long this can take.
+/// Prepares the next run after run_again. If the batch was shortened, the next run starts at once. Otherwise the next
+/// run must first resolve a claim, and the retry policy limits how long this can take.
 void BatchDelivery::prepare_rerun(const Part& part) {
   if (end_ <= part.back()->index) return;
   const auto backoff = schedule_.next_backoff();

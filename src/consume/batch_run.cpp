@@ -16,7 +16,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 BatchRun::BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
-                   const ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
+                   ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
                    std::span<BatchItem* const> part)
     : context_(context),
       handlers_(handlers),
@@ -71,7 +71,8 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
   return End::committed;
 }
 
-/// Whether the handler for all runs. With one new message alone, the user's handler for one says more of a failure.
+/// Whether the handler for all messages runs. If only one message is new, the user's handler for one message runs: its
+/// error shows more.
 bool BatchRun::runs_at_once() const {
   if (handlers_.at_once == nullptr || !handlers_.one_isolates) return handlers_.at_once != nullptr;
   return std::ranges::count_if(keys_, [](const Key& key) { return !key.existing; }) > 1;
@@ -107,7 +108,7 @@ bool BatchRun::run_at_once() {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
     if (key.existing || key.staged) continue;
-    key.staged = items.size();  // staged_ begins with the new messages
+    key.staged = items.size();  // the results of the new messages come first in staged_
     transaction_.handler_begins(key.claim);
     items.push_back(&item);
     deliveries.emplace_back(*item.message, ++item.runs, context_.options.stop, item.index);
@@ -154,6 +155,7 @@ BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
 bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
   const std::size_t claims_before = transaction_.claims();
   session_.backend().savepoint();
+  bool confirming = false;
   try {
     if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
       key.existing = std::move(*existing);
@@ -162,10 +164,14 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
     }
     key.claim = transaction_.claims() - 1;
     Staged done = run_handler_of(item);
+    confirming = true;
     transaction_.release_savepoint(true);
     key.staged = staged_.size();
     staged_.push_back(std::move(done));
   } catch (...) {
+    // The release of the savepoint throws transaction_lost if the handler had ended the transaction. So this error has
+    // only one meaning: the server is read-only now.
+    if (confirming && error_class_of(std::current_exception()) == backend::ErrorClass::read_only) throw;
     return undo_savepoint(item, key, claims_before, std::current_exception());
   }
   return true;
@@ -191,7 +197,7 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
   return true;
 }
 
-/// Claims the key of a message again whose handler has refused it, for its result alone.
+/// Claims the key of a refused message again, only to store the result of the refusal.
 bool BatchRun::keep_refusal(BatchItem& item, Key& key, std::string result) {
   session_.backend().savepoint();
   if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
@@ -218,6 +224,7 @@ bool BatchRun::stage(BatchItem& item, Key& key) {
 bool BatchRun::stage_existing(BatchItem& item, Key& key) {
   backend::ClaimedRow row = *key.existing;
   if (recovery_.is_unconfirmed(item.message->business_key, row)) return false;
+  recovery_.record_torn(item.message->business_key, row);
   Result result = result_for(row, item.hash.bytes());
   // An earlier run of this call committed the claim, and the reply was lost. The copies are duplicates.
   if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
@@ -244,8 +251,8 @@ BatchRun::Staged BatchRun::run_handler_of(BatchItem& item) {
   return {&item, {.outcome = Outcome::consumed, .stored = delivery.stored()}, true};
 }
 
-/// Waits until the rows that this transaction has read are durable. A commit of our own would do this, too. One key is
-/// enough: the wait covers everything that was read.
+/// Waits until the rows that this transaction has read are durable. A commit of our own would have the same effect. One
+/// key is enough, because the wait covers everything that was read.
 void BatchRun::wait_until_durable() {
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     if (!keys_[i].existing || keys_[i].existing->state != RowState::consumed) continue;

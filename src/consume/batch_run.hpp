@@ -20,12 +20,12 @@ namespace detail {
 /// One message of a batch.
 struct BatchItem {
   const Message* message;
-  std::size_t index;  ///< Its position in the batch.
+  std::size_t index;  ///< The position of the message in the batch.
   ContentHash hash;
   int runs = 0;  ///< How often its handler has run.
   std::optional<Result> result = {};
   bool parked = false;   ///< This delivery's failure parked it.
-  bool refused = false;  ///< By its handler.
+  bool refused = false;  ///< The handler has refused the message.
 };
 
 /// A message whose handler lost the transaction, and the error of its delivery.
@@ -38,7 +38,8 @@ struct FailedItem {
 struct BatchHandlers {
   const Handler& one;                     ///< For one message.
   const BatchHandler* at_once = nullptr;  ///< For all new messages of a part, if the user gave such a handler.
-  bool one_isolates = false;              ///< `one` is the user's own, and finds the message at which `at_once` fails.
+  bool one_isolates = false;              ///< `one` is the user's own handler. It shows which message makes `at_once`
+                                          ///< fail.
 };
 
 /// One transaction with a part of a batch.
@@ -56,11 +57,11 @@ class BatchRun {
   /// `part`: items without a result, in the order of the batch.
   /// `batch`: the messages of the call.
   BatchRun(const ConsumerContext& context, const BatchHandlers& handlers, std::span<const Message> batch,
-           const ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
+           ClaimRecovery& recovery, SessionHandle& session, GuardedTransaction& transaction,
            std::span<BatchItem* const> part);
 
-  /// Inserts all claims at once, then runs the handlers, or the one for all, and commits. No message can be rolled back
-  /// alone.
+  /// Inserts all claims at once, then runs the handlers, or the one handler for all messages. Then it commits. It
+  /// cannot roll back a single message.
   End run_without_savepoints(OnFailure on_failure);
 
   /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
@@ -117,7 +118,7 @@ class BatchRun {
   const ConsumerContext& context_;
   const BatchHandlers handlers_;
   const std::span<const Message> batch_;
-  const ClaimRecovery& recovery_;
+  ClaimRecovery& recovery_;
   SessionHandle& session_;
   GuardedTransaction& transaction_;
   std::span<BatchItem* const> part_;

@@ -25,7 +25,7 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       results.push_back(SingleDelivery(context, message, handler, results.size()).consume());
     } catch (...) {
       const std::exception_ptr error = std::current_exception();
-      // As in a batch: an error that concerns every message is thrown, as long as no message has a result.
+      // As in a batch, an error that concerns every message is thrown if no message has a result yet.
       if (results.empty() && action_for(error) == Action::stop) throw;
       results.push_back({.outcome = Outcome::failed, .error = error});
     }

@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Consumes a batch with a transaction for each message. `count_starts` needs this.
+/// Consumes a batch with one transaction for each message. `count_starts` needs this.
 std::vector<Result> consume_sequentially(ConsumerContext&, std::span<const Message>, const Handler&, OnFailure);
 
 }  // namespace detail

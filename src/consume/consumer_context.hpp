@@ -18,7 +18,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What all calls of one consumer on a database share.
+/// The objects that all calls of one consumer on a database share.
 struct ConsumerContext : ConsumerPolicy {
   SessionProvider source;
   RecentKeyCache recent;

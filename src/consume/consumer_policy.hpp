@@ -16,7 +16,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What the options of a consumer say about its deliveries. It needs no database.
+/// The options of a consumer, and what they say about its deliveries. It needs no database.
 struct ConsumerPolicy {
   const std::string consumer;
   const TxConsumerOptions options;
@@ -71,7 +71,7 @@ std::optional<Result> postponed_by(const std::exception_ptr& error) noexcept;
 /// Returns the result of a message whose delivery ended with this error.
 Result failed_with(std::exception_ptr error) noexcept;
 
-/// Convert a claim to its outcome, and an outcome to its event.
+/// These functions convert a claim to its outcome, and an outcome to its event.
 Outcome outcome_for(Claim) noexcept;
 EventType event_for(Outcome) noexcept;
 

@@ -25,7 +25,7 @@ DuplicateCounter::DuplicateCounter(SessionProvider& source, const std::string& c
     : source_(source), consumer_(consumer), next_(Clock::now() + write_every) {}
 
 DuplicateCounter::~DuplicateCounter() {
-  // A caller's session may be inside a transaction at this time.
+  // A caller's session may be inside a transaction now, so do not write there.
   if (source_.reconnects() && pending_.duplicates > 0) write(pending_);
 }
 

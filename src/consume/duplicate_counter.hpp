@@ -52,9 +52,9 @@ class DuplicateCounter {
   SessionProvider& source_;
   const std::string& consumer_;
 
-  std::mutex mutex_;  ///< Not held during a write.
+  std::mutex mutex_;  ///< It is not locked during a write.
   Entry pending_;
-  Age told_age_;            ///< The greatest age that it wrote, or tried to write.
+  Age told_age_;            ///< The greatest age that was written, or that it tried to write.
   Clock::time_point next_;  ///< The time of the next write, unless a much older original comes first.
 };
 

@@ -58,7 +58,7 @@ int FailureRecord::count(const Message& message, const std::exception_ptr& error
 
 int FailureRecord::count_crash(const Message& message) const {
   return FailedMessageTable(session_, consumer_, message)
-      .add({.error_class = "process died", .text = {}, .payload = payload_of(message), .deaths = 1});
+      .add({.error_class = "process crashed", .text = {}, .payload = payload_of(message), .crashes = 1});
 }
 
 bool FailureRecord::park(const Message& message) const {

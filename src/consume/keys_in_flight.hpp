@@ -15,13 +15,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The keys that deliveries of one consumer are working on, in this process. So a copy of such a message is answered
-/// without the database. Thread-safe.
+/// The keys that deliveries of one consumer are working on, in this process. A second delivery of such a key gets its
+/// answer without the database. Thread-safe.
 class KeysInFlight {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// A delivery has its key for itself until this object is destroyed.
+  /// While this object exists, no other delivery can have the key.
   class Turn {
    public:
     Turn(KeysInFlight& keys, std::string key) : keys_(&keys), key_(std::move(key)) {}
@@ -36,7 +36,7 @@ class KeysInFlight {
     std::string key_;
   };
 
-  /// Waits until no other delivery has the key. Returns none if one still has it at `give_up`, or when a stop is
+  /// Waits until no other delivery has the key. Returns none if another one still has it at `give_up`, or if a stop is
   /// requested.
   std::optional<Turn> enter(const std::string& key, Clock::time_point give_up, const std::stop_token& stop);
 

@@ -20,7 +20,8 @@ namespace detail {
 
 namespace {
 
-/// Runs what calls the handler, and names the error of the session that a strange exception stands for.
+/// Makes a call of the handler. If the handler throws an exception of an unknown kind, finds out which error of the
+/// session caused it.
 template <class Call>
 void with_errors_of(SessionHandle& session, const Call& call) {
   try {
@@ -48,7 +49,7 @@ void prepare(Delivery& delivery, const ConsumerPolicy& policy, SessionHandle& se
   DeliveryAccess::set_max_result(delivery, policy.options.max_result);
 }
 
-/// For a handler with a catch clause for everything.
+/// Throws the refusal again. A handler that catches all exceptions may have caught it.
 void throw_refusal(const Delivery& delivery) {
   if (DeliveryAccess::is_refused(delivery)) throw Refused{delivery.stored().value()};
 }

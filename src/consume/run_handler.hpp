@@ -22,7 +22,7 @@ namespace detail {
 /// handler uses.
 void run_handler(const ConsumerPolicy&, const Handler&, SessionHandle&, Delivery&);
 
-/// The same for all deliveries of a part. `batch`: the messages of the call, for the scope.
+/// Does the same for all deliveries of a part. `batch` has the messages of the call, for the scope.
 void run_handler(const ConsumerPolicy&, const BatchHandler&, SessionHandle&, std::span<Delivery>,
                  std::span<const Message> batch);
 

@@ -49,7 +49,7 @@ Result SingleDelivery::consume_in_scope() {
   }
 }
 
-/// While it waits for another delivery of the key, it holds no connection.
+/// Consumes within the time of `claim_wait`. While it waits for another delivery of the key, it holds no connection.
 Result SingleDelivery::consume_within_claim_wait() {
   const auto wait = context_.options.claim_wait;
   if (!wait) return consume_with_retries();
@@ -92,7 +92,7 @@ Result SingleDelivery::consume_with_retries() {
       if (schedule_.wait(backoff, context_.options.stop)) continue;
     }
     recovery_.resolve_on_new_session(context_.source);
-    note_torn();
+    record_torn();
     notify_if_torn();
     if (!torn_ && handler_ran_) {
       if (auto postponed = postponed_by(error)) return std::move(*postponed);
@@ -115,8 +115,8 @@ Result SingleDelivery::run() {
   };
   SessionHandle session = context_.source.borrow(context_.options.stop);
   recovery_.resolve(session.backend());
-  note_torn();
-  GuardedTransaction transaction(session.backend());
+  record_torn();
+  GuardedTransaction transaction(session.backend(), recovery_.in_doubt());
   try {
     if (backend::ClaimedRow* existing =
             transaction.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait)) {
@@ -149,7 +149,7 @@ Result SingleDelivery::run() {
   } catch (...) {
     const std::exception_ptr error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
     if (transaction.session_usable() && !is_fatal_to_session(error)) remove_marker(session);
-    note_torn();
+    record_torn();
     if (torn_ && (is_transaction_lost(error) || postponed_by(error) || refused_by(error))) throw transaction_lost(true);
     std::rethrow_exception(error);
   }
@@ -188,12 +188,12 @@ void SingleDelivery::remove_marker(SessionHandle& session) noexcept {
   }
 }
 
-/// Whether the key has a row that is not an expired lease. If another delivery of the key is running, waits until it
-/// ends.
+/// Whether the key has a row that is not an expired lease. If another delivery of the key is running, it waits for the
+/// end of that delivery. With `claim_wait` it does not wait, and returns true.
 bool SingleDelivery::is_held(SessionHandle& session) {
   GuardedTransaction probe(session.backend());
   try {
-    const bool held = probe.claim(context_.consumer, message_, hash_.bytes()) != nullptr;
+    const bool held = probe.claim(context_.consumer, message_, hash_.bytes(), !context_.options.claim_wait) != nullptr;
     probe.roll_back();
     if (!probe.session_usable()) session.discard();
     return held;
@@ -205,11 +205,15 @@ bool SingleDelivery::is_held(SessionHandle& session) {
 }
 
 Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) {
-  // The handler's own COMMIT may have taken effect only after the claim was searched for.
+  // The server may have finished the handler's own COMMIT only after the search for the claim.
   if (recovery_.is_unconfirmed(message_.business_key, row)) {
     recovery_.resolve(session.backend());
-    note_torn();
+    record_torn();
     if (torn_) return {.outcome = Outcome::parked};
+  }
+  if (recovery_.record_torn(message_.business_key, row)) {
+    record_torn();
+    return {.outcome = Outcome::parked};
   }
   const bool ours = recovery_.is_ours(row);
   Result result = result_for(row, hash_.bytes());
@@ -220,7 +224,7 @@ Result SingleDelivery::answer(backend::ClaimedRow& row, SessionHandle& session) 
   return result;
 }
 
-void SingleDelivery::note_torn() {
+void SingleDelivery::record_torn() {
   if (recovery_.take_torn().empty()) return;
   torn_ = true;
   context_.recent.forget(message_.business_key);

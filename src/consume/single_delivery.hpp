@@ -38,7 +38,7 @@ class SingleDelivery {
   bool is_held(SessionHandle&);
   Result run();
   Result answer(backend::ClaimedRow&, SessionHandle&);
-  void note_torn();
+  void record_torn();
   void notify(Event) const noexcept;
   void notify_if_torn() noexcept;
   Scope scope(ScopeKind kind) const noexcept { return context_.scope(kind, {&message_, 1}, schedule_.attempt()); }
@@ -52,10 +52,11 @@ class SingleDelivery {
   ClaimRecovery recovery_;
   AttemptMarker attempt_;
   std::optional<std::string> stored_;  ///< What the handler stored in the last run.
-  bool refused_ = false;  ///< The handler has refused the message: the next run only claims the key and stores that.
+  bool refused_ = false;  ///< The handler has refused the message. The next run only claims the key and stores the
+                          ///< result.
   bool torn_ = false;     ///< The handler has committed a claim of this call, and the claim was marked torn.
   bool torn_notified_ = false;
-  bool handler_ran_ = false;  ///< In the last run; so its error may come from the handler.
+  bool handler_ran_ = false;  ///< Whether the handler ran in the last run. If so, the error may come from it.
   bool parked_ = false;       ///< This delivery's failure parked the message.
   bool taken_over_ = false;
 };

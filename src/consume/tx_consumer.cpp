@@ -26,7 +26,7 @@ struct HandlerOfOne {
     std::span<Delivery> deliveries(&delivery, 1);
     handler(connection, deliveries);
   }
-  // It passes on what the handler takes, so it must not be given a session instead.
+  // It passes on what the handler takes, so a call with a session must not compile.
   void operator()(soci::session&, Delivery&) const = delete;
 };
 

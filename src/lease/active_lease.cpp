@@ -36,7 +36,7 @@ ActiveLease::ActiveLease(LeaseCall& call, const Grant& grant, const Message& mes
 
 void ActiveLease::renew() { renew({}); }
 
-/// `stop` ends the wait for a connection.
+/// Renews the lease. `stop` ends the wait for a connection.
 void ActiveLease::renew(const std::stop_token& stop) {
   const std::lock_guard one_at_a_time(renewing_);
   const auto expires_at = call_.renew(fence_, stop);

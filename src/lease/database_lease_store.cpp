@@ -109,7 +109,8 @@ DatabaseLeaseCall::Answer DatabaseLeaseCall::claim(backend::Session& session) {
               "the row of this key changed many times during the claim; look for a purge or a trigger that deletes it");
 }
 
-/// Returns none if the row must be read again. If the reply to a claim was lost, the row shows whether it is ours.
+/// Claims the key once. Returns none if the row must be read again. If the reply to a claim was lost, the row shows
+/// whether this call has the lease.
 std::optional<DatabaseLeaseCall::Answer> DatabaseLeaseCall::try_claim(backend::Session& session) {
   const auto sent = Clock::now();
   std::optional<backend::ClaimedRow> row;
@@ -159,8 +160,8 @@ std::optional<Clock::time_point> DatabaseLeaseCall::renew(std::int64_t fence, co
   return sent + lease_;
 }
 
-/// Writes the marker of the attempt. We hold the lease, so a marker that remains is of an attempt that crashed or
-/// outlived its lease.
+/// Writes the marker of the attempt. This call has the lease. So a marker of another attempt belongs to an attempt that
+/// crashed or that outlived its lease.
 bool DatabaseLeaseCall::start_attempt(ActiveLease& lease) {
   const bool crashed = with_retries(context_.options.stop, [&](backend::Session& session) {
     return attempt_.has_foreign_marker(session) &&
@@ -189,7 +190,8 @@ void DatabaseLeaseCall::enter(ActiveLease& lease) {
   if (waited) lease.renew();
 }
 
-/// The reply to an earlier try may be lost: if the row is consumed with our token, we completed it.
+/// The reply to an earlier try may have been lost: if the row is consumed and has our token, this call has completed
+/// it.
 bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::string>& result) {
   return with_retries({}, [&](backend::Session& session) {
     if (table(session).complete(owner_, fence, result)) return true;
@@ -200,7 +202,7 @@ bool DatabaseLeaseCall::complete(std::int64_t fence, const std::optional<std::st
   });
 }
 
-/// Counts the failure and removes the marker before the lease is released: the next delivery may come at once.
+/// Counts the failure and removes the marker before it releases the lease, because the next delivery may come at once.
 bool DatabaseLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& error) noexcept {
   const bool counts = context_.counts(error);
   bool parked = false;

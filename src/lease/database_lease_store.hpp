@@ -14,7 +14,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Keeps leases in `txinbox_consumed_message`. Each step is a transaction of its own, on a connection of the pool.
+/// Keeps leases in `txinbox_consumed_message`. Each step is a transaction of its own, on a session of the provider.
 class DatabaseLeaseStore final : public LeaseProvider {
  public:
   /// Errors: as `LeaseConsumer`'s constructor.

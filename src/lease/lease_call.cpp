@@ -4,6 +4,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
+// LeaseOptions repeats these members: see there. A new one must be copied here.
 TxConsumerOptions common_options(const LeaseOptions& options) {
   return {.retry = options.retry,
           .stop = options.stop,

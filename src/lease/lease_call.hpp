@@ -33,11 +33,11 @@ struct Grant {
   bool taken_over = false;  ///< The lease of another worker had expired.
 };
 
-/// What one `consume` call does with its key in a lease store.
+/// The steps of one `consume` call on its key in a lease store.
 ///
-/// Each step is atomic in the store, and changes nothing unless this call holds the lease. If the reply to a step is
-/// lost, the step finds out whether it took effect. Except for `renew`, a step runs again after a transient error, as
-/// the retry policy says.
+/// Each step is atomic in the store, and changes nothing unless this call has the lease. If the reply to a step is
+/// lost, the step finds out whether it took effect. Every step except `renew` runs again after a transient error, as
+/// often as the retry policy allows.
 class LeaseCall {
  public:
   virtual ~LeaseCall() = default;
@@ -59,8 +59,8 @@ class LeaseCall {
   /// Completes the message. Returns false if the lease is lost.
   virtual bool complete(std::int64_t fence, const std::optional<std::string>& result) = 0;
 
-  /// After a failed attempt: counts the failure, then parks the message or releases its lease. Returns whether it
-  /// parked the message. If it fails, the lease expires by itself.
+  /// Call it after a failed attempt. It counts the failure, then parks the message or releases its lease. Returns
+  /// whether it parked the message. If the call fails, the lease expires by itself.
   virtual bool give_back(std::int64_t fence, const std::exception_ptr& error) noexcept = 0;
 
  protected:
@@ -74,17 +74,17 @@ class LeaseProvider {
   LeaseProvider(const LeaseProvider&) = delete;
   LeaseProvider& operator=(const LeaseProvider&) = delete;
 
-  /// What the consumer's options say.
+  /// The options of the consumer.
   virtual const ConsumerPolicy& policy() const noexcept = 0;
 
   /// Begins one `consume` call. All arguments must outlive it. `notify` gets the event `retry`.
   virtual std::unique_ptr<LeaseCall> begin(const Message&, const ContentHash&,
                                            const std::function<void(Event)>& notify) = 0;
 
-  /// Counts the duplicates among results that are known, for `status`. It ignores errors.
+  /// Counts the result for `status` if it is a duplicate. It ignores errors.
   virtual void count_duplicate(const Result&) noexcept {}
 
-  /// Identifies what keeps the leases, for the check against nested calls.
+  /// Identifies the place where the leases are kept, for the check against nested calls.
   virtual const void* identity() const noexcept = 0;
 
  protected:

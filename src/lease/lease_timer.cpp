@@ -35,7 +35,7 @@ void LeaseTimer::run(const std::stop_token& stop) {
     }
     const auto [end, time] = *entries_.begin();
     if (LeaseTime::Clock::now() < end) {
-      // Also if that lease ends early: to wake up once is cheaper than to be woken for each lease.
+      // The thread wakes up at this time even if that lease ends early. One wake-up is cheaper than one for each lease.
       wakes_at_ = end;
       changed_.wait_until(lock, stop, end, [this] { return !entries_.empty() && entries_.begin()->first < wakes_at_; });
       continue;

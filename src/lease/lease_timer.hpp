@@ -18,7 +18,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The end of one lease. A renewal can move it. When it is reached, the timer sets `over`, once.
+/// The end of one lease. A renewal can move it. When the time comes, the timer sets `over`, once.
 struct LeaseTime {
   using Clock = std::chrono::steady_clock;
   explicit LeaseTime(Clock::time_point end) : ends(end) {}
@@ -64,7 +64,8 @@ class LeaseTimer {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::set<Entry> entries_;  ///< Sorted by the end at the last check; a renewal may have moved it since.
-  LeaseTime::Clock::time_point wakes_at_ = LeaseTime::Clock::time_point::max();  ///< The thread looks again then.
+  LeaseTime::Clock::time_point wakes_at_ = LeaseTime::Clock::time_point::max();  ///< The time at which the thread wakes
+                                                                                 ///< up.
   std::jthread thread_;  ///< Starts with the first watch. Must be the last member: it uses the others.
 };
 

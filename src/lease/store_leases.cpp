@@ -99,7 +99,8 @@ Result result_of(LeaseAnswer& answer) {
   throw Error(ErrorCode::unknown_state, "the lease store gave an answer that this version does not know");
 }
 
-/// Counts the time of the lease from before the request: then the lease never ends earlier in the store.
+/// Claims the key. The time of the lease is counted from before the request, so the lease cannot end earlier in the
+/// store.
 std::variant<Grant, Result> StoreLeaseCall::claim() {
   constexpr int tries_to_be_in_time = 3;
   bool taken_over = false;

@@ -15,15 +15,16 @@ namespace {
 
 using detail::OutboxRow;
 
-/// Inserts rows in statements that are not too long. Rows whose ids were derived, and rows with ids of the caller, do
-/// not stand in one statement.
+/// Inserts rows in statements of limited length. A statement contains either rows with derived ids or other rows, never
+/// both.
 class Insertion {
  public:
   Insertion(const backend::NativeConnection& connection, const detail::OutboxClaim* claim)
       : connection_(connection),
         claim_(claim),
         dialect_(connection.database().dialect({})),
-        // Without a claim the table is found as the caller's own tables are.
+        // Without a claim, the database finds the table by the session's search path, as it finds the caller's own
+        // tables.
         table_(claim != nullptr ? claim->session().dialect().table(backend::outbox_message_table)
                                 : std::string(backend::outbox_message_table)) {}
 

@@ -12,6 +12,7 @@
 #include "base/hex.hpp"
 #include "base/uuid.hpp"
 #include "pool/inbox_session.hpp"
+#include "tables/outbox_message_table.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr detail::EnumNames<OutboxState, OutboxState::parked> state_names("waiting", "failing", "parked");
 
-/// As SQL.
+/// Returns the condition for the rows in this state, as SQL.
 std::string condition_of(OutboxState state) {
   switch (state) {
     case OutboxState::waiting:
@@ -83,17 +84,22 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter) 
   return found;
 }
 
-/// One statement for each message: a relay, too, locks one message after the other.
-std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter, std::string_view change) {
+/// Changes each message with a statement of its own, because a relay also locks one message after the other.
+std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter,
+                        bool (*change)(const detail::OutboxMessageTable&, const Listed&)) {
   const detail::InboxSession session(detail::ConnectionAccess::of(connection));
+  const detail::OutboxMessageTable table(*session);
   filter.payloads = false;
   std::size_t changed = 0;
-  for (const Listed& each : read(*session, filter)) {
-    changed +=
-        session->change(fmt::format(fmt::runtime(change), session->dialect().table(backend::outbox_message_table),
-                                    each.seq, condition_of(each.message.state)));
-  }
+  for (const Listed& each : read(*session, filter)) changed += change(table, each) ? 1U : 0U;
   return changed;
+}
+
+bool retry(const detail::OutboxMessageTable& table, const Listed& each) { return table.retry(each.seq); }
+
+/// Leaves a message that has changed its state since.
+bool discard(const detail::OutboxMessageTable& table, const Listed& each) {
+  return table.remove_if(each.seq, condition_of(each.message.state));
 }
 
 void read_relays(backend::Session& session, OutboxStatus& status) {
@@ -158,18 +164,17 @@ std::vector<OutboxMessageInfo> list_outbox(ConnectionRef connection, const Outbo
 std::size_t retry_outbox(ConnectionRef connection, const OutboxFilter& filter) {
   OutboxFilter parked = filter;
   parked.state = OutboxState::parked;
-  return change_each(connection, parked, "UPDATE {} SET parked_at = NULL, attempts = 0 WHERE seq = {} AND {}");
+  return change_each(connection, parked, retry);
 }
 
 std::size_t discard_outbox(ConnectionRef connection, const OutboxFilter& filter) {
-  constexpr std::string_view remove = "DELETE FROM {} WHERE seq = {} AND {}";
-  if (filter.state) return change_each(connection, filter, remove);
+  if (filter.state) return change_each(connection, filter, discard);
   std::size_t removed = 0;
   for (const OutboxState state : {OutboxState::parked, OutboxState::failing}) {
     OutboxFilter one = filter;
     one.state = state;
     one.limit = filter.limit - removed;
-    removed += change_each(connection, one, remove);
+    removed += change_each(connection, one, discard);
   }
   return removed;
 }

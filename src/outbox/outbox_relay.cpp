@@ -98,7 +98,7 @@ class OutboxRelay::Impl {
     run_.leave();
   }
 
-  /// Returns whether it was woken.
+  /// Waits until this time or until `wake`. Returns whether `wake` was called.
   bool wait(Clock::time_point until) noexcept {
     std::unique_lock lock(mutex_);
     waiting_.wait_until(lock, stop_.get_token(), until, [this] { return woken_; });

@@ -20,7 +20,7 @@ constexpr std::size_t longest_text = 255;
 constexpr std::size_t longest_payload = 4UL * 1024 * 1024;
 constexpr std::size_t longest_headers = 65'535;
 
-[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_argument, what); }
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::invalid_message, what); }
 
 void check_text(std::string_view what, std::string_view text) {
   if (text.find('\0') != std::string_view::npos || find_invalid_utf8(text) != std::string_view::npos) {
@@ -36,7 +36,7 @@ void check_text(std::string_view what, std::string_view text, std::size_t least)
   check_text(what, text);
 }
 
-/// In lower case, as PostgreSQL returns a UUID.
+/// Checks an id, and returns it in lower case, because PostgreSQL returns a UUID in lower case.
 std::string checked_id(const std::string& id) {
   if (id.empty()) return id;
   auto uuid = parse_uuid(id);

@@ -20,7 +20,7 @@ void PartLeases::give_up() noexcept {
   parts_.clear();
 }
 
-/// A token is used once: after a lost reply, or an expired lease, the row of the old one may exist or not.
+/// Makes a new token each time. After a lost reply or an expired lease, the row of the old token may or may not exist.
 void PartLeases::enter(const OutboxPartTable& table) {
   give_up();
   token_ = Token::random();
@@ -56,7 +56,8 @@ bool PartLeases::refresh(const std::stop_token& stop) {
 }
 
 bool PartLeases::balance(const OutboxPartTable& table) {
-  // Read the relays after the parts: an owner that is then missing was removed, and never comes back.
+  // Read the relays after the parts. If an owner of a part is missing then, its row was removed, and its token never
+  // comes back.
   const auto all = table.parts();
   const std::set<std::string> relays = table.relays();
   const std::string us = token_.hex();
@@ -73,7 +74,7 @@ bool PartLeases::balance(const OutboxPartTable& table) {
   const std::size_t others = relays.size() - relays.count(us);
   const std::size_t share = (all.size() + others) / (others + 1);
 
-  // Give parts back first: from then on, another relay may publish them.
+  // Give parts back first. Afterwards another relay may publish them at once.
   if (mine.size() > share) {
     const std::vector<int> surplus(mine.begin() + static_cast<std::ptrdiff_t>(share), mine.end());
     for (const int part : surplus) parts_.erase(part);

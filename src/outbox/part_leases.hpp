@@ -17,17 +17,18 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The parts that one relay publishes. It takes its share of all parts: their number divided by that of the relays.
+/// The parts that one relay publishes. The relay takes its share of all parts: the number of parts divided by the
+/// number of relays.
 class PartLeases {
  public:
   using Clock = std::chrono::steady_clock;
 
   PartLeases(SessionProvider& source, std::chrono::milliseconds lease);
 
-  /// Extends the lease, takes free parts, and gives back what is more than the share. Returns whether it took parts.
+  /// Extends the lease, takes free parts, and gives back the parts beyond the share. Returns whether it took parts.
   bool refresh(const std::stop_token& stop);
 
-  /// Extends the lease and changes no part. Returns false if the lease is lost; then no part is ours.
+  /// Extends the lease and changes no part. Returns false if the lease is lost. Then this relay has no parts.
   bool renew(const std::stop_token& stop);
 
   /// When the next `refresh` is due.
@@ -36,12 +37,12 @@ class PartLeases {
   /// Whether less than half of the lease is left.
   bool needs_renewal() const noexcept { return Clock::now() > expires_ - lease_ / 2; }
 
-  /// Whether the parts are still ours. It is counted from before the last extension was sent.
+  /// Whether the parts still belong to this relay. The time is counted from before the last extension was sent.
   bool valid() const noexcept { return Clock::now() < expires_; }
 
   const std::set<int>& parts() const noexcept { return parts_; }
 
-  /// Lets other relays take the parts at once.
+  /// Gives the parts back, so that other relays can take them at once.
   void leave() noexcept;
 
  private:

@@ -9,11 +9,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Behind which row a relay reads next. It only saves time: rows that were removed can stay in an index for long, and
-/// reading from the beginning passes all of them.
+/// The row after which a relay reads next. It only saves time: an index can contain removed rows for a long time, and a
+/// read from the beginning passes all of them.
 ///
-/// While there is more to read, the position is the last row. After that it stays a second behind, because transactions
-/// do not commit in the order of their rows. What commits even later is found from the beginning.
+/// While there are more rows to read, the position is the last row that was read. Otherwise the position is the last
+/// row that was read at least a second ago, because transactions do not commit in the order of their rows. A read from
+/// the beginning finds the rows of transactions that commit even later.
 class ReadPosition {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +30,7 @@ class ReadPosition {
 
   bool sweep_is_due(Clock::time_point now) const noexcept { return now >= next_sweep_; }
 
-  /// Rows up to `last` were read. `all`: there were no more.
+  /// The relay has read the rows up to `last`. `all`: there were no more rows.
   void advance(std::int64_t last, bool all, Clock::time_point now) noexcept {
     if (last > after_) after_ = last;
     if (after_ > highest_) highest_ = after_;
@@ -47,9 +48,9 @@ class ReadPosition {
   const std::chrono::milliseconds sweep_;
   Clock::time_point next_sweep_{};
   std::int64_t after_ = 0;
-  std::int64_t highest_ = 0;  ///< The last row that was ever read.
-  std::int64_t passed_ = 0;   ///< All was read up to here at least a second ago.
-  std::int64_t noted_ = 0;    ///< The next `passed_`.
+  std::int64_t highest_ = 0;  ///< The last row that was read so far.
+  std::int64_t passed_ = 0;   ///< All rows up to this one were read at least a second ago.
+  std::int64_t noted_ = 0;    ///< The next value of `passed_`.
   Clock::time_point noted_at_{};
 };
 

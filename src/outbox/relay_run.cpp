@@ -18,10 +18,10 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// With more waiting keys than this, the broker is out of order rather than a message.
+/// If more keys than this wait, the cause is probably a topic or the broker, and not single messages.
 constexpr std::size_t most_waiting = 1'000;
 
-/// The text as the table keeps it.
+/// Returns the part of the text that the table keeps.
 std::string short_text(std::string_view text) {
   constexpr std::size_t longest = 1'000;
   std::string line = one_line(text.substr(0, longest));
@@ -30,7 +30,7 @@ std::string short_text(std::string_view text) {
   return line;
 }
 
-/// Splits the rows so that no key comes twice in a part. Each part has the rows in their order.
+/// Splits the rows into rounds, so that no round has two rows of one key. Each round keeps the order of the rows.
 std::vector<std::vector<OutboxRow>> in_rounds(std::vector<OutboxRow> rows) {
   std::vector<std::vector<OutboxRow>> rounds;
   std::map<std::string, std::size_t, std::less<>> next_round;
@@ -56,11 +56,11 @@ void RelayRun::notify(const RelayEvent& event) const noexcept {
 }
 
 RelayRun::Clock::time_point RelayRun::next(Clock::time_point latest) const {
-  return waiting_.next(std::min(latest, leases_.next_refresh()));
+  return topics_.next(waiting_.next(std::min(latest, leases_.next_refresh())));
 }
 
 RelayRun::Found RelayRun::step(const std::stop_token& stop) {
-  settle();  // what an error has interrupted
+  settle();  // completes what an error has interrupted
   if (Clock::now() >= leases_.next_refresh() || !leases_.valid()) {
     const std::size_t before = leases_.parts().size();
     if (leases_.refresh(stop)) position_.start_over(Clock::now());
@@ -69,7 +69,10 @@ RelayRun::Found RelayRun::step(const std::stop_token& stop) {
     }
   }
   const auto now = Clock::now();
-  if (waiting_.remove_due(now) || position_.sweep_is_due(now)) position_.start_over(now);
+  if (remove_due(now) || position_.sweep_is_due(now)) position_.start_over(now);
+  if (waiting_.size() >= most_waiting) {
+    waiting_.remove(topics_.begin_waits(now, options_.initial_backoff, options_.max_backoff));
+  }
   if (leases_.parts().empty() || waiting_.size() >= most_waiting) return Found::nothing;
 
   std::vector<OutboxRow> rows = read(stop);
@@ -82,15 +85,21 @@ RelayRun::Found RelayRun::step(const std::stop_token& stop) {
   return none ? Found::nothing : Found::some;
 }
 
+bool RelayRun::remove_due(Clock::time_point now) {
+  const bool is_topic_due = topics_.remove_due(now);
+  return waiting_.remove_due(now) || is_topic_due;
+}
+
 std::vector<OutboxRow> RelayRun::read(const std::stop_token& stop) {
   OutboxQuery query{.parts = leases_.parts(), .after = position_.after(), .limit = options_.batch};
-  for (const auto& [key, until] : waiting_.keys()) query.waiting_keys.push_back(key);
-  for (const auto& [row, until] : waiting_.rows()) query.waiting_rows.push_back(row);
+  query.waiting_topics = topics_.waiting();
+  for (const auto& [key, wait] : waiting_.keys()) query.waiting_keys.push_back(key);
+  for (const auto& [row, wait] : waiting_.rows()) query.waiting_rows.push_back(row);
   return with_session(source_, stop,
                       [&](backend::Session& session) { return OutboxMessageTable(session).read(query); });
 }
 
-/// Returns false if it ended before the last row.
+/// Publishes the rows. Returns false if it stopped before the last row.
 bool RelayRun::publish(std::vector<OutboxRow> rows, const std::stop_token& stop) {
   constexpr std::chrono::seconds longest_unsettled(1);
   settled_at_ = Clock::now();
@@ -111,7 +120,8 @@ bool RelayRun::publish(std::vector<OutboxRow> rows, const std::stop_token& stop)
   return complete;
 }
 
-/// The lease is long enough for a call of the publisher that takes half of it.
+/// Whether a call of the publisher may begin. If less than half of the lease is left, it renews the lease first: a call
+/// may take half of it.
 bool RelayRun::may_publish(const std::stop_token& stop) {
   if (stop.stop_requested()) return false;
   if (leases_.needs_renewal() && !leases_.renew(stop)) return false;
@@ -121,9 +131,9 @@ bool RelayRun::may_publish(const std::stop_token& stop) {
 bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token& stop) {
   if (!may_publish(stop)) return false;
   std::vector<OutgoingMessage> messages;
-  std::vector<OutboxRow> sent;  // without their texts, but with key and id
+  std::vector<OutboxRow> sent;  // the rows of `messages`, without payload and headers
   for (OutboxRow& row : round) {
-    OutboxRow kept{.seq = row.seq, .id = row.id, .key = row.key, .attempts = row.attempts};
+    OutboxRow kept{.seq = row.seq, .id = row.id, .topic = row.topic, .key = row.key, .attempts = row.attempts};
     try {
       messages.push_back(message_of(std::move(row)));
       sent.push_back(std::move(kept));
@@ -145,6 +155,7 @@ void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
   switch (result.status) {
     case PublishStatus::confirmed:
       confirmed_.push_back(row.seq);
+      topics_.confirmed(row.topic);
       break;
     case PublishStatus::postponed:
       wait(row, options_.poll, result.retry_after);
@@ -156,8 +167,10 @@ void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
   }
 }
 
-/// A key whose message is parked waits only until the table says so.
+/// Handles a message that was not confirmed. If the message is parked, its key waits only until the table contains
+/// this.
 void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
+  if (result.status == PublishStatus::failed) topics_.failed(row.topic);
   std::string error = short_text(result.error);
   const int attempts = row.attempts + 1;
   const bool park =
@@ -178,20 +191,21 @@ void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
 
 void RelayRun::wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted) {
   constexpr std::chrono::milliseconds longest = std::chrono::days(1);
-  waiting_.add(row.key, row.seq, Clock::now() + std::max(least, std::min(wanted, longest)));
+  waiting_.add(row.key, row.seq,
+               {.topic = row.topic, .until = Clock::now() + std::max(least, std::min(wanted, longest))});
 }
 
 void RelayRun::settle() {
-  if (!confirmed_.empty() || !failures_.empty()) {
-    // Without the stop token: what was confirmed would be published again.
+  // Do not use the stop token here: otherwise the confirmed messages would be published again.
+  if (!confirmed_.empty()) {
+    with_session(source_, {}, [&](backend::Session& session) { OutboxMessageTable(session).remove(confirmed_); });
+    const std::size_t messages = std::exchange(confirmed_, {}).size();
+    // Notify only now: the observer may need the session that was given back.
+    notify({.type = RelayEventType::published, .messages = messages, .duration = Clock::now() - settled_at_});
+  }
+  if (!failures_.empty()) {
     with_session(source_, {}, [&](backend::Session& session) {
       const OutboxMessageTable table(session);
-      if (!confirmed_.empty()) {
-        table.remove(confirmed_);
-        notify(
-            {.type = RelayEventType::published, .messages = confirmed_.size(), .duration = Clock::now() - settled_at_});
-        confirmed_.clear();
-      }
       while (!failures_.empty()) {
         table.record_failure(failures_.back().row, failures_.back().error, failures_.back().park);
         failures_.pop_back();

@@ -13,6 +13,7 @@
 #include "outbox/part_leases.hpp"
 #include "outbox/read_position.hpp"
 #include "outbox/waiting_keys.hpp"
+#include "outbox/waiting_topics.hpp"
 #include "pool/session_provider.hpp"
 #include "tables/outbox_message_table.hpp"
 
@@ -20,26 +21,26 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// What a relay does, one batch after the other.
+/// The work of a relay, one batch after the other.
 class RelayRun {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// All must outlive it.
+  /// The arguments must outlive this object.
   RelayRun(SessionProvider& source, const Publisher& publisher, const RelayOptions& options);
 
-  /// What a step has found.
+  /// What a step found.
   enum class Found {
-    nothing,  ///< No message, or none that this relay may publish now.
-    some,     ///< It has tried to publish messages, and has seen no others.
-    more,     ///< It has tried to publish messages, and there can be more to publish at once.
+    nothing,  ///< The step found no message that this relay may publish now.
+    some,     ///< The step tried to publish messages, and saw no others.
+    more,     ///< The step tried to publish messages, and there may be more to publish at once.
   };
 
-  /// Takes parts if that is due, then reads one batch and publishes it. After an exception, what was not removed will
-  /// be published again.
+  /// Takes parts if that is due. Then reads one batch and publishes it. After an exception, the messages whose rows
+  /// were not removed are published again.
   Found step(const std::stop_token& stop);
 
-  /// When the next step has something to do, if no message comes before; at most `latest`.
+  /// Returns when the next step has something to do if no message is added before. It is at most `latest`.
   Clock::time_point next(Clock::time_point latest) const;
 
   /// Gives the parts back.
@@ -54,6 +55,7 @@ class RelayRun {
     bool park;
   };
 
+  bool remove_due(Clock::time_point now);
   std::vector<OutboxRow> read(const std::stop_token& stop);
   bool publish(std::vector<OutboxRow> rows, const std::stop_token& stop);
   bool publish_round(std::vector<OutboxRow> round, const std::stop_token& stop);
@@ -62,7 +64,7 @@ class RelayRun {
   void fail(const OutboxRow& row, const PublishResult& result);
   void wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted);
 
-  /// Writes into the table what was confirmed and what has failed.
+  /// Writes to the table which messages were confirmed and which have failed.
   void settle();
 
   SessionProvider& source_;
@@ -71,6 +73,7 @@ class RelayRun {
   PartLeases leases_;
   ReadPosition position_;
   WaitingKeys waiting_;
+  WaitingTopics topics_;
   std::vector<std::int64_t> confirmed_;
   std::vector<Failure> failures_;
   Clock::time_point settled_at_{};

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <txinbox/version.hpp>
 
@@ -13,46 +15,55 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The keys whose next message has failed, with the time until which they wait. A message without a key waits alone.
+/// The keys whose next message has failed, and the time until which each waits. If a message without a key fails, only
+/// this message waits.
 class WaitingKeys {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void add(const std::string& key, std::int64_t row, Clock::time_point until) {
+  /// A message that waits.
+  struct Wait {
+    std::string topic;
+    Clock::time_point until;
+  };
+
+  void add(const std::string& key, std::int64_t row, Wait wait) {
     if (key.empty()) {
-      rows_[row] = until;
+      rows_[row] = std::move(wait);
     } else {
-      keys_[key] = until;
+      keys_[key] = std::move(wait);
     }
   }
 
-  /// Removes those whose time is over. Returns whether there was one.
+  /// Removes the keys and messages whose wait is over. Returns whether there was one.
   bool remove_due(Clock::time_point now) {
-    const auto is_due = [&](const auto& each) { return each.second <= now; };
+    const auto is_due = [&](const auto& each) { return each.second.until <= now; };
     return std::erase_if(keys_, is_due) + std::erase_if(rows_, is_due) > 0;
   }
 
-  void clear() noexcept {
-    keys_.clear();
-    rows_.clear();
+  /// Removes the keys and messages that wait because of a message of these topics.
+  void remove(const std::vector<std::string>& topics) {
+    const auto is_of_them = [&](const auto& each) { return std::ranges::count(topics, each.second.topic) > 0; };
+    std::erase_if(keys_, is_of_them);
+    std::erase_if(rows_, is_of_them);
   }
 
   bool contains(const std::string& key) const { return keys_.contains(key); }
   std::size_t size() const noexcept { return keys_.size() + rows_.size(); }
 
-  /// When the next one is due; `otherwise` if none is due before.
+  /// Returns when the next wait ends. Returns `otherwise` if no wait ends before.
   Clock::time_point next(Clock::time_point otherwise) const {
-    for (const auto& [key, until] : keys_) otherwise = std::min(otherwise, until);
-    for (const auto& [row, until] : rows_) otherwise = std::min(otherwise, until);
+    for (const auto& [key, wait] : keys_) otherwise = std::min(otherwise, wait.until);
+    for (const auto& [row, wait] : rows_) otherwise = std::min(otherwise, wait.until);
     return otherwise;
   }
 
-  const std::map<std::string, Clock::time_point>& keys() const noexcept { return keys_; }
-  const std::map<std::int64_t, Clock::time_point>& rows() const noexcept { return rows_; }
+  const std::map<std::string, Wait>& keys() const noexcept { return keys_; }
+  const std::map<std::int64_t, Wait>& rows() const noexcept { return rows_; }
 
  private:
-  std::map<std::string, Clock::time_point> keys_;
-  std::map<std::int64_t, Clock::time_point> rows_;
+  std::map<std::string, Wait> keys_;
+  std::map<std::int64_t, Wait> rows_;
 };
 
 }  // namespace detail

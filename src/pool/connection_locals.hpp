@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The objects that handlers keep with one connection, by type.
+/// The objects that handlers keep with one connection. Each type has one object.
 class ConnectionLocals {
  public:
   ConnectionLocals() = default;
@@ -31,7 +31,7 @@ class ConnectionLocals {
   std::map<std::type_index, std::shared_ptr<void>> objects_;
 };
 
-/// Lets the consumers set what handlers must not set.
+/// Lets the consumers set members of a delivery that handlers must not set.
 struct DeliveryAccess {
   static void set_incoming(Delivery& delivery, const Incoming& incoming) noexcept { delivery.incoming_ = &incoming; }
   static void set_max_result(Delivery& delivery, std::size_t most) noexcept { delivery.max_result_ = most; }

@@ -31,7 +31,7 @@ Pool::~Pool() = default;
 
 Connection Pool::acquire(std::stop_token stop) {
   auto slot = state_->acquire(stop);
-  slot->clean = false;  // its user may do anything on it
+  slot->clean = false;  // the user may do anything on it
   slot->connection->allow_reconnecting(true);
   backend::Session& session = *slot->backend;
   Connection lent = detail::PoolAccess::lend(state_, std::move(slot));

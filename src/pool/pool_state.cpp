@@ -151,14 +151,14 @@ void PoolState::give_back(std::unique_ptr<Slot> slot) noexcept {
   }
   const bool keep = slot->usable && ((slot->clean && slot->backend->intact()) || slot->backend->reset());
   if (!keep) {
-    slot.reset();  // closed at once: it may hold locks
+    slot.reset();  // closed at once, because it may hold locks
     forget_one();
     return;
   }
   slot->clean = true;
   {
     const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(slot));  // does not throw: the capacity is reserved
+    idle_.push_back(std::move(slot));  // it cannot throw, because the capacity is reserved
   }
   freed_.notify_one();
 }

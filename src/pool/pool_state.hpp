@@ -28,8 +28,8 @@ class Connector {
 
   virtual backend::ConnectionPtr connect() const = 0;
 
-  /// Explains an error of the database with which a connection could not be opened or set up, if waiting does not help.
-  /// None for any other error.
+  /// Explains why a connection could not be opened or set up, if waiting does not help. Returns none for any other
+  /// error.
   virtual std::optional<std::string> refusal(const std::string& code) const = 0;
 
  protected:
@@ -43,10 +43,11 @@ void check(const PoolOptions& options);
 /// connection.
 struct Slot {
   backend::ConnectionPtr connection;
-  std::unique_ptr<backend::Session> backend;  ///< Destroyed before the connection: it holds statements on it.
-  ConnectionLocals locals;                    ///< Of the handlers. Destroyed before the connection as well.
+  std::unique_ptr<backend::Session> backend;  ///< Destroyed before the connection, because its statements use the
+                                              ///< connection.
+  ConnectionLocals locals;                    ///< The objects of the handlers. Also destroyed before the connection.
   bool verified = false;                      ///< The tables and the settings were checked.
-  bool clean = true;                          ///< Nothing was done on it that `reset()` must undo.
+  bool clean = true;                          ///< Nothing was done on the connection that `reset()` must undo.
   bool usable = true;                         ///< False: the pool must close it.
 
   Slot() = default;
@@ -103,7 +104,7 @@ class PoolState {
   std::uint64_t lost_ = 0;
 };
 
-/// Lets the library's own classes into `Pool` and `Connection`.
+/// Gives the library's own classes access to `Pool` and `Connection`.
 struct PoolAccess {
   static const std::shared_ptr<PoolState>& state(const Pool& pool) noexcept { return pool.state_; }
   static Pool make(std::shared_ptr<PoolState> state) noexcept { return Pool(std::move(state)); }

@@ -15,7 +15,7 @@ namespace detail {
 
 namespace {
 
-/// The connection of a SOCI session can be replaced.
+/// Returns what identifies a connection. The connection of a SOCI session can be replaced.
 const void* identity_of(const backend::NativeConnection& connection) noexcept {
   if (const void* session = connection.soci()) return session;
   return connection.identity();

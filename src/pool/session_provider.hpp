@@ -48,10 +48,10 @@ class SessionHandle {
   friend class SessionProvider;
   void verify_once();
 
-  backend::Session* backend_;  ///< Null: moved from.
+  backend::Session* backend_;  ///< Null after a move.
   std::shared_ptr<PoolState> pool_;
   std::unique_ptr<Slot> slot_;
-  ConnectionLocals locals_;  ///< For a caller's session.
+  ConnectionLocals locals_;  ///< Used only for a caller's session.
 };
 
 /// Gives a consumer its sessions: from a pool, or the one session of the caller.
@@ -68,12 +68,12 @@ class SessionProvider {
   ///         `transaction_open` and `unsafe_connection` at every use.
   SessionHandle borrow(const std::stop_token& stop);
 
-  /// Returns a verified session that is idle; none if there is none. It neither connects nor waits.
+  /// Returns a verified session that is idle. Returns none if no session is idle. It neither connects nor waits.
   ///
   /// Use it for work that can be done later.
   std::optional<SessionHandle> borrow_idle();
 
-  /// Null for a caller's session.
+  /// Returns null for a caller's session.
   const std::shared_ptr<PoolState>& pool() const noexcept { return pool_; }
 
   /// Whether the next `borrow` replaces a lost session.

@@ -77,7 +77,7 @@ std::size_t PurgeRun::run(Purge purge) {
 }
 
 void PurgeRun::purge_all(Purge purge) {
-  source_.borrow(options_.stop);  // verifies the tables, even if a limit leaves nothing to do
+  source_.borrow(options_.stop);  // verifies the tables, even if a limit allows no batch
   const std::size_t targets = purge == Purge::failed ? 2 : 1;
   for (std::size_t target = 0; target < targets; ++target) {
     reached_.clear();
@@ -129,7 +129,7 @@ void PurgeRun::rest(std::chrono::nanoseconds time) const {
   sleep_for(time, options_.stop);
 }
 
-/// Whether the batch may run again after this error. If so, waits before it.
+/// Whether the batch may run again after this error. If so, waits first.
 bool PurgeRun::may_run_again(const std::exception_ptr& error) {
   const auto backoff = retry_.next_backoff();
   const bool usable = source_.reconnects() || !is_fatal_to_session(error);
@@ -140,7 +140,7 @@ bool PurgeRun::may_run_again(const std::exception_ptr& error) {
   return true;
 }
 
-/// Records the purge for operators, `status` and `doctor`.
+/// Records the purge for operators: `status` and `doctor` show it.
 void PurgeRun::record() {
   with_session(source_, {}, [&](backend::Session& session) {
     const ConsumerTable table(session, options_.consumer);
@@ -148,7 +148,7 @@ void PurgeRun::record() {
   });
 }
 
-/// Whether the consumer's name may get a row. A mistyped name must not.
+/// Whether the consumer's name may get a row. A name that nobody knows may be a typing error and must not get one.
 bool PurgeRun::is_known(backend::Session& session) const {
   if (options_.consumer.empty() || removed_ > 0) return true;
   return ConsumedMessageTable(session).has_rows_of(options_.consumer);

@@ -16,7 +16,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Check the arguments of a purge. `name` is what the error text calls `older_than`.
+/// These functions check the arguments of a purge. `name` is the name of `older_than` in the error text.
 ///
 /// Errors: as `purge`.
 void check_age(std::string_view name, std::chrono::seconds older_than);

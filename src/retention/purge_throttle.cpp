@@ -8,8 +8,8 @@ namespace detail {
 namespace {
 
 constexpr std::size_t first_rows = 100;
-constexpr std::size_t slow_rows = 50;   // the least after a slow batch: the slow part may be the commit
-constexpr std::size_t max_spread = 16;  // reached if few of the old rows match
+constexpr std::size_t slow_rows = 50;   // the minimum after a slow batch: the commit may be the slow part
+constexpr std::size_t max_spread = 16;  // the value if few of the old rows match
 
 }  // namespace
 

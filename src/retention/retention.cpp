@@ -4,12 +4,12 @@
 
 #include "backend/connection_access.hpp"
 #include "backend/database.hpp"
-#include "backend/table_check.hpp"
 #include "message/key.hpp"
 #include "pool/inbox_session.hpp"
 #include "pool/session_provider.hpp"
 #include "retention/purge_run.hpp"
 #include "schema/verification.hpp"
+#include "tables/consumed_message_table.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -53,8 +53,7 @@ bool forget(ConnectionRef connection, std::string_view consumer, std::string_vie
   const auto session = database.attach(sql, backend::Ownership::caller);
   session->unsafe_settings();  // this call reads the autocommit setting
   const auto dialect = database.dialect(detail::schema_of_tables(*database.catalog(sql)));
-  return session->change(fmt::format("DELETE FROM {} WHERE {}", dialect->table(backend::consumed_message_table),
-                                     dialect->is_key(consumer, business_key))) > 0;
+  return detail::delete_message(*session, *dialect, consumer, business_key);
 }
 
 std::size_t purge(ConnectionRef connection, std::chrono::seconds older_than, PurgeOptions options) {

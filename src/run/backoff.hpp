@@ -9,14 +9,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The waits between the runs of one message: each is twice the one before, up to a bound. A random part of up to one
-/// half is taken off, so that messages which failed together do not run again together. Other than in `RetryPolicy`, a
-/// wait is never near zero: the message failed for a reason that a moment does not mend.
+/// The waits between the runs of one message. Each wait is twice the previous one, up to a maximum. A random part, at
+/// most one half, is subtracted. So messages that failed together do not run again together. A wait is never near zero,
+/// unlike in `RetryPolicy`: a short wait does not remove the reason why the message failed.
 class Backoff {
  public:
   Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest);
 
-  /// The wait after this many failures, at least 1.
+  /// The wait after this number of failures, which is at least 1.
   std::chrono::milliseconds after(int failures);
 
  private:

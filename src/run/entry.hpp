@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -21,44 +22,47 @@ namespace detail {
 struct Entry;
 using EntryPtr = std::shared_ptr<Entry>;
 
-/// What a worker runs together. The sequences of its messages belong to it until it is finished.
+/// The messages that a worker runs together. Their sequences belong to the job until it is finished.
 using Job = std::vector<EntryPtr>;
 
 /// Messages that run one after the other.
 struct Sequence {
-  std::string id = {};         ///< In the table of sequences; empty for the sequence of a single message.
-  std::deque<Entry*> waiting;  ///< In order; without those that a worker has.
-  bool is_queued = false;      ///< It is in the queue of sequences that are ready, or of those that wait.
-  bool is_running = false;     ///< A worker has messages of it.
+  std::string id = {};         ///< The key in the table of sequences. Empty for the sequence of a single message.
+  std::deque<Entry*> waiting;  ///< The waiting messages in their order. A message that a worker has is not in this
+                               ///< list.
+  bool is_queued = false;      ///< The sequence is in the ready queue or in the delayed queue.
+  bool is_running = false;     ///< A worker has messages of this sequence.
   std::chrono::steady_clock::time_point not_before = {};  ///< The end of the wait of its first message.
 };
 
 /// The messages of one lane of the broker that are not acknowledged.
 struct Lane {
   std::uint64_t id;
-  std::deque<Entry*> window;  ///< In the order of the broker.
+  std::deque<Entry*> window;  ///< The messages in the order of the broker.
+  std::size_t bytes = 0;      ///< The size of the bodies in the window.
   bool is_paused = false;
-  bool was_touched = false;  ///< It is in the list of lanes to look at.
+  std::size_t resume_below = 0;  ///< A paused lane with fewer messages is resumed, even if its first message waits.
+  bool was_touched = false;      ///< The lane is in the list of lanes that `settle` examines.
 };
 
 /// One delivery, from the poll to its acknowledgement. The scheduler's list of held messages owns it.
 struct Entry {
   enum class State {
-    waiting,      ///< In its sequence.
-    running,      ///< With a worker.
-    dead_letter,  ///< Decided; the broker has not confirmed the dead letter.
-    done,         ///< May be acknowledged.
+    waiting,      ///< The message waits in its sequence.
+    running,      ///< A worker has the message.
+    dead_letter,  ///< The message becomes a dead letter. The broker has not confirmed it yet.
+    done,         ///< The message may be acknowledged.
   };
 
   Incoming incoming;
-  Message message;  ///< Empty while a worker has it.
+  Message message;  ///< It is empty while a worker has the message.
   State state = State::waiting;
-  std::shared_ptr<Lane> lane;          ///< None: the broker has no order, or has taken the message back.
-  std::shared_ptr<Sequence> sequence;  ///< None for a message that cannot run.
+  std::shared_ptr<Lane> lane;          ///< Null if the broker has no order, or has taken the message back.
+  std::shared_ptr<Sequence> sequence;  ///< Null for a message that cannot run.
   std::list<EntryPtr>::iterator held;  ///< Its place in the list of all messages that are held.
-  bool is_lost = false;                ///< The broker has taken it back.
+  bool is_lost = false;                ///< The broker has taken the message back.
   int failures = 0;
-  std::string_view reason = {};  ///< Of its dead letter.
+  std::string_view reason = {};  ///< Why the message is a dead letter.
   std::exception_ptr error = {};
 };
 

@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Shows the handler the broker's delivery.
+/// Calls the handler, and gives it access to the broker's delivery.
 struct HandlerOfJob {
   const Handler& handler;
   const Job& job;
@@ -22,11 +22,11 @@ struct HandlerOfJob {
     DeliveryAccess::set_incoming(delivery, job[delivery.index()]->incoming);
     handler(connection, delivery);
   }
-  // It passes on what the handler takes, so it must not be given a session instead.
+  // The handler must get a HandlerConnection, so a call with a session does not compile.
   void operator()(soci::session&, Delivery&) const = delete;
 };
 
-/// The same for all deliveries at once.
+/// The same as HandlerOfJob, for a handler that gets all deliveries at once.
 struct BatchHandlerOfJob {
   const BatchHandler& handler;
   const Job& job;
@@ -44,7 +44,7 @@ BatchHandlerPair handler_of_job(const BatchHandlerPair& handlers, const Job& job
   return {handler_of_job(handlers.at_once, job), handler_of_job(handlers.each, job)};
 }
 
-/// Whether one message of the job must not run if another one fails.
+/// Whether two messages of the job belong to one sequence. Then the second must not run if the first fails.
 bool has_order(const Job& job) {
   std::unordered_set<const Sequence*> sequences;
   for (const EntryPtr& entry : job) {

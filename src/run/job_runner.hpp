@@ -16,7 +16,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Runs the messages of a job through a consumer. This is all that the loop knows of consumers.
+/// Runs the messages of a job with a consumer. The loop uses consumers only through this interface.
 ///
 /// @threads the workers call `run` at the same time.
 class JobRunner {
@@ -28,14 +28,14 @@ class JobRunner {
 
   virtual std::string_view consumer() const = 0;
 
-  /// The most messages of a job.
+  /// The maximum number of messages in a job.
   virtual std::size_t job_size() const = 0;
 
-  /// What a handler throws is in the results.
+  /// The results contain the exceptions that handlers throw.
   virtual JobResult run(const Job& job) const = 0;
 };
 
-/// A batch in one transaction. `AnyHandler`: `Handler`, `BatchHandler` or `BatchHandlerPair`.
+/// Runs a batch in one transaction. `AnyHandler` is `Handler`, `BatchHandler` or `BatchHandlerPair`.
 template <class AnyHandler>
 class TxJobRunner : public JobRunner {
  public:
@@ -56,7 +56,7 @@ extern template class TxJobRunner<Handler>;
 extern template class TxJobRunner<BatchHandler>;
 extern template class TxJobRunner<BatchHandlerPair>;
 
-/// One message under a lease.
+/// Runs one message under a lease.
 class LeaseJobRunner : public JobRunner {
  public:
   LeaseJobRunner(LeaseConsumer& consumer, const LeaseHandler& handler) : consumer_(consumer), handler_(handler) {}

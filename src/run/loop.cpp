@@ -32,7 +32,9 @@ void check(const RunOptions& options) {
   require(options.backoff >= 0ms && options.max_backoff >= options.backoff,
           "RunOptions::backoff must be at least zero and at most max_backoff");
   require(options.status_interval > 0ms, "RunOptions::status_interval must be positive");
-  require(!options.idle_exit || *options.idle_exit >= 0ms, "RunOptions::idle_exit must be at least zero");
+  // A time point of the clock, in nanoseconds, ends after 292 years.
+  require(!options.idle_exit || (*options.idle_exit >= 0ms && *options.idle_exit <= std::chrono::days(100'000)),
+          "RunOptions::idle_exit must be from zero to 100,000 days");
 }
 
 milliseconds until(Scheduler::Clock::time_point time) {
@@ -66,7 +68,7 @@ RunSummary Loop::run() {
       acknowledge(scheduler_.take_settlement());
       return;
     }
-    tell({.type = RunEventType::source, .source_event = &event});
+    notify_observer({.type = RunEventType::source, .source_event = &event});
   });
   const std::stop_callback on_stop(options_.stop, [this] {
     scheduler_.end();
@@ -75,7 +77,7 @@ RunSummary Loop::run() {
   work_until_end();
   source_.close();
   source_.on_event({});
-  tell_occurrences();
+  notify_occurrences();
   if (const auto error = scheduler_.error()) std::rethrow_exception(error);
   return scheduler_.summary();
 }
@@ -85,10 +87,10 @@ void Loop::work_until_end() {
   working_ = options_.workers;
   try {
     while (workers.size() < options_.workers) workers.emplace_back([this] { work(); });
-    while (!scheduler_.has_ended() && !is_idle()) go_on(true);
+    while (!scheduler_.has_ended() && !is_idle()) iterate(true);
     scheduler_.end();
-    // The handlers that run are finished. The broker must not take their messages back meanwhile.
-    while (working_ > 0) go_on(false);
+    // Running handlers finish. Continue to poll, so that the broker does not take their messages back during this time.
+    while (working_ > 0) iterate(false);
     workers.clear();
     settle();
   } catch (...) {
@@ -111,11 +113,11 @@ void Loop::work() {
   source_.wake();
 }
 
-void Loop::go_on(bool may_take) {
+void Loop::iterate(bool may_poll) {
   settle();
-  tell_occurrences();
-  tell_status();
-  const std::size_t room = may_take ? scheduler_.room() : 0;
+  notify_occurrences();
+  notify_status();
+  const std::size_t room = may_poll ? scheduler_.room() : 0;
   auto incoming = source_.poll(room, time_to_wait());
   if (room > 0 && incoming.empty()) last_empty_poll_ = Clock::now();
   if (std::exchange(may_have_lost_, false)) forget_lost();
@@ -125,10 +127,10 @@ void Loop::go_on(bool may_take) {
 bool Loop::is_idle() {
   const auto now = Clock::now();
   if (!scheduler_.is_empty()) last_busy_ = now;
-  // The source says so, not the clock: this thread may have had no processor meanwhile.
+  // Only empty polls count as idle time, not the clock: this thread may have waited for a CPU.
   if (!options_.idle_exit || last_empty_poll_ - last_busy_ < *options_.idle_exit) return false;
   if (source_.status().connected) return true;
-  last_busy_ = now;  // messages may wait at a broker that is not reached
+  last_busy_ = now;  // messages may wait at a broker that cannot be reached
   return false;
 }
 
@@ -160,25 +162,27 @@ void Loop::receive(std::vector<Incoming> incoming) {
 }
 
 void Loop::settle() {
-  publish_dead_letters();
+  // Acknowledge committed messages first: publishing a dead letter can take seconds, and can lose the connection.
   acknowledge(scheduler_.take_settlement());
+  if (publish_dead_letters()) acknowledge(scheduler_.take_settlement());
 }
 
-void Loop::acknowledge(const Scheduler::Settlement& settlement) {
+void Loop::acknowledge(const Settlement& settlement) {
   if (!settlement.acknowledge.empty()) {
     std::vector<const Incoming*> done;
     done.reserve(settlement.acknowledge.size());
     for (const EntryPtr& entry : settlement.acknowledge) done.push_back(&entry->incoming);
     source_.acknowledge(done);
-    tell({.type = RunEventType::settled, .count = done.size()});
+    notify_observer({.type = RunEventType::settled, .count = done.size()});
   }
   for (const std::uint64_t lane : settlement.pause) source_.pause(lane);
   for (const std::uint64_t lane : settlement.resume) source_.resume(lane);
 }
 
-void Loop::publish_dead_letters() {
+/// Returns whether a dead letter was due.
+bool Loop::publish_dead_letters() {
   const std::vector<EntryPtr> entries = scheduler_.take_dead_letters();
-  if (entries.empty()) return;
+  if (entries.empty()) return false;
   std::vector<DeadLetter> letters;
   letters.reserve(entries.size());
   for (const EntryPtr& entry : entries) {
@@ -209,14 +213,15 @@ void Loop::publish_dead_letters() {
       scheduler_.dead_letter_failed(entries[i], error);
     }
   }
+  return true;
 }
 
 void Loop::forget_lost() {
   const std::size_t lost = scheduler_.forget_lost(source_);
-  if (lost > 0) tell({.type = RunEventType::dropped, .count = lost});
+  if (lost > 0) notify_observer({.type = RunEventType::dropped, .count = lost});
 }
 
-void Loop::tell_occurrences() {
+void Loop::notify_occurrences() {
   for (const Occurrence& occurrence : scheduler_.take_occurrences()) {
     RunEvent event{.type = occurrence.type, .error = occurrence.error, .backoff = occurrence.backoff};
     if (occurrence.entry) {
@@ -226,25 +231,25 @@ void Loop::tell_occurrences() {
     }
     const std::string class_of_error = error_class(event.error);
     event.error_class = class_of_error;
-    tell(std::move(event));
+    notify_observer(std::move(event));
   }
 }
 
-void Loop::tell_status() {
+void Loop::notify_status() {
   const auto now = Clock::now();
   if (now < next_status_) return;
   next_status_ = now + options_.status_interval;
   const SourceStatus status = source_.status();
-  tell({.type = RunEventType::status, .status = &status});
+  notify_observer({.type = RunEventType::status, .status = &status});
 }
 
-void Loop::tell(RunEvent event) const noexcept {
+void Loop::notify_observer(RunEvent event) const noexcept {
   if (!options_.observer) return;
   event.source = name_;
   event.consumer = runner_.consumer();
   try {
     options_.observer(event);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): as documented
+  } catch (...) {  // NOLINT(bugprone-empty-catch): RunOptions documents that exceptions of the observer are ignored
   }
 }
 

@@ -17,7 +17,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// One call of `run`: polls the source, and settles what the workers have done.
+/// One call of `run`: polls the source, and acknowledges the messages that the workers have finished.
 class Loop {
  public:
   /// Errors: `Error` invalid_argument for the options.
@@ -30,28 +30,28 @@ class Loop {
 
   void work_until_end();
   void work();
-  void go_on(bool may_take);
+  void iterate(bool may_poll);
   bool is_idle();
   std::chrono::milliseconds time_to_wait() const;
   void receive(std::vector<Incoming> incoming);
   void settle();
-  void acknowledge(const Scheduler::Settlement& settlement);
-  void publish_dead_letters();
+  void acknowledge(const Settlement& settlement);
+  bool publish_dead_letters();
   void forget_lost();
-  void tell_occurrences();
-  void tell_status();
-  void tell(RunEvent event) const noexcept;
+  void notify_occurrences();
+  void notify_status();
+  void notify_observer(RunEvent event) const noexcept;
 
   Source& source_;
   const JobRunner& runner_;
   const MessageOf& message_of_;
   const RunOptions& options_;
   Scheduler scheduler_;
-  std::atomic<std::size_t> working_ = 0;  ///< Workers that have not ended.
+  std::atomic<std::size_t> working_ = 0;  ///< The number of workers that have not ended.
   std::string name_;
   bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
   Clock::time_point last_busy_ = Clock::now();
-  Clock::time_point last_empty_poll_ = {};  ///< When the source last had nothing, although there was room.
+  Clock::time_point last_empty_poll_ = {};  ///< When a poll with room last returned no messages.
   Clock::time_point next_status_ = Clock::now();
 };
 

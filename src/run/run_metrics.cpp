@@ -21,7 +21,7 @@ struct Counts {
   std::uint64_t dropped = 0;
   std::uint64_t outages = 0;
   std::uint64_t dead_letter_failures = 0;
-  std::map<std::string, std::uint64_t, std::less<>> dead_letters = {};  ///< By their reason.
+  std::map<std::string, std::uint64_t, std::less<>> dead_letters = {};  ///< How many dead letters each reason has.
   std::optional<SourceStatus> status = {};
 };
 

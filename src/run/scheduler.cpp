@@ -12,25 +12,34 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// Whether no other message can be expected to fare better now.
+/// Whether other messages would probably fail in the same way now.
 bool is_outage(const std::exception_ptr& error) noexcept {
   return is_environment_error(error) || is_fatal_to_session(error) || has_error_code(error, ErrorCode::acquire_timeout);
 }
 
-/// Whether the first message of the lane waits for a retry, so that what is behind it cannot be acknowledged for long.
-bool is_stuck(const Lane& lane) {
-  if (lane.window.empty()) return false;
-  const Entry& first = *lane.window.front();
-  return first.failures > 0 && first.state != Entry::State::done;
+/// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
+/// too little room for others.
+constexpr std::size_t least_held = 16;
+
+std::size_t max_held_of(const RunOptions& options, std::size_t job_size) {
+  if (options.max_in_flight != 0) return options.max_in_flight;
+  return std::max(4 * job_size * options.workers, least_held);
+}
+
+/// Why a delivery that failed is a dead letter. `becomes_dead_letter` recognizes `rejected`.
+std::string_view reason_of(const std::exception_ptr& error) noexcept {
+  if (has_error_code(error, ErrorCode::result_too_large)) return "result_too_large";
+  return has_error_code(error, ErrorCode::invalid_message) ? "invalid_message" : "invalid_key";
 }
 
 }  // namespace
 
 Scheduler::Scheduler(const RunOptions& options, std::size_t job_size)
     : job_size_(job_size),
-      max_held_(options.max_in_flight != 0 ? options.max_in_flight : 4 * job_size * options.workers),
+      max_held_(max_held_of(options, job_size)),
       max_bytes_(options.max_in_flight_bytes),
       backoff_(options.backoff, options.max_backoff),
+      lanes_(max_held_, max_bytes_),
       queue_(options.order) {}
 
 EntryPtr Scheduler::hold(Incoming incoming) {
@@ -39,25 +48,13 @@ EntryPtr Scheduler::hold(Incoming incoming) {
   ++summary_.received;
   bytes_ += entry->incoming.body.size();
   entry->held = held_.insert(held_.end(), entry);
-  if (entry->incoming.lane) {
-    auto& lane = lanes_[*entry->incoming.lane];
-    if (!lane) lane = std::make_shared<Lane>(Lane{.id = *entry->incoming.lane, .window = {}});
-    lane->window.push_back(entry.get());
-    entry->lane = lane;
-    touch(lane);
-  }
+  if (entry->incoming.lane) lanes_.add(*entry);
   return entry;
 }
 
 void Scheduler::release(const EntryPtr& entry) {
   bytes_ -= entry->incoming.body.size();
   held_.erase(entry->held);
-}
-
-void Scheduler::touch(const std::shared_ptr<Lane>& lane) {
-  if (lane->was_touched) return;
-  lane->was_touched = true;
-  touched_.push_back(lane);
 }
 
 void Scheduler::add(Incoming incoming, Message message) {
@@ -76,11 +73,8 @@ void Scheduler::add_dead_letter(Incoming incoming, std::string_view reason, std:
 
 std::size_t Scheduler::room() const {
   const std::lock_guard lock(mutex_);
-  if (bytes_ >= max_bytes_) return 0;
-  std::size_t held = held_.size();
-  for (const auto& [id, lane] : lanes_) {
-    if (lane->is_paused) held -= lane->window.size();
-  }
+  if (bytes_ - lanes_.paused_bytes() >= max_bytes_) return 0;
+  const std::size_t held = held_.size() - lanes_.paused_messages();
   return held < max_held_ ? max_held_ - held : 0;
 }
 
@@ -92,13 +86,9 @@ std::size_t Scheduler::forget_lost(const Source& source) {
     if (entry->is_lost || source.holds(entry->incoming)) continue;
     ++lost;
     entry->is_lost = true;
-    if (entry->lane) {
-      std::erase(entry->lane->window, entry.get());
-      entry->lane->is_paused = false;  // the source has ended the pause
-      touch(std::exchange(entry->lane, nullptr));
-    }
+    lanes_.remove_lost(*entry);
     if (entry->state == Entry::State::running) continue;  // `finish` releases it
-    // The sequence stays where it is queued. The queue passes over it if it is empty.
+    // The sequence stays where it is queued. The queue skips it if it is empty.
     if (entry->state == Entry::State::waiting) std::erase(entry->sequence->waiting, entry.get());
     release(entry);
   }
@@ -139,35 +129,16 @@ void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr err
                           .business_key = entry->message.business_key,
                           .error = std::move(error),
                           .backoff = wait});
-  if (entry->lane) touch(entry->lane);
+  lanes_.touch(*entry);
 }
 
-Scheduler::Settlement Scheduler::take_settlement() {
+Settlement Scheduler::take_settlement() {
   const std::lock_guard lock(mutex_);
   Settlement settlement{.acknowledge = std::exchange(done_without_lane_, {})};
-  for (const auto& lane : std::exchange(touched_, {})) {
-    lane->was_touched = false;
-    settle(*lane, settlement);
-  }
+  lanes_.settle(settlement);
   for (const EntryPtr& entry : settlement.acknowledge) release(entry);
   summary_.settled += settlement.acknowledge.size();
   return settlement;
-}
-
-void Scheduler::settle(Lane& lane, Settlement& settlement) {
-  while (!lane.window.empty() && lane.window.front()->state == Entry::State::done) {
-    settlement.acknowledge.push_back(*lane.window.front()->held);
-    lane.window.pop_front();
-  }
-  const std::size_t limit = 2 * job_size_;
-  if (!lane.is_paused && is_stuck(lane) && lane.window.size() >= limit) {
-    lane.is_paused = true;
-    settlement.pause.push_back(lane.id);
-  } else if (lane.is_paused && (!is_stuck(lane) || lane.window.size() < limit / 2)) {
-    lane.is_paused = false;
-    settlement.resume.push_back(lane.id);
-  }
-  if (lane.window.empty()) lanes_.erase(lane.id);
 }
 
 std::vector<Occurrence> Scheduler::take_occurrences() {
@@ -264,8 +235,8 @@ void Scheduler::decide(const EntryPtr& entry, Result& result) {
       done(entry);
       break;
     case Action::dead_letter:
-      becomes_dead_letter(entry, result.outcome == Outcome::failed ? "invalid_key" : to_string(result.outcome),
-                          result.error);
+      becomes_dead_letter(
+          entry, result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome), result.error);
       break;
     case Action::redeliver:
       runs_again(entry, result);
@@ -280,7 +251,7 @@ void Scheduler::decide(const EntryPtr& entry, Result& result) {
 void Scheduler::done(const EntryPtr& entry) {
   entry->state = Entry::State::done;
   if (entry->lane) {
-    touch(entry->lane);
+    lanes_.touch(*entry);
   } else if (!entry->is_lost) {
     done_without_lane_.push_back(entry);
   }
@@ -301,7 +272,7 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result) {
     return;
   }
   if (result.outcome == Outcome::failed && is_outage(result.error)) {
-    // The others go first then, in case that this message alone has the error.
+    // After the wait the other messages run first, in case that only this message has the error.
     database_unavailable(result.error);
     entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
     return;
@@ -315,7 +286,7 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result) {
                           .business_key = entry->message.business_key,
                           .error = result.error,
                           .backoff = wait});
-  if (entry->lane) touch(entry->lane);
+  lanes_.touch(*entry);
 }
 
 void Scheduler::nothing_ran(const std::exception_ptr& error) {
@@ -328,11 +299,12 @@ void Scheduler::nothing_ran(const std::exception_ptr& error) {
   }
 }
 
-/// Makes all messages wait. The wait ends for all of them together, and the first success ends the series of waits.
+/// Makes all messages wait until the same time. Each further outage makes the wait longer. The first success resets it.
 void Scheduler::database_unavailable(const std::exception_ptr& error) {
   const auto now = Clock::now();
-  if (now < blocked_until_) return;  // another worker has found the same
-  // One transaction finds out whether the database is back. So it may be tried more often than a message that fails.
+  if (now < blocked_until_) return;  // another worker has already reported the outage
+  // One transaction shows whether the database is available again. So this wait may be shorter than the wait of a
+  // message that fails.
   constexpr std::chrono::milliseconds longest_wait{5'000};
   const auto wait = std::min(backoff_.after(++outages_), longest_wait);
   blocked_until_ = now + wait;

@@ -3,16 +3,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <list>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <txinbox/result.hpp>
@@ -21,17 +18,18 @@
 
 #include "run/backoff.hpp"
 #include "run/entry.hpp"
+#include "run/lanes.hpp"
 #include "run/sequence_queue.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Something to tell the observer, on the thread of the loop.
+/// An event for the observer. The thread of the loop sends it.
 struct Occurrence {
   RunEventType type;
   EntryPtr entry = {};
-  std::string business_key = {};  ///< Of the entry: a worker may have its message meanwhile.
+  std::string business_key = {};  ///< A copy of the entry's key: a worker may have its message now.
   std::exception_ptr error = {};
   std::chrono::milliseconds backoff{0};
 };
@@ -42,22 +40,23 @@ struct JobResult {
   std::exception_ptr error = {};
 };
 
-/// Knows all messages that are not acknowledged: which run next, which wait, and which may be acknowledged.
+/// Holds all messages that are not acknowledged. It decides which run next, which wait, and which may be acknowledged.
 ///
-/// The thread of the loop adds messages and takes those that are done. Workers take jobs and give back their results.
+/// The thread of the loop adds messages and takes those that are done. Workers take jobs and return their results.
 ///
-/// It keeps two orders apart. A *sequence* says what runs behind what: a message runs only when those in front of it in
-/// its sequence are done. A *lane* says what is acknowledged behind what: to the broker, a lane is done up to a point.
+/// There are two different orders. A *sequence* is the order in which messages run: a message runs only when all
+/// messages in front of it in its sequence are done. A *lane* is the order in which messages are acknowledged: an
+/// acknowledgement covers all messages of the lane up to one position.
 ///
 /// @threads any; one mutex guards everything.
 class Scheduler {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `job_size` is the most messages of a job.
+  /// `job_size` is the maximum number of messages in a job.
   Scheduler(const RunOptions& options, std::size_t job_size);
 
-  /// Adds a message that has to run. `wake_workers` makes it visible.
+  /// Adds a message that has to run. The caller then calls `wake_workers`.
   void add(Incoming incoming, Message message);
 
   /// Adds a message that cannot run, because it has no key.
@@ -77,25 +76,21 @@ class Scheduler {
   /// Forgets the messages that the broker has taken back. Returns how many there were.
   std::size_t forget_lost(const Source& source);
 
-  /// The dead letters that are due. Each comes back by one of the two functions below.
+  /// Removes and returns the dead letters that are due. For each of them, the caller calls one of the two functions
+  /// below.
   std::vector<EntryPtr> take_dead_letters();
   void dead_letter_confirmed(const EntryPtr&);
   void dead_letter_failed(const EntryPtr&, std::exception_ptr error);
 
-  /// What the loop does next at the broker.
-  struct Settlement {
-    std::vector<EntryPtr> acknowledge = {};  ///< Those of a lane in their order, without a gap.
-    std::vector<std::uint64_t> pause = {};
-    std::vector<std::uint64_t> resume = {};
-  };
+  /// Returns the calls that the loop makes next at the broker.
   Settlement take_settlement();
 
   std::vector<Occurrence> take_occurrences();
 
-  /// When a dead letter is due again.
+  /// When the next dead letter is due. None if there is no dead letter.
   std::optional<Clock::time_point> next_dead_letter() const;
 
-  /// No more jobs begin. The first error stays.
+  /// Lets no more jobs begin. If it is called more than once, the first error is kept.
   void end(std::exception_ptr error = {});
 
   bool has_ended() const {
@@ -114,13 +109,12 @@ class Scheduler {
   /// Waits for messages. Returns an empty job after `end`.
   Job take_job();
 
-  /// Takes back a job.
+  /// Takes back a job that a worker has run, and its results.
   void finish(const Job& job, JobResult result);
 
  private:
   EntryPtr hold(Incoming incoming);
   void release(const EntryPtr&);
-  void touch(const std::shared_ptr<Lane>&);
   void give_back(const Job&);
 
   void decide(const EntryPtr&, Result&);
@@ -130,7 +124,6 @@ class Scheduler {
   void nothing_ran(const std::exception_ptr&);
   void database_unavailable(const std::exception_ptr&);
   void end_locked(std::exception_ptr error);
-  void settle(Lane&, Settlement&);
 
   const std::size_t job_size_;
   const std::size_t max_held_;
@@ -141,8 +134,7 @@ class Scheduler {
   std::condition_variable has_work_;
   std::list<EntryPtr> held_;
   std::size_t bytes_ = 0;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Lane>> lanes_;
-  std::vector<std::shared_ptr<Lane>> touched_;
+  Lanes lanes_;
   SequenceQueue queue_;
   std::multimap<Clock::time_point, EntryPtr> dead_letters_;
   std::vector<EntryPtr> done_without_lane_;

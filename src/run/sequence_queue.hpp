@@ -18,9 +18,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The sequences that have messages: those that are ready, and those whose first message waits for its time.
+/// The sequences that have messages: those that are ready, and those whose first message waits for a retry.
 ///
-/// @threads one at a time; its owner locks.
+/// @threads one at a time; the owner holds a lock.
 class SequenceQueue {
  public:
   using Clock = std::chrono::steady_clock;
@@ -30,14 +30,14 @@ class SequenceQueue {
   /// Returns the sequence that a message belongs to. The caller adds the message to it, then calls `enqueue`.
   std::shared_ptr<Sequence> sequence_for(const Incoming&);
 
-  /// Puts a sequence that no worker has to where it waits. Forgets it if it is empty.
+  /// Adds a sequence that no worker has to the ready queue or to the delayed queue. Forgets it if it is empty.
   void enqueue(const std::shared_ptr<Sequence>&);
 
-  /// Takes at most `most` messages that may run now. Their sequences belong to the caller until he gives them back:
-  /// with `is_running` set to false, to `enqueue`.
+  /// Takes at most `most` messages that may run now. Their sequences belong to the caller. To return a sequence, the
+  /// caller sets `is_running` to false and calls `enqueue`.
   Job take(Clock::time_point now, std::size_t most);
 
-  /// When a sequence will be ready; none if none waits for its time.
+  /// When the next delayed sequence becomes ready. None if no sequence is delayed.
   std::optional<Clock::time_point> next_due() const;
 
  private:

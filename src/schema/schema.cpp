@@ -20,7 +20,8 @@ namespace {
 using backend::Problem;
 using detail::SchemaReport;
 
-/// Keeps other `migrate` calls out. Without `finish`, the destructor undoes the migrations if the database can.
+/// Holds the lock that makes other `migrate` calls wait. Without `finish`, the destructor undoes the migrations if the
+/// database can.
 class MigrationScope {
  public:
   explicit MigrationScope(backend::Catalog& catalog) : catalog_(catalog) {
@@ -47,7 +48,7 @@ class MigrationScope {
   bool finished_ = false;
 };
 
-/// Throws if tables with our names exist that no migration made. They would make a migration fail halfway.
+/// Throws if tables with our names exist that no migration made. Such tables would make a migration fail halfway.
 void refuse_foreign_tables(const SchemaReport& before) {
   std::vector<Problem> foreign;
   std::ranges::copy_if(before.problems, std::back_inserter(foreign), [&](const Problem& p) {
@@ -88,7 +89,7 @@ std::vector<Migration> migrate(ConnectionRef connection) {
     catalog->apply(migration.sql);
     applied.push_back(std::move(migration));
   }
-  // Check before the commit: where DDL has transactions, a refused migration then leaves nothing behind.
+  // Check before the commit. If the database's DDL has transactions, a refused migration then changes nothing.
   detail::throw_on_errors(detail::examine(*catalog, database.name()).problems);
   scope.finish();
   return applied;

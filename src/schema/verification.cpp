@@ -75,9 +75,9 @@ bool same(const Problem& a, const Problem& b) {
   return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
 }
 
-/// Examines the tables. If it finds errors, it examines again until two results agree, but not forever. An examination
-/// takes several statements, and another session may migrate between them. So a problem counts only if it is found
-/// twice.
+/// Examines the tables. If it finds errors, it examines them again until two results agree, but not forever. An
+/// examination takes several statements, and another session may migrate between them. So a problem counts only if two
+/// examinations find it.
 SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
   SchemaReport result = examine(catalog, database);
@@ -124,7 +124,8 @@ SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
   std::erase_if(result.problems, [&](const Problem& p) {
     return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
   });
-  // Only a service with an outbox needs its tables. MariaDB and MySQL hide them from a user without rights on them.
+  // Only a service with an outbox needs the tables of the outbox. MariaDB and MySQL hide them from a user without
+  // rights on them.
   for (Problem& p : result.problems) {
     if (p.code == ErrorCode::schema_missing && backend::concerns_outbox(p)) p.finding.severity = Severity::note;
   }

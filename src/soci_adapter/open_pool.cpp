@@ -57,8 +57,8 @@ class SociConnector final : public detail::Connector {
  private:
   const backend::Database& database_;
   const backend::SociDatabase& in_soci_;
-  const std::string connection_string_;     ///< May hold a password: never write it into a text.
-  const detail::UrlParameters parameters_;  ///< May hold a password, too.
+  const std::string connection_string_;     ///< It may contain a password: never write it into a text.
+  const detail::UrlParameters parameters_;  ///< They may also contain a password.
 };
 
 }  // namespace

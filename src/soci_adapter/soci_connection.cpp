@@ -17,7 +17,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-// What the database's folder defines for SOCI. Weak: null unless the database is linked.
+// The folder of the database defines this function. The reference is weak: it is null if the database is not linked.
 #define TXINBOX_DECLARE(name, ...) [[gnu::weak]] const SociDatabase* txinbox_##name##_soci() noexcept;
 extern "C" {
 TXINBOX_FOR_EACH_DATABASE(TXINBOX_DECLARE)
@@ -28,7 +28,7 @@ namespace {
 
 struct Known {
   std::string_view name;
-  const SociDatabase* linked;  // null if it is not
+  const SociDatabase* linked;  // null if the database is not linked
 };
 
 const auto& known_databases() {
@@ -86,8 +86,8 @@ void throw_soci_error(std::string_view database, void* handle, const std::string
   std::terminate();  // `raise` does not return
 }
 
-/// The first database that knows the error decides. An error that SOCI itself throws has no code. The text is without
-/// SOCI's context, which holds all values of the statement.
+/// Asks the databases in order; the first one that knows the error decides. An error that SOCI itself throws has no
+/// code. The text omits SOCI's context, which contains all values of the statement.
 std::optional<DatabaseErrorCode> current_soci_error() noexcept {
   try {
     throw;

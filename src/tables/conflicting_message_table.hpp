@@ -13,8 +13,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 /// Records that a delivery of this key has other content than the key's row. Each content has one row, which counts its
-/// deliveries. `most` rows are enough for a key. Each statement is a transaction of its own. If the key's row is gone,
-/// a new content is not recorded.
+/// deliveries. At most `most` contents of a key are recorded. Each statement is a transaction of its own. If the key no
+/// longer has a row, a new content is not recorded.
 void record_conflict(backend::Session&, std::string_view consumer, const Message&, std::string_view content_hash,
                      std::size_t most);
 

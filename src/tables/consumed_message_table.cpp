@@ -42,12 +42,37 @@ bool ConsumedMessageTable::park(std::string_view consumer, const Message& messag
           sql.bytes_or_null(hash.bytes()), sql.token(Token::random()), sql.now()));
 }
 
+bool ConsumedMessageTable::delete_parked(std::string_view consumer, std::string_view business_key) const {
+  return session_.change(fmt::format("DELETE FROM {} WHERE {} AND state = 'parked'", table(),
+                                     session_.dialect().is_key(consumer, business_key))) > 0;
+}
+
+bool ConsumedMessageTable::insert_discarded(std::string_view consumer, std::string_view business_key) const {
+  const backend::Dialect& sql = session_.dialect();
+  return backend::try_insert(
+      session_,
+      fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, "
+                  "{}, 'discarded', {}, {})",
+                  table(), sql.text(consumer), sql.text(business_key), sql.token(Token::random()), sql.now()));
+}
+
+bool ConsumedMessageTable::discard(std::string_view consumer, std::string_view business_key) const {
+  return session_.change(fmt::format("UPDATE {} SET state = 'discarded' WHERE {} AND state IN ('parked', 'torn')",
+                                     table(), session_.dialect().is_key(consumer, business_key))) > 0;
+}
+
 bool ConsumedMessageTable::has_rows_of(std::string_view consumer) const {
   return !session_
               .read(fmt::format("SELECT 1 FROM {} WHERE consumer = {} LIMIT 1", table(),
                                 session_.dialect().text(consumer)),
                     1)
               .empty();
+}
+
+bool delete_message(backend::Session& session, const backend::Dialect& sql, std::string_view consumer,
+                    std::string_view business_key) {
+  return session.change(fmt::format("DELETE FROM {} WHERE {}", sql.table(backend::consumed_message_table),
+                                    sql.is_key(consumer, business_key))) > 0;
 }
 
 }  // namespace detail

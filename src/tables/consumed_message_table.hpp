@@ -26,6 +26,15 @@ class ConsumedMessageTable {
   /// Inserts a parked row. Returns false if the key has a row, or if somebody holds the key.
   bool park(std::string_view consumer, const Message&) const;
 
+  /// Deletes a parked row. Returns false if it is not there.
+  bool delete_parked(std::string_view consumer, std::string_view business_key) const;
+
+  /// Inserts a discarded row. Returns false if the key has a row, or if somebody holds the key.
+  bool insert_discarded(std::string_view consumer, std::string_view business_key) const;
+
+  /// Marks a parked or torn row discarded. Returns false if it is not there.
+  bool discard(std::string_view consumer, std::string_view business_key) const;
+
   bool has_rows_of(std::string_view consumer) const;
 
  private:
@@ -34,6 +43,11 @@ class ConsumedMessageTable {
 
   backend::Session& session_;
 };
+
+/// Deletes the key's row in any state, in a transaction of its own. Returns false if it is not there. The session needs
+/// no schema: the dialect names it.
+bool delete_message(backend::Session&, const backend::Dialect&, std::string_view consumer,
+                    std::string_view business_key);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -15,7 +15,7 @@ void ConsumerTable::add_duplicates(std::int64_t count, std::optional<std::chrono
   const backend::Dialect& sql = session_.dialect();
   const std::string table = sql.table(backend::consumer_table);
   const std::string consumer = sql.text(consumer_);
-  std::string older;  // the time comes first: MariaDB and MySQL assign from left to right
+  std::string older;  // assign the time first: MariaDB and MySQL assign from left to right
   if (age) {
     older = fmt::format(
         ", oldest_duplicate_at = CASE WHEN coalesce(oldest_duplicate, -1) < {0} THEN {1} ELSE oldest_duplicate_at END"

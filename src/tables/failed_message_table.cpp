@@ -29,11 +29,11 @@ int FailedMessageTable::add(const FailureEntry& failure) const {
       "first_error = coalesce(first_error, {}), first_failed_at = coalesce(first_failed_at, {}), last_error = {}, "
       "last_failed_at = {}, error_text = {}, payload = coalesce({}, payload), running_token = NULL, "
       "running_since = NULL, running_alone = NULL WHERE {}",
-      table(), failure.deaths, id, error, sql.now(), error, sql.now(), text, payload, is_key());
+      table(), failure.crashes, id, error, sql.now(), error, sql.now(), text, payload, is_key());
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, attempts, deaths, first_error, first_failed_at, "
       "last_error, last_failed_at, error_text, payload) VALUES ({}, {}, {}, 1, {}, {}, {}, {}, {}, {}, {})",
-      table(), sql.text(consumer_), sql.text(message_.business_key), id, failure.deaths, error, sql.now(), error,
+      table(), sql.text(consumer_), sql.text(message_.business_key), id, failure.crashes, error, sql.now(), error,
       sql.now(), text, payload);
   backend::change_or_insert(session_, update, insert);
   const auto rows = session_.read(fmt::format("SELECT attempts FROM {} WHERE {}", table(), is_key()), 1);
@@ -47,7 +47,7 @@ FailedMessageRow FailedMessageTable::find() const {
   if (rows.empty()) return {};
   const backend::Row& row = rows.front();
   FailedMessageRow found{.attempts = static_cast<int>(backend::number_in(row[0].value_or(""))),
-                         .has_deaths = row[3] != "0"};
+                         .has_crashes = row[3] != "0"};
   if (row[1] && !row[1]->empty()) found.marker = ProcessMarker{from_hex(*row[1]), row[2] == "1"};
   return found;
 }
@@ -64,6 +64,11 @@ void FailedMessageTable::write_marker(const Token& process, bool exclusive) cons
                   "running_alone) VALUES ({}, {}, {}, 0, 0, {}, {}, {})",
                   table(), sql.text(consumer_), sql.text(message_.business_key), sql.text_or_null(message_.message_id),
                   token, sql.now(), alone));
+}
+
+void FailedMessageTable::reset(bool keep_marker) const {
+  session_.change(fmt::format("UPDATE {} SET attempts = 0, deaths = 0{} WHERE {}", table(),
+                              keep_marker ? "" : ", running_token = NULL", is_key()));
 }
 
 std::string FailedMessageTable::clear_marker_sql(const Token& process) const {

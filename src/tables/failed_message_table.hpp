@@ -13,12 +13,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// A failure, as its row keeps it.
+/// A failure, as the row stores it.
 struct FailureEntry {
   std::string error_class;
   std::string text;  ///< Empty if no text is kept.
   std::string_view payload;
-  int deaths = 0;  ///< How many processes crashed: 0 or 1.
+  int crashes = 0;  ///< How many processes crashed: 0 or 1.
 };
 
 /// The marker of a process that runs, or ran, an attempt at the message.
@@ -30,7 +30,7 @@ struct ProcessMarker {
 /// The row of a message that has failed or is being attempted.
 struct FailedMessageRow {
   int attempts = 0;
-  bool has_deaths = false;
+  bool has_crashes = false;
   std::optional<ProcessMarker> marker = {};
 };
 
@@ -47,6 +47,9 @@ class FailedMessageTable {
   FailedMessageRow find() const;
 
   void write_marker(const Token& process, bool exclusive) const;
+
+  /// Sets the numbers of failures and of crashes to zero. `keep_marker`: an attempt may be running.
+  void reset(bool keep_marker) const;
 
   /// Returns the statement that removes this process's marker. The row stays, with its failures.
   std::string clear_marker_sql(const Token& process) const;

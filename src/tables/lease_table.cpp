@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/lease_end.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "base/hex.hpp"
@@ -14,15 +15,12 @@ std::string LeaseTable::table() const { return session_.dialect().table(backend:
 
 std::string LeaseTable::is_key() const { return session_.dialect().is_key(consumer_, message_.business_key); }
 
-// SQLite writes NULL for a time if it cannot read the system's clock. A lease without an end or a fence would keep its
-// key forever, so it counts as expired. This library inserts no lease without an owner, so such a row does not count.
-constexpr std::string_view has_no_end =
-    "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
+using backend::lease_has_no_end;
 
 std::optional<backend::ClaimedRow> LeaseTable::find() const {
   const backend::Dialect& sql = session_.dialect();
   const std::string remaining =
-      fmt::format("CASE WHEN {} THEN 0 ELSE {} END", has_no_end, sql.milliseconds_since("lease_expires_at"));
+      fmt::format("CASE WHEN {} THEN 0 ELSE {} END", lease_has_no_end, sql.milliseconds_since("lease_expires_at"));
   const auto rows =
       session_.read(fmt::format("SELECT state, {}, {}, {}, {}, coalesce(lease_fence, 0), {} FROM {} WHERE {}",
                                 sql.hex_token("attempt_token"), sql.hex_text("content_hash"), sql.hex_text("result"),
@@ -67,7 +65,7 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::
   const bool was_consumed = seen.state == RowState::consumed;
   const std::string is_free =
       was_consumed ? "state = 'consumed'"
-                   : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), has_no_end);
+                   : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), lease_has_no_end);
   return session_.change_returning(fmt::format(
       "UPDATE {} SET state = 'consuming', attempt_token = {}, message_id = {}, content_hash = {}, result = NULL, "
       "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = {}, "

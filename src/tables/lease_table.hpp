@@ -22,8 +22,8 @@ struct LeaseOwner {
   std::string_view name;  ///< For operators: the host and the process.
 };
 
-/// The statements of the lease protocol about one message. Each is a transaction of its own. Each changes the row only
-/// under a condition, and returns whether it did.
+/// The statements of the lease protocol for one message. Each is a transaction of its own. Each changes the row only if
+/// a condition is true, and returns whether it changed the row.
 class LeaseTable {
  public:
   LeaseTable(backend::Session& session, std::string_view consumer, const Message& message)

@@ -14,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 int outbox_part(std::string_view key, std::string_view id) noexcept {
-  // FNV-1a with 32 bits. Rows in the table depend on it: never change it.
+  // The hash is FNV-1a with 32 bits. Rows in the table depend on it, so it must never change.
   std::uint32_t hash = 2'166'136'261U;
   for (const char c : key.empty() ? id : key) {
     hash ^= static_cast<unsigned char>(c);
@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view insert_columns =
     "(id, aggregatetype, aggregateid, type, payload, headers, part, created_at)";
 
-/// The end of an INSERT that leaves a row with the same id as it is.
+/// Returns the end of an INSERT that does not change an existing row with the same id.
 std::string_view keep_existing_row(const backend::Dialect& sql) {
   const std::string_view unless = sql.unless_exists();
   return unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
@@ -69,18 +69,34 @@ std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view tab
   return text;
 }
 
+namespace {
+
+std::string texts(const backend::Dialect& sql, const std::vector<std::string>& values) {
+  std::string list;
+  for (const std::string& value : values) list += (list.empty() ? "" : ", ") + sql.text(value);
+  return list;
+}
+
+}  // namespace
+
 std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
   std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
   if (query.parts.size() < outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
   }
   if (!query.waiting_keys.empty()) {
-    std::string keys;
-    for (const std::string& key : query.waiting_keys) keys += (keys.empty() ? "" : ", ") + sql.text(key);
-    condition += fmt::format(" AND m.aggregateid NOT IN ({})", keys);
+    condition += fmt::format(" AND m.aggregateid NOT IN ({})", texts(sql, query.waiting_keys));
   }
   if (!query.waiting_rows.empty()) {
     condition += fmt::format(" AND m.seq NOT IN ({})", fmt::join(query.waiting_rows, ", "));
+  }
+  if (!query.waiting_topics.empty()) {
+    const std::string topics = texts(sql, query.waiting_topics);
+    condition += fmt::format(
+        " AND m.aggregatetype NOT IN ({0}) AND (m.aggregateid = {1} OR (SELECT w.seq FROM {2} w{3} "
+        "WHERE w.aggregateid = m.aggregateid AND w.seq < m.seq AND w.aggregatetype IN ({0}) AND w.parked_at IS NULL "
+        "ORDER BY w.seq LIMIT 1) IS NULL)",
+        topics, sql.text(""), table, sql.by_index("txinbox_outbox_message_aggregateid"));
   }
   std::string select = fmt::format(
       "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, {} AS payload, m.headers, m.attempts FROM {} m "
@@ -88,8 +104,9 @@ std::string select_outbox_rows(const backend::Dialect& sql, std::string_view tab
       "{} ORDER BY m.seq LIMIT {}",
       sql.hex_text("m.payload"), table, condition, query.limit);
   if (query.after > 0) {
-    // The look at the key stands outside of the limit, and has a limit of its own: PostgreSQL then knows that it is
-    // cheap, also without statistics of the table. Otherwise it compiles the statement each time (JIT).
+    // The check of the key is outside of the select with the limit, and has a limit of its own. So PostgreSQL knows
+    // that the check is cheap, even without statistics of the table. Otherwise PostgreSQL compiles the statement each
+    // time (JIT).
     select = fmt::format(
         "SELECT * FROM ({}) m WHERE m.aggregateid = {} OR (SELECT e.seq FROM {} e{} "
         "WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS NULL "
@@ -121,6 +138,15 @@ std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const 
 void OutboxMessageTable::remove(std::span<const std::int64_t> rows) const {
   if (rows.empty()) return;
   session_.change(fmt::format("DELETE FROM {} WHERE seq IN ({})", table_, fmt::join(rows, ", ")));
+}
+
+bool OutboxMessageTable::remove_if(std::int64_t row, std::string_view condition) const {
+  return session_.change(fmt::format("DELETE FROM {} WHERE seq = {} AND {}", table_, row, condition)) > 0;
+}
+
+bool OutboxMessageTable::retry(std::int64_t row) const {
+  return session_.change(fmt::format(
+             "UPDATE {} SET parked_at = NULL, attempts = 0 WHERE seq = {} AND parked_at IS NOT NULL", table_, row)) > 0;
 }
 
 void OutboxMessageTable::record_failure(std::int64_t row, std::string_view error, bool park) const {

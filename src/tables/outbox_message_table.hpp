@@ -19,32 +19,34 @@ namespace detail {
 
 inline constexpr int outbox_parts = 64;
 
-/// Returns the part of a message: a hash of its key. Messages without a key are spread by their id.
+/// Returns the part of a message: a hash of its key. For a message without a key, it is a hash of its id.
 int outbox_part(std::string_view key, std::string_view id) noexcept;
 
-/// A message as the table has it. `headers` is a JSON object.
+/// A message as the table stores it. `headers` is a JSON object.
 struct OutboxRow {
   std::int64_t seq = 0;
   std::string id = {}, topic = {}, key = {}, type = {}, payload = {}, headers = {};
   int attempts = 0;
 };
 
-/// Returns an INSERT of these rows, of which it uses the texts.
+/// Returns an INSERT of these rows. It uses only the text members of the rows.
 ///
-/// `keep_existing`: it leaves a row with the same id as it is.
+/// `keep_existing`: the statement does not change an existing row with the same id.
 std::string insert_outbox_rows(const backend::Dialect&, std::string_view table, std::span<const OutboxRow> rows,
                                bool keep_existing);
 
-/// Inserts one row by a statement that the session keeps prepared. Returns false, and has done nothing, if it keeps
-/// none.
+/// Inserts one row with a statement that the session keeps prepared. If the session cannot keep it, this function does
+/// nothing and returns false.
 bool try_insert_outbox_row(backend::Session&, const OutboxRow&, bool keep_existing);
 
 /// Which rows a relay reads.
 struct OutboxQuery {
   const std::set<int>& parts;
   std::int64_t after = 0;                       ///< Only rows with a greater `seq`.
-  std::vector<std::string> waiting_keys = {};   ///< Not the rows of these keys,
-  std::vector<std::int64_t> waiting_rows = {};  ///< and not these rows.
+  std::vector<std::string> waiting_keys = {};   ///< Not the rows of these keys.
+  std::vector<std::int64_t> waiting_rows = {};  ///< Not these rows.
+  /// Not the rows of these topics, and not the rows that come after them and have the same keys.
+  std::vector<std::string> waiting_topics = {};
   std::size_t limit = 0;
 };
 
@@ -56,13 +58,19 @@ class OutboxMessageTable {
  public:
   explicit OutboxMessageTable(backend::Session& session);
 
-  /// Returns rows in the order of their insertion. If `after` is not zero, it returns no row of a key that has an
-  /// earlier row that can be published: that row committed late, and comes first.
+  /// Returns rows in the order of their insertion. If `after` is not zero, it skips a key that has an earlier row that
+  /// can be published. That earlier row was committed late, and must be published first.
   std::vector<OutboxRow> read(const OutboxQuery&) const;
 
   void remove(std::span<const std::int64_t> rows) const;
 
-  /// Counts a failed attempt, and parks the message if told so.
+  /// Removes the row if it meets the condition, which is SQL. Returns whether the row was removed.
+  bool remove_if(std::int64_t row, std::string_view condition) const;
+
+  /// Makes a parked message wait again, so that the relay publishes it. Returns false if the message is not parked.
+  bool retry(std::int64_t row) const;
+
+  /// Counts a failed attempt. With `park`, also parks the message.
   void record_failure(std::int64_t row, std::string_view error, bool park) const;
 
  private:

@@ -14,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// The databases write hexadecimal digits in upper or lower case.
+/// Converts hexadecimal digits to lower case. Some databases write them in upper case.
 std::string lower(std::string hex) {
   std::ranges::transform(hex, hex.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return hex;

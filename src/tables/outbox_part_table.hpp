@@ -16,11 +16,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The statements by which relays share the parts of the outbox. Each is a transaction of its own.
+/// The statements with which relays share the parts of the outbox. Each is a transaction of its own.
 ///
-/// A relay enters its token with a lease, and then takes parts. A part belongs to the relay whose token it has, as long
-/// as that relay has a row. Any relay may remove the row of a relay whose lease has expired. A removed token never
-/// comes back, so whoever has seen that it is gone may take its parts.
+/// A relay first inserts its token with a lease, and then takes parts. A part belongs to the relay whose token it has,
+/// as long as that relay has a row. Any relay may remove the row of a relay whose lease has expired. A removed token
+/// never comes back. So a relay that has found a token removed may take the parts of that token.
 class OutboxPartTable {
  public:
   explicit OutboxPartTable(backend::Session& session);
@@ -40,10 +40,11 @@ class OutboxPartTable {
 
   // --- Parts
 
-  /// Returns each part with the token of its owner, as hexadecimal digits in lower case; empty without an owner.
+  /// Returns each part with the token of its owner, as hexadecimal digits in lower case. The token is empty if the part
+  /// has no owner.
   std::vector<std::pair<int, std::string>> parts() const;
 
-  /// Takes those of the parts that have no owner, or one of these former owners.
+  /// Takes each of these parts that has no owner, or whose owner is one of `former_owners`.
   void take(const Token& relay, const std::vector<int>& parts, const std::set<std::string>& former_owners) const;
 
   void give_back(const Token& relay, const std::vector<int>& parts) const;

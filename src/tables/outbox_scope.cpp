@@ -14,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// The claims of this thread, the latest last. A claim whose scope has ended is gone.
+/// The claims of this thread. The latest claim is the last one. A claim is expired after its scope has ended.
 std::vector<std::weak_ptr<OutboxClaim>>& claims() noexcept {
   thread_local std::vector<std::weak_ptr<OutboxClaim>> all;
   return all;
@@ -45,7 +45,7 @@ std::string OutboxClaim::next_id() {
 std::string random_message_id() { return format_uuid(std::string(Token::random().bytes()), 4); }
 
 std::string derived_message_id(std::string_view consumer, std::string_view business_key, std::uint64_t number) {
-  // Neither name holds a NUL.
+  // Neither name contains NUL, so the separators are unambiguous.
   const ContentHash hash(fmt::format("txinbox outbox{0}{1}{0}{2}{0}{3}", '\0', consumer, business_key, number));
   return format_uuid(std::string(hash.bytes().substr(0, 16)), 8);
 }

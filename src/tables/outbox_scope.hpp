@@ -14,17 +14,17 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// A claim, for the messages that are added to the outbox in its transaction.
+/// A claim that messages can be added for: they are added to the outbox in its transaction.
 class OutboxClaim {
  public:
-  /// `key_recurs`: whether the key can be claimed again, because the message is valid for a time only.
+  /// `key_recurs`: whether the key can be claimed again later, because the message has a `valid_for`.
   OutboxClaim(backend::Session& session, std::string_view consumer, std::string_view business_key,
               bool key_recurs) noexcept
       : session_(session), consumer_(consumer), business_key_(business_key), key_recurs_(key_recurs) {}
 
   backend::Session& session() const noexcept { return session_; }
 
-  /// Returns the next derived message id; empty if the message is not the only one of its key (`valid_for`).
+  /// Returns the next derived message id. Empty if the key can have several messages (`valid_for`).
   std::string next_id();
 
  private:
@@ -35,12 +35,12 @@ class OutboxClaim {
   std::uint64_t added_ = 0;
 };
 
-/// While it exists, `Outbox::add` on this thread and on the session's connection adds messages for this claim.
+/// While this object exists, `Outbox::add` on this thread and on the session's connection adds messages for this claim.
 ///
 /// `Outbox::add` takes a connection and no delivery. It finds the claim by the connection.
 class OutboxScope {
  public:
-  /// The session and the names must outlive the scope: each handler run makes one, so nothing is copied.
+  /// The session and the names must outlive the scope. Each run of a handler makes a scope, so it copies nothing.
   OutboxScope(backend::Session& session, std::string_view consumer, std::string_view business_key, bool key_recurs);
   OutboxScope(backend::Session& session, std::string_view consumer, const Message& message)
       : OutboxScope(session, consumer, message.business_key, message.valid_for.count() > 0) {}

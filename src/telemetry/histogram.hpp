@@ -14,9 +14,10 @@ namespace detail {
 
 using Bounds = std::vector<std::chrono::nanoseconds>;
 
-/// Counts durations by the bounds between which they lie.
+/// Counts durations in buckets. The bounds separate the buckets.
 struct Histogram {
-  std::vector<std::uint64_t> buckets = {};  ///< One for each bound, and one above all; empty before the first `add`.
+  std::vector<std::uint64_t> buckets = {};  ///< One bucket for each bound, and one for the durations above all bounds.
+                                            ///< Empty before the first `add`.
   double seconds = 0;                       ///< The sum of the durations.
 
   void add(std::chrono::nanoseconds time, const Bounds& bounds) {

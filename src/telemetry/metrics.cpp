@@ -47,7 +47,7 @@ struct ConsumerMetrics {
 using Consumers = std::map<std::string, ConsumerMetrics, std::less<>>;
 
 /// Returns the entry of `name`. If there are already `most` names, or if `name` is not valid UTF-8, returns the entry
-/// of "other": text that is not UTF-8 would make the whole page unreadable.
+/// of "other". Text that is not UTF-8 would make the whole page unreadable.
 template <typename Map>
 auto& entry_of(Map& map, std::string_view name, std::size_t most) {
   if (const auto found = map.find(name); found != map.end()) return found->second;
@@ -176,7 +176,7 @@ class Metrics::Impl {
     const auto write_count = [&](std::uint64_t ConsumerMetrics::*count) {
       for (const auto& [name, consumer] : consumers) text.sample("", {{"consumer", name}}, consumer.*count);
     };
-    text.open("txinbox_lease_takeovers_total", "counter", "Leases that had run out and were taken over.");
+    text.open("txinbox_lease_takeovers_total", "counter", "Leases that had expired and were taken over.");
     write_count(&ConsumerMetrics::takeovers);
     text.open("txinbox_torn_total", "counter", "Claims that a handler committed itself.");
     write_count(&ConsumerMetrics::torn);

@@ -19,7 +19,7 @@ void notify(const std::function<void(const Event&)>& observer, const Listeners& 
     event.error = original_error(event.error);
     if (observer) ignore_errors([&] { observer(event); });
     for (const auto& listener : listeners) ignore_errors([&] { listener->on_event(event); });
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for the class of the error
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there was no memory for the class of the error
   }
 }
 

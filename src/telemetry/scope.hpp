@@ -10,7 +10,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// Calls foreign code that must not change the result of a delivery.
+/// Calls the user's code. An exception of that code must not change the result of a delivery.
 template <class Call>
 void ignore_errors(const Call& call) noexcept {
   try {
@@ -19,7 +19,7 @@ void ignore_errors(const Call& call) noexcept {
   }
 }
 
-/// Tell all listeners that a scope begins, or that it has ended. They ignore what a listener throws.
+/// These functions tell all listeners that a scope begins, or that it has ended. They ignore what a listener throws.
 void begin_scope(const Listeners&, const Scope&) noexcept;
 void end_scope(const Listeners&, const Scope&, const std::exception_ptr& error) noexcept;
 

@@ -14,11 +14,11 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
 void ClaimRecovery::collect(GuardedTransaction& transaction) {
-  std::vector<OwnClaim> claims = transaction.take_unconfirmed_claims();
+  std::vector<InsertedClaim> claims = transaction.take_unconfirmed_claims();
   const bool complete =
-      std::ranges::any_of(claims, [](const OwnClaim& c) { return c.progress == HandlerProgress::completed; });
+      std::ranges::any_of(claims, [](const InsertedClaim& c) { return c.progress == HandlerProgress::completed; });
   if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
-  std::erase_if(claims, [](const OwnClaim& c) { return c.progress == HandlerProgress::completed; });
+  std::erase_if(claims, [](const InsertedClaim& c) { return c.progress == HandlerProgress::completed; });
   if (!claims.empty()) unconfirmed_.push_back({std::move(claims)});
 }
 
@@ -35,7 +35,8 @@ std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transact
       resolve(session.backend());
       if (!session.backend().may_be_broken()) session.mark_clean();
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): another session resolves the claims later
+  } catch (...) {  // another session resolves the claims later
+    if (is_fatal_to_session(std::current_exception())) session.discard();
   }
   return explained;
 }
@@ -49,7 +50,7 @@ void ClaimRecovery::resolve_on_new_session(SessionProvider& source) noexcept {
 }
 
 /// Returns false if the claim is not in the table.
-bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
+bool ClaimRecovery::resolve(backend::Session& session, const InsertedClaim& claim) {
   const ConsumedMessageTable table(session);
   if (claim.progress == HandlerProgress::not_started) {
     try {
@@ -61,15 +62,16 @@ bool ClaimRecovery::resolve(backend::Session& session, const OwnClaim& claim) {
     }
   }
   if (!table.mark_torn(claim.consumer, claim.business_key, claim.token)) return false;
-  torn_.push_back(claim.business_key);
+  add_torn(claim.business_key);
   return true;
 }
 
-/// A commit of any of these claims also commits the first one. So if the first is not there, none is. Only if the reply
-/// to an earlier statement was lost must every claim be checked: the first may be deleted already.
+/// A commit of any of these claims also commits the first one. So if the table does not contain the first claim, it
+/// contains none. Only if the reply to an earlier statement was lost must every claim be checked: the first may already
+/// be deleted.
 void ClaimRecovery::resolve(backend::Session& session, Run& run) {
   const bool check_all = run.reply_lost;
-  run.reply_lost = true;  // until every reply has come
+  run.reply_lost = true;  // until all replies have arrived
   for (std::size_t i = 0; i < run.claims.size(); ++i) {
     if (resolve(session, run.claims[i])) run.found = true;
     if (!run.found && !check_all) break;
@@ -79,7 +81,7 @@ void ClaimRecovery::resolve(backend::Session& session, Run& run) {
 
 void ClaimRecovery::resolve(backend::Session& session) {
   if (unconfirmed_.empty()) return;
-  session.catch_up();  // this session may be on another node than the one that committed a claim
+  session.catch_up();  // this session may be on another node than the session that committed a claim.
   for (Run& run : unconfirmed_) resolve(session, run);
   std::erase_if(unconfirmed_, [](const Run& run) { return run.found; });
 }
@@ -88,8 +90,20 @@ bool ClaimRecovery::is_unconfirmed(std::string_view business_key, const backend:
   if (row.state != RowState::consumed && row.state != RowState::torn) return false;
   return std::ranges::any_of(unconfirmed_, [&](const Run& run) {
     return run.claims.front().token.bytes() == row.token &&
-           std::ranges::any_of(run.claims, [&](const OwnClaim& c) { return c.business_key == business_key; });
+           std::ranges::any_of(run.claims, [&](const InsertedClaim& c) { return c.business_key == business_key; });
   });
+}
+
+bool ClaimRecovery::record_torn(std::string_view business_key, const backend::ClaimedRow& row) {
+  if (row.state != RowState::torn || !is_ours(row)) return false;
+  add_torn(business_key);
+  return true;
+}
+
+void ClaimRecovery::add_torn(std::string_view business_key) {
+  if (std::ranges::find(ever_torn_, business_key) != ever_torn_.end()) return;
+  ever_torn_.emplace_back(business_key);
+  torn_.emplace_back(business_key);
 }
 
 bool ClaimRecovery::is_ours(const backend::ClaimedRow& row) const noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,12 +20,12 @@ namespace detail {
 /// A handler that commits the transaction itself also commits its claims, unless the database refuses that commit.
 class ClaimRecovery {
  public:
-  /// Collects the unconfirmed claims of a run that failed. Keeps its token if finished claims of it may
-  /// be committed.
+  /// Collects the unconfirmed claims of a run that failed. If finished claims of the run may be committed, also keeps
+  /// the run's token.
   void collect(GuardedTransaction&);
 
-  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session. A null error is
-  /// a run that did not fail.
+  /// Rolls back a run that threw `error`, collects its claims, and resolves them on the run's session. If `error` is
+  /// null, the run did not fail.
   ///
   /// If that session is unusable, the pool closes it, and the claims stay unresolved. Returns the error that the
   /// delivery reports.
@@ -32,7 +33,7 @@ class ClaimRecovery {
 
   /// Makes a last attempt to resolve the claims, on another session.
   ///
-  /// Its own errors are ignored: the caller reports the error that led here.
+  /// It ignores its own errors, because the caller reports the error that happened before.
   void resolve_on_new_session(SessionProvider&) noexcept;
 
   /// Finds the claims that no commit of ours has confirmed, and resolves them.
@@ -41,11 +42,18 @@ class ClaimRecovery {
   /// searched for again at the next call: after a lost connection, the server may still commit it.
   void resolve(backend::Session&);
 
-  /// Returns the keys that were marked torn since the last call.
+  /// Records the key as torn if a run of this call wrote this row and the handler committed it. In this case, the reply
+  /// to the statement that marked the row was lost. Returns whether this is the case.
+  bool record_torn(std::string_view business_key, const backend::ClaimedRow&);
+
+  /// Returns the keys that were marked or recorded as torn since the last call. Each key is returned once.
   std::vector<std::string> take_torn() noexcept { return std::exchange(torn_, {}); }
 
   /// Whether this row is an unconfirmed claim of this call, which must still be resolved.
   bool is_unconfirmed(std::string_view business_key, const backend::ClaimedRow&) const noexcept;
+
+  /// The tokens of the runs of this call whose commits may have taken effect.
+  std::span<const Token> in_doubt() const noexcept { return in_doubt_; }
 
   /// Whether a run of this call wrote this row and the row was then committed.
   bool is_ours(const backend::ClaimedRow&) const noexcept;
@@ -53,16 +61,18 @@ class ClaimRecovery {
  private:
   /// The claims of one transaction, in the order of their insertion.
   struct Run {
-    std::vector<OwnClaim> claims;
+    std::vector<InsertedClaim> claims;
     bool found = false;       ///< At least one of the claims was in the table.
     bool reply_lost = false;  ///< A claim may be resolved already.
   };
 
-  bool resolve(backend::Session&, const OwnClaim&);
+  void add_torn(std::string_view business_key);
+  bool resolve(backend::Session&, const InsertedClaim&);
   void resolve(backend::Session&, Run&);
 
   std::vector<Run> unconfirmed_;
   std::vector<std::string> torn_;
+  std::vector<std::string> ever_torn_;  ///< The keys that were ever in `torn_`.
   std::vector<Token> in_doubt_;
 };
 

@@ -1,5 +1,6 @@
 #include "transaction/guarded_transaction.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "backend/error_class.hpp"
@@ -26,11 +27,6 @@ bool is_free_lease(const backend::ClaimedRow& row, std::string_view content_hash
 bool has_expired(const backend::ClaimedRow& row, const backend::ClaimRequest& request) {
   return request.valid_for.count() > 0 && row.state == RowState::consumed && row.age >= request.valid_for &&
          row.token != request.token->bytes();
-}
-
-/// Whether this message may take the row over.
-bool is_free(const backend::ClaimedRow& row, const backend::ClaimRequest& request) {
-  return is_free_lease(row, request.content_hash) || has_expired(row, request);
 }
 
 /// Whether the error means that the guard refused a commit.
@@ -62,6 +58,14 @@ bool is_refusal(const backend::Session& session, const std::exception_ptr& error
 
 bool is_transaction_lost(const std::exception_ptr& error) noexcept {
   return has_error_code(error, ErrorCode::transaction_lost);
+}
+
+/// Whether this message may take the row over. A row that an earlier run of the same call has committed is not free,
+/// even if it is older than `valid_for` by now: the handler's work is done.
+bool GuardedTransaction::is_free(const backend::ClaimedRow& row, const backend::ClaimRequest& request) const {
+  if (is_free_lease(row, request.content_hash)) return true;
+  return has_expired(row, request) &&
+         std::ranges::none_of(earlier_, [&](const Token& token) { return token.bytes() == row.token; });
 }
 
 backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consumer, const Message& message,
@@ -126,7 +130,7 @@ bool GuardedTransaction::is_own_claim(const backend::ClaimRequest& request, cons
   return true;
 }
 
-/// Takes over the row in `existing_`, which is free. Returns false if another worker was faster.
+/// Takes over the row in `existing_`, which is free. Returns false if another worker has taken it over first.
 bool GuardedTransaction::take_over(const backend::ClaimRequest& request) {
   if (!session_.take_over(request, existing_)) return false;
   if (existing_.state == RowState::consuming) taken_over_.emplace_back(request.business_key);
@@ -163,14 +167,14 @@ void GuardedTransaction::release_savepoint(bool has_claim) {
     if (!session_.release_savepoint(nullptr)) throw transaction_lost(false);
     return;
   }
-  OwnClaim& claim = claims_.back();
+  InsertedClaim& claim = claims_.back();
   const backend::ClosingClaim closing = claim.closing();
   if (!session_.release_savepoint(&closing)) throw transaction_lost(false);
   claim.progress = HandlerProgress::completed;
 }
 
-/// Confirms claims before the commit until the rest fits into one statement, far below every server's limit on its
-/// size. Returns the rest.
+/// Confirms claims before the commit until the rest fits into one statement. The limit is far below every server's
+/// limit on the size of a statement. Returns the rest.
 std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_statement(
     std::span<const backend::ClosingClaim> claims) {
   constexpr std::size_t most_bytes = 256UL * 1024;
@@ -195,7 +199,7 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
 void GuardedTransaction::commit() {
   std::vector<backend::ClosingClaim> claims;
   claims.reserve(claims_.size());
-  for (const OwnClaim& each : claims_) claims.push_back(each.closing());
+  for (const InsertedClaim& each : claims_) claims.push_back(each.closing());
   std::span<const backend::ClosingClaim> rest;
   try {
     rest = confirm_all_but_last_statement(claims);
@@ -212,6 +216,9 @@ void GuardedTransaction::commit() {
       state_ = State::in_doubt;
     } else {
       roll_back();
+      // If the handler had ended the transaction, `commit` would have returned `not_ours`. Its own statements have
+      // released the guard, and then one of them failed.
+      guard_lost_ = false;
     }
     throw;
   }

@@ -19,8 +19,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// How far the handler of a claim got. If this handler, or another one of the batch, has committed the transaction, the
-/// progress decides what happens to the claim.
+/// How far the handler of a claim got. It decides what happens to the claim if this handler, or another handler of the
+/// batch, has committed the transaction.
 enum class HandlerProgress {
   not_started,  ///< The claim is deleted.
   started,      ///< The claim is marked torn.
@@ -28,7 +28,7 @@ enum class HandlerProgress {
 };
 
 /// A claim that this process inserted. It owns its names because it can outlive its transaction.
-struct OwnClaim {
+struct InsertedClaim {
   std::string consumer;
   std::string business_key;
   Token token;
@@ -55,7 +55,10 @@ bool is_transaction_lost(const std::exception_ptr&) noexcept;
 /// `take_unconfirmed_claims` returns them; the owner must resolve them.
 class GuardedTransaction {
  public:
-  explicit GuardedTransaction(backend::Session& session) : session_(session) {}
+  /// `earlier`: the tokens of earlier runs of the same call whose commits are in doubt. `valid_for` does not free their
+  /// rows. They must not change while this transaction claims.
+  explicit GuardedTransaction(backend::Session& session, std::span<const Token> earlier = {})
+      : session_(session), earlier_(earlier) {}
   ~GuardedTransaction() { roll_back(); }
   GuardedTransaction(const GuardedTransaction&) = delete;
   GuardedTransaction& operator=(const GuardedTransaction&) = delete;
@@ -132,25 +135,27 @@ class GuardedTransaction {
   const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
 
   /// Returns the claims that may be in the table although we did not commit them.
-  std::vector<OwnClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
+  std::vector<InsertedClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
 
  private:
   enum class State { not_begun, open, committed, rolled_back, in_doubt };
 
   backend::ClaimedRow* claim(const backend::ClaimRequest&);
   void record_claim(const backend::ClaimRequest&, HandlerProgress);
+  bool is_free(const backend::ClaimedRow&, const backend::ClaimRequest&) const;
   bool take_over(const backend::ClaimRequest&);
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
   std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
+  std::span<const Token> earlier_;
   Token token_ = Token::random();
   State state_ = State::not_begun;
   bool session_usable_ = true;
   bool guard_lost_ = false;  ///< The handler had ended the transaction.
   backend::ClaimedRow existing_;
-  std::vector<OwnClaim> claims_;
-  std::vector<OwnClaim> unconfirmed_claims_;
+  std::vector<InsertedClaim> claims_;
+  std::vector<InsertedClaim> unconfirmed_claims_;
   std::vector<std::string> writes_;
   std::vector<std::string> taken_over_;
 };

@@ -22,7 +22,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 namespace {
 
-/// Keeps the names of a claim for as long as messages can be added to the outbox for it.
+/// Keeps the names of a claim for as long as the caller can add messages to the outbox for it.
 struct LatestClaim {
   LatestClaim(backend::Session& session, std::string_view consumer_name, const Message& message)
       : consumer(consumer_name),
@@ -103,7 +103,7 @@ class Transaction::Impl {
       recovery.collect(guarded_);
       recovery.resolve(*session_);
       return !recovery.take_torn().empty();
-    } catch (...) {  // the error that led here matters more
+    } catch (...) {  // the caller reports the error that happened before
       return false;
     }
   }

@@ -12,9 +12,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// The names of an enum's values, in order. It compiles only if each value up to `last` has a name.
+/// Whether the enum has an enumerator of this value. The compilers print an enumerator as `Enum::name` and any other
+/// value as `(Enum)12`.
+template <auto value>
+consteval bool is_enumerator() {
+  const std::string_view text = __PRETTY_FUNCTION__;
+  const char first = text[text.find_last_of(":) =") + 1];
+  return first < '0' || first > '9';
+}
+
+/// The names of an enum's values, in order. It compiles only if each value has a name, and if `last` is the last one.
 template <class Enum, Enum last>
 class EnumNames {
+  static_assert(is_enumerator<last>() && !is_enumerator<static_cast<Enum>(static_cast<std::size_t>(last) + 1)>(),
+                "name the new last value and add its text");
+
  public:
   template <class... Names>
   requires(sizeof...(Names) == static_cast<std::size_t>(last) + 1) consteval explicit EnumNames(const Names&... names)

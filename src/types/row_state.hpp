@@ -15,9 +15,9 @@ namespace detail {
 enum class RowState {
   consuming,  ///< A worker holds the lease, or the lease has expired.
   consumed,
-  parked,     ///< It failed too often, or its handler rejected it.
-  torn,       ///< A handler committed the transaction itself: its work may be incomplete.
-  discarded,  ///< An operator gave the message up.
+  parked,     ///< The message failed too often, or its handler rejected it.
+  torn,       ///< A handler committed the transaction itself, so its work may be incomplete.
+  discarded,  ///< An operator discarded the message.
 };
 
 inline constexpr EnumNames<RowState, RowState::discarded> row_state_names("consuming", "consumed", "parked", "torn",

@@ -11,22 +11,30 @@
 
 namespace txinbox::test {
 
-/// The real broker that brokers.sh has started for this test program, as the tests of all components see it.
+/// The value of an environment variable that a script or another test has set.
+inline std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; run the program by brokers.sh");
+  return value;
+}
+
+/// The real broker that brokers.sh has started for this test program. The tests of all components use this interface.
 class BrokerUnderTest {
  public:
   virtual ~BrokerUnderTest() = default;
 
-  /// A new queue or topic, and one for its dead letters. Returns its URL for the command.
+  /// Creates a queue or topic, and one for its dead letters. Returns its URL for the command.
   virtual std::string create(const std::string& name) = 0;
   virtual void publish(const std::string& name, const std::string& body, const std::string& key) = 0;
 
-  /// Waits until the broker has what was published.
+  /// Waits until the broker has all published messages.
   virtual void flush() = 0;
 
-  /// The name of the dead letters' place; empty if the broker has its own.
+  /// The name of the queue or topic for dead letters. Empty if the broker handles dead letters itself.
   virtual std::string dead_letters_of(const std::string& name) = 0;
 
-  /// How long nothing comes, when nothing is left: longer than the broker keeps the messages of a consumer that died.
+  /// A consumer ends when it has got no message for this time. It is longer than the time after which the broker
+  /// redelivers the messages of a consumer that was killed.
   virtual std::string idle_exit() const { return "4s"; }
 
   void kill() const { control("kill"); }
@@ -38,24 +46,14 @@ class BrokerUnderTest {
     const std::string command = variable("TXINBOX_BROKER_SCRIPT") + " " + what + " " +
                                 variable("TXINBOX_BROKER_FOLDER") + " " + arguments +
                                 (arguments.find('>') == std::string::npos ? " >&2" : "");
-    if (std::system(command.c_str()) != 0) throw std::runtime_error("the broker: " + what);  // NOLINT(cert-env33-c)
-  }
-
-  static std::string variable(const char* name) {
-    const char* value = std::getenv(name);
-    if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; brokers.sh sets it");
-    return value;
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("broker script: " + what);  // NOLINT(cert-env33-c)
   }
 };
 
 /// "127.0.0.1:PORT" of the broker.
-inline std::string broker_address() {
-  const char* port = std::getenv("TXINBOX_BROKER_PORT");
-  if (port == nullptr) throw std::runtime_error("TXINBOX_BROKER_PORT is not set; brokers.sh sets it");
-  return std::string("127.0.0.1:") + port;
-}
+inline std::string broker_address() { return "127.0.0.1:" + variable("TXINBOX_BROKER_PORT"); }
 
-/// How often a test kills: few times in an ordinary run, TXINBOX_BROKER_KILLS times in a long one.
+/// How often a test kills a process: `few` times in an ordinary run, TXINBOX_BROKER_KILLS times in a long run.
 inline int kills(int few) {
   const char* wanted = std::getenv("TXINBOX_BROKER_KILLS");
   return wanted == nullptr ? few : std::atoi(wanted);

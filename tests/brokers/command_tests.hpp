@@ -1,6 +1,7 @@
 #pragma once
 
-// What the command must stand on every broker. A component's tests include it and call these functions.
+// Tests of the command that must pass on every broker. The tests of each component include this file and call these
+// functions.
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +26,7 @@ class OrdersFromBroker : public Orders {
   OrdersFromBroker(BrokerUnderTest& broker, const std::string& name)
       : broker_(broker), name_(name), url_(broker.create(name)) {}
 
-  /// Each key twice, the second time under another message id.
+  /// Publishes each key twice, the second time with another message id.
   void publish(int from, int to) {
     for (int time = 0; time < 2; ++time) {
       for (int i = from; i < to; ++i) broker_.publish(name_, body(i), "account" + std::to_string(i % 20));
@@ -47,7 +48,7 @@ class OrdersFromBroker : public Orders {
     return words;
   }
 
-  /// Until nothing is left at the broker.
+  /// Consumes until the broker has no more messages.
   Ended consume_rest(const Command::Arguments& more = {}) const {
     Command::Arguments words = arguments({"--idle-exit", broker_.idle_exit()});
     words.insert(words.end(), more.begin(), more.end());
@@ -64,7 +65,7 @@ class OrdersFromBroker : public Orders {
   const std::string url_;
 };
 
-/// What an example prints, which keeps its database in a new folder.
+/// Runs an example in a new folder, and returns its output. The example creates its database in this folder.
 inline std::string output_of_example(const std::string& program, const std::string& argument) {
   const std::string command = "cd \"$(mktemp -d)\" && '" + program + "' '" + argument + "'";
   FILE* pipe = ::popen(command.c_str(), "r");  // NOLINT(cert-env33-c)
@@ -75,25 +76,42 @@ inline std::string output_of_example(const std::string& program, const std::stri
   return output;
 }
 
-/// Two consumers, of which one is killed again and again.
+/// Two consumers run, the first one with four workers. One of them is killed repeatedly, while a third one joins and
+/// leaves.
 inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   const int times = kills(8);
-  const int orders = 2000 + 150 * times;  // so that there is something to kill
+  const int orders = 2000 + 150 * times;  // enough that a consumer is working at each kill
   OrdersFromBroker t(broker, name);
   t.publish(0, orders);
   std::minstd_rand random(7);
-  auto first = t.start({"--batch", "10"});
-  auto second = t.start({"--batch", "10"});
+  const Command::Arguments several = {"--batch", "10", "--workers", "4"};
+  const Command::Arguments single = {"--batch", "10"};
+  auto first = t.start(several);
+  auto second = t.start(single);
+  std::unique_ptr<Command> guest;
+  const auto leave = [&] {
+    if (!guest) return;
+    CHECK(guest->printed("connected"));  // from now on it handles the signal
+    guest->signal(SIGTERM);
+    CHECK(guest->wait().status == 4);
+    guest = nullptr;
+  };
   for (int i = 0; i < times; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 900));
-    auto& victim = i % 2 == 0 ? first : second;
+    const bool is_first = i % 2 == 0;
+    auto& victim = is_first ? first : second;
     victim->signal(SIGKILL);
     (void)victim->wait();
     if (i % 20 == 19 && TestDatabase::can_restart_server()) t.db.restart_server();
-    victim = t.start({"--batch", "10"});
+    victim = t.start(is_first ? several : single);
+    if (i % 5 == 2) {
+      leave();
+      guest = t.start(single);
+    }
   }
+  leave();
   for (const auto* each : {&first, &second}) {
-    CHECK((*each)->printed("connected"));  // so that it takes the signal
+    CHECK((*each)->printed("connected"));  // from now on it handles the signal
     (*each)->signal(SIGTERM);
   }
   CHECK(first->wait().status == 4);
@@ -105,7 +123,19 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   CHECK(t.taken() == orders);
 }
 
-/// The broker dies and comes back while messages are consumed.
+/// Waits until another order is consumed, and prints how long this took. Does nothing if all orders are consumed.
+inline void print_wait_for_more(const Orders& t, long long orders) {
+  const auto start = std::chrono::steady_clock::now();
+  const auto before = t.orders();
+  if (before >= orders) return;
+  while (t.orders() == before && std::chrono::steady_clock::now() < start + std::chrono::minutes(2)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
+  MESSAGE("consumes again after " << waited.count() << " s");
+}
+
+/// The broker is killed and started again while messages are consumed.
 inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& name) {
   const int times = std::max(1, kills(1) / 40);
   const int orders = 2000 * times;
@@ -117,8 +147,9 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
     while (t.orders() == before && t.orders() < orders) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     broker.kill();
     broker.start();
+    print_wait_for_more(t, orders);
   }
-  // What comes after the restart is consumed by the same process.
+  // The same process consumes the messages that are published after the restart.
   t.publish(orders, orders + 50);
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);
   while (t.orders() < orders + 50 && !consumer->has_ended() && std::chrono::steady_clock::now() < give_up) {
@@ -133,7 +164,8 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
   CHECK(t.taken() == orders + 50);
 }
 
-/// The database's server dies and stays away for a while, and dies a few times more. The consumer goes on by itself.
+/// The database's server is killed, and starts again only after some time. Then it is killed a few more times. The
+/// consumer continues by itself.
 inline void survives_database_restart(BrokerUnderTest& broker, const std::string& name) {
   if (!TestDatabase::can_restart_server()) return;  // run.sh --brokers has servers that may be killed
   constexpr int times = 5;
@@ -145,13 +177,8 @@ inline void survives_database_restart(BrokerUnderTest& broker, const std::string
     const auto before = t.orders();
     while (t.orders() == before) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     t.db.restart_server(i == 0 ? std::chrono::seconds(30) : std::chrono::seconds(0));
-    const auto back = std::chrono::steady_clock::now();
     const auto then = t.orders();
-    while (t.orders() == then && std::chrono::steady_clock::now() < back + std::chrono::minutes(2)) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - back;
-    MESSAGE("consumes again after " << waited.count() << " s");
+    print_wait_for_more(t, orders);
     REQUIRE(t.orders() > then);
   }
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);
@@ -167,20 +194,110 @@ inline void survives_database_restart(BrokerUnderTest& broker, const std::string
   CHECK(t.taken() == orders);
 }
 
-/// Messages that cannot be consumed, between good ones.
+/// The broker and the database's server are killed together. Then the database starts first, and the broker after it.
+/// New messages are consumed each time.
+inline void survives_both_restarts(BrokerUnderTest& broker, const std::string& name) {
+  if (!TestDatabase::can_restart_server()) return;  // run.sh --brokers has servers that may be killed
+  constexpr int step = 500;
+  OrdersFromBroker t(broker, name);
+  auto consumer = t.start({"--batch", "5"});
+  const auto consumed = [&](int orders) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+    while (t.orders() < orders && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return t.orders() >= orders;
+  };
+  int published = 0;
+  for (int i = 0; i < 3; ++i) {
+    t.publish(published, published + step);
+    published += step;
+    REQUIRE(consumed(published - step + 1));
+    broker.kill();
+    t.db.restart_server(std::chrono::seconds(i == 0 ? 30 : 5));
+    broker.start();
+  }
+  t.publish(published, published + step);
+  published += step;
+  CHECK(consumed(published));
+  CHECK_FALSE(consumer->has_ended());
+  consumer->signal(SIGTERM);
+  CHECK(consumer->wait().status == 4);
+  const Ended rest = t.consume_rest();
+  CHECK_MESSAGE(rest.status == 0, rest.err);
+  CHECK(t.orders() == published);
+  CHECK(t.taken() == published);
+}
+
+/// How many messages `memory_stays_flat` sends. Without the variable, such a test is skipped.
+inline int messages_for_memory() {
+  const char* wanted = std::getenv("TXINBOX_BROKER_MESSAGES");
+  return wanted == nullptr ? 0 : std::atoi(wanted);
+}
+
+/// The memory of the command does not grow with the number of messages: after the first fifth of them, it stays the
+/// same.
+inline void memory_stays_flat(BrokerUnderTest& broker, const std::string& name) {
+  constexpr int step = 50'000;
+  const int orders = messages_for_memory() / 2;  // each is sent twice
+  OrdersFromBroker t(broker, name);
+  const auto consumer = t.start({"--batch", "100"});
+  long early = 0;
+  long late = 0;
+  int published = 0;
+  auto last_progress = std::chrono::steady_clock::now();
+  for (long long done = 0, before = 0; done < orders; before = done) {
+    if (published < orders && published - done < 4 * step) {
+      const int next = std::min(published + step, orders);
+      t.publish(published, next);
+      published = next;
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    }
+    done = t.taken();
+    if (done != before) last_progress = std::chrono::steady_clock::now();
+    REQUIRE(std::chrono::steady_clock::now() < last_progress + std::chrono::minutes(2));
+    long& most = done < orders / 5 ? early : late;
+    most = std::max(most, consumer->memory());
+  }
+  MESSAGE(2 * orders << " messages: " << early << " KiB in the first fifth, " << late << " KiB after it");
+  CHECK(early > 0);
+  CHECK(late * 100 <= early * 105);
+  consumer->signal(SIGTERM);
+  CHECK(consumer->wait().status == 4);
+  CHECK(t.taken() == orders);
+}
+
+/// How often `part` occurs in `text`.
+inline int occurrences(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
+  return count;
+}
+
+/// Messages that cannot be consumed are dead-lettered with a reason, and the valid messages between them are consumed.
 inline void dead_letters_do_not_stop_the_others(BrokerUnderTest& broker, const std::string& name) {
   OrdersFromBroker t(broker, name);
   broker.publish(name, "no JSON", "k");
   broker.publish(name, R"({"sku":"a","qty":1})", "k");
   broker.publish(name, R"({"no":")" + std::string(256, 'x') + R"(","sku":"a","qty":1})", "k");
   broker.publish(name, R"({"no":"o9","sku":"a"})", "k");
-  broker.publish(name, R"({"no":"big","sku":"a","qty":1,"more":")" + std::string(900'000, 'x') + R"("})", "k");
+  broker.publish(name, R"({"no":"big","sku":"a","qty":1,"more":")" + std::string(1UL << 20, 'x') + R"("})", "k");
   t.publish(0, 20);
-  const Ended ended = t.consume_rest();
+  const Ended ended = t.consume_rest({"--json"});
   CHECK_MESSAGE(ended.status == 1, ended.err);
-  CHECK_MESSAGE(counts(ended) == "consumed 21, already consumed 20, dead letters 4, retries 0", ended.err);
+  const std::string summary = ended.last_line();
+  for (const char* count :
+       {R"("consumed":21,)", R"("already_consumed":20,)", R"("dead_letters":4,)", R"("retries":0,)"}) {
+    CHECK_MESSAGE(summary.find(count) != std::string::npos, summary);
+  }
+  CHECK_MESSAGE(occurrences(ended.out, R"("outcome":"dead_letter","reason":"invalid_key"})") == 4, ended.out);
+  for (const char* why : {"malformed JSON", "there is no /no", "256 bytes", ":qty: there is no such member"}) {
+    CHECK_MESSAGE(occurrences(ended.err, why) == 1, ended.err);
+  }
+  CHECK(occurrences(ended.err, "dead letter (invalid_key)") == 4);
   CHECK(t.orders() == 21);
-  CHECK(t.consume_rest().status == 0);  // nothing is left
+  CHECK(t.consume_rest().status == 0);  // the broker has no more messages
 }
 
 }  // namespace txinbox::test

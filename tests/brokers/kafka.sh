@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# A private Kafka broker of one node on the loopback, for tests.
+# A private Kafka broker for tests. It has one node and listens on the loopback.
 #
 # Usage: kafka.sh install           fetches the broker's jars, once, into the cache
-#        kafka.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. A second start in the same
-#                                   DIR keeps its topics and offsets
+#        kafka.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. If it is started again in the
+#                                   same DIR, it still has its topics and offsets
 #        kafka.sh stop DIR          ends it with SIGTERM
 #        kafka.sh kill DIR          ends it with SIGKILL
 #
-# PORT + 1 is the controller's. A topic is made by its first use, with 4 partitions. Needs mvn, a Java runtime from 11 on
-# and kcat.
+# PORT + 1 is for the controller. The first use of a topic creates it, with 4 partitions. Needs mvn, a Java runtime
+# (version 11 or later) and kcat.
 #
-# If there is DIR/tls, which brokers.sh makes, then PORT + 2 wants TLS and SASL/PLAIN, of the user orders, who may do
-# everything, or guest, who may do nothing. Their password is in DIR/tls/password. PORT + 3 is the same, but its
-# certificate is for another host.
+# If DIR/tls exists, which brokers.sh makes, PORT + 2 requires TLS and SASL/PLAIN. The user orders may do everything,
+# and the user guest nothing. Their password is in DIR/tls/password. PORT + 3 is the same, but its certificate is for
+# another host.
 set -euo pipefail
 
 version=3.9.1
@@ -20,7 +20,7 @@ jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/ka
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
-# Several tests may begin at the same time.
+# Only one process at a time installs, because several tests may begin at the same time.
 install() {
   [ ! -e "$jars/complete" ] || return 0
   mkdir -p "$jars"
@@ -113,7 +113,7 @@ start() {
       tail -n 20 "$folder/log" >&2
       exit 1
     fi
-    # It accepts connections before it can serve.
+    # The broker accepts connections before it can answer requests.
     if timeout 5 kcat -b "127.0.0.1:$port" -L -m 1 >/dev/null 2>&1; then
       echo "127.0.0.1:$port"
       return

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# A private RabbitMQ broker on the loopback, for tests. From Debian's package rabbitmq-server.
+# A private RabbitMQ broker for tests. It listens on the loopback, and comes from Debian's package rabbitmq-server.
 #
-# Usage: rabbitmq.sh install           looks whether the package is there
-#        rabbitmq.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. A second start in the same
-#                                      DIR keeps its queues and messages
+# Usage: rabbitmq.sh install           checks that the package is installed
+#        rabbitmq.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. If it is started again in
+#                                      the same DIR, it still has its queues and messages
 #        rabbitmq.sh stop DIR          ends it with SIGTERM
 #        rabbitmq.sh kill DIR          ends it with SIGKILL
 #        rabbitmq.sh ctl DIR ARGUMENT...   runs rabbitmqctl on it
 #
-# PORT + 1 is Erlang's, PORT + 2 is for TLS if DIR/tls has ca.pem, server.pem and server.key, and PORT + 3 is that of a
-# port mapper of its own, so that several brokers share nothing. User and password are guest. A message has at most
+# PORT + 1 is for Erlang. PORT + 2 is for TLS, if DIR/tls has ca.pem, server.pem and server.key. PORT + 3 is for a
+# separate port mapper, so that several brokers share nothing. User and password are guest. A message has at most
 # 2,000,000 bytes.
 set -euo pipefail
 
@@ -28,7 +28,7 @@ tool() { echo "$lib"/rabbitmq_server-*/sbin/"$1"; }
 
 settings() {
   folder=$(realpath "$1") port=$2
-  export HOME=$folder  # of Erlang's cookie
+  export HOME=$folder  # Erlang's cookie is here
   export RABBITMQ_NODENAME=txinbox$port@localhost RABBITMQ_DIST_PORT=$((port + 1))
   export RABBITMQ_MNESIA_BASE=$folder/data RABBITMQ_LOG_BASE=$folder/logs RABBITMQ_PID_FILE=$folder/pid
   export RABBITMQ_CONFIG_FILE=$folder/rabbitmq.conf RABBITMQ_ADVANCED_CONFIG_FILE=$folder/none
@@ -70,7 +70,7 @@ CONF
       tail -n 20 "$folder/log" >&2
       exit 1
     fi
-    # The listeners are the last thing that it starts.
+    # The broker starts its listeners last.
     if listens "$port"; then
       echo "127.0.0.1:$port"
       return

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# A private Redis server on the loopback, for tests. From Debian's package redis-server.
+# A private Redis server for tests. It listens on the loopback, and comes from Debian's package redis-server.
 #
-# Usage: redis.sh install           looks whether the package is there
-#        redis.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. A second start in the same DIR
-#                                   keeps its keys: it writes each command to its disk before it answers
+# Usage: redis.sh install           checks that the package is installed
+#        redis.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. If it is started again in the
+#                                   same DIR, it still has its keys: it syncs each command to the disk before it answers
 #        redis.sh stop DIR          ends it with SIGTERM
 #        redis.sh kill DIR          ends it with SIGKILL
 #
@@ -45,7 +45,7 @@ CONF
       tail -n 20 "$folder/log" >&2
       exit 1
     fi
-    # It listens before it has read its file again; until then it answers LOADING.
+    # The server listens before it has loaded its file. During this time it answers LOADING.
     if answers "$folder" "$port"; then
       echo "127.0.0.1:$port"
       return

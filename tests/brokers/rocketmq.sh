@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# A private RocketMQ 5 on the loopback, for tests: a name server, and a broker with its gRPC proxy.
+# A private RocketMQ 5 for tests: a name server, and a broker with its gRPC proxy. It listens on the loopback.
 #
 # Usage: rocketmq.sh install             fetches the jars, once, into the cache
-#        rocketmq.sh start DIR PORT      starts it and prints 127.0.0.1:PORT (gRPC) when it answers. A second start in the
-#                                        same DIR keeps its topics and messages
+#        rocketmq.sh start DIR PORT      starts it and prints 127.0.0.1:PORT (gRPC) when it answers. If it is started
+#                                        again in the same DIR, it still has its topics and messages
 #        rocketmq.sh stop DIR            ends it with SIGTERM
 #        rocketmq.sh kill DIR            ends it with SIGKILL
 #        rocketmq.sh topic DIR NAME [TYPE]     makes a topic: NORMAL (default) or FIFO
 #        rocketmq.sh group DIR NAME [ORDERLY]  makes a consumer group; ORDERLY is true for a FIFO topic
-#        rocketmq.sh count DIR TOPIC           prints how many messages a topic has ever got
+#        rocketmq.sh count DIR TOPIC           prints how many messages a topic has got since it was created
 #        rocketmq.sh admin DIR ARGUMENT...     runs mqadmin on it
 #
-# The proxy listens on all addresses, and no setting changes that. So both processes run in a network namespace of their
-# own, and socat lets 127.0.0.1:PORT in. That needs root, or a kernel that gives namespaces to users. The port takes
-# plain connections, and TLS if DIR/tls has server.pem and server.key, which brokers.sh makes. If there is a file DIR/secret
-# when it starts, clients must be the user orders with this secret; mqadmin then has no access. Needs mvn, a Java runtime
-# from 8 on, socat and util-linux.
+# The proxy listens on all addresses, and no setting changes this. So both processes run in a separate network
+# namespace, and socat forwards 127.0.0.1:PORT to it. This needs root, or a kernel on which users may create namespaces.
+# The port accepts unencrypted connections, and also TLS if DIR/tls has server.pem and server.key, which brokers.sh
+# makes. If the file DIR/secret exists at the start, clients must authenticate as the user orders with this secret, and
+# mqadmin has no access. Needs mvn, a Java runtime (version 8 or later), socat and util-linux.
 set -euo pipefail
 
 version=5.3.3
@@ -23,7 +23,7 @@ jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/ro
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
-# Several tests may begin at the same time.
+# Only one process at a time installs, because several tests may begin at the same time.
 install() {
   [ ! -e "$jars/complete" ] || return 0
   mkdir -p "$jars"
@@ -47,7 +47,8 @@ fetch() {
   touch "$jars/complete"
 }
 
-# Inside the namespace these ports are the same for each broker. The proxy's is PORT, because it tells clients its own.
+# Inside the namespace, these ports are the same for each broker. The proxy listens on PORT, because it reports its own
+# port to clients.
 names=9876 remoting=8080 broker=10911 ha=10912
 
 settings() { folder=$(realpath "$1") port=$(cat "$1/port"); }
@@ -66,7 +67,7 @@ write_config() {
 listenPort=$names
 bindAddress=127.0.0.1
 CONF
-  # Flushed at once: what the broker has confirmed is there after SIGKILL.
+  # The broker flushes each message at once. So a confirmed message still exists after SIGKILL.
   cat >"$folder/conf/broker.conf" <<CONF
 brokerClusterName=DefaultCluster
 brokerName=broker-a
@@ -129,7 +130,7 @@ run_java() {
     -cp "$folder/conf:$jars/*" "$@"
 }
 
-# launch NAME COMMAND...: in the background and in the namespace, with its process id in DIR/NAME.pid
+# launch NAME COMMAND...: runs COMMAND in the background and in the namespace. Its process id is in DIR/NAME.pid.
 launch() {
   local name=$1
   shift
@@ -142,7 +143,7 @@ launch() {
   echo $! >"$folder/$name.pid"
 }
 
-# await NAME PORT: until it listens
+# await NAME PORT: waits until the process listens.
 await() {
   for _ in $(seq 1200); do
     kill -0 "$(cat "$folder/$1.pid")" 2>/dev/null || break
@@ -180,16 +181,19 @@ start() {
     >/dev/null 2>&1 </dev/null &
   disown
   echo $! >"$folder/socat.pid"
-  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do sleep 0.05; done
+  until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+    kill -0 "$(cat "$folder/socat.pid")" || { echo "rocketmq.sh: port $port is not free" >&2; exit 1; }
+    sleep 0.05
+  done
   echo "127.0.0.1:$port"
 }
 
-# end DIR SIGNAL
+# end DIR SIGNAL: sends the signal to all processes.
 end() {
   local name pid
   for name in socat proxy namesrv namespace; do
     pid=$(cat "$1/$name.pid" 2>/dev/null) || continue
-    # socat and its connections are one group of processes.
+    # socat and the processes of its connections are one process group.
     kill "-$2" -- "$([ $name = socat ] && echo "-$pid" || echo "$pid")" 2>/dev/null || true
     while kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
     rm -f "$1/$name.pid"
@@ -201,7 +205,8 @@ admin() {
   inside bash -c 'run_java -Xmx128m org.apache.rocketmq.tools.command.MQAdminStartup "$@"' bash "$@"
 }
 
-# create ARGUMENT...: a broker that has just started is not known yet, and mqadmin ends with status 0 without it.
+# create ARGUMENT...: repeats mqadmin until it has reached the broker. A broker that has just started is not registered
+# yet, and mqadmin without a broker ends with status 0.
 create() {
   for _ in $(seq 60); do
     admin "$@" -n "127.0.0.1:$names" -c DefaultCluster >"$folder/admin.log" 2>&1

@@ -9,7 +9,7 @@ using namespace txinbox::test;
 
 namespace {
 
-// An order whose second statement fails where its number is in t_seen already.
+// An order whose second statement fails if its number is in t_seen already.
 Ended consume_seen(const Orders& orders, const std::string& input, Command::Arguments more) {
   Command::Arguments words{"consume",
                            "--json",
@@ -28,7 +28,7 @@ std::string order(const std::string& no, const std::string& qty = "1") {
   return R"({"no":")" + no + R"(","sku":"a","qty":)" + qty + "}\n";
 }
 
-// Orders where s has been seen, and where the keys of these names have rows in these states.
+// Orders of a database in which t_seen has s, and in which these keys have rows in these states.
 class Mixed {
  public:
   Mixed() {
@@ -45,7 +45,7 @@ class Mixed {
   Orders orders;
 };
 
-// What it printed but for the time that it took, and what it left.
+// The command's output without the times, and the rows that it left.
 struct Left {
   int status;
   std::string out;
@@ -73,7 +73,7 @@ Left outcome(const std::string& input, const Command::Arguments& arguments) {
 
 }  // namespace
 
-TEST_CASE("batches of any size give what one message at a time gives") {
+TEST_CASE("a batch of any size has the same result as one message at a time") {
   const std::string stream = order("n1") + order("before") + "\n" + order("n2") + order("n1") + "{\"no\":\n" +  // 6
                              order("seen") + order("n3", "null") + order("n3") + order("n4") +                  // 10
                              "{\"no\":\"n5\"}\n" + order("parked") + order("held") + order("") + " \n" +        // 15
@@ -94,7 +94,7 @@ TEST_CASE("batches of any size give what one message at a time gives") {
   }
 }
 
-TEST_CASE("with --stop-on-error, nothing of a batch is consumed behind the line that stops it") {
+TEST_CASE("with --stop-on-error, no message of a batch is consumed after the line that stops the run") {
   const std::string before = order("n1") + order("before") + order("n2") + order("n1") + order("n3");
   for (const std::string& bad :
        {order("seen"), order("n4", "null"), std::string("{}\n"), order("parked"), order("held"), order("")}) {
@@ -123,7 +123,7 @@ TEST_CASE("duplicates among the lines do not stop a run with --stop-on-error") {
   CHECK(batched == outcome(stream, {"--stop-on-error", "--batch", "1"}));
 }
 
-TEST_CASE("a message does not wait for a full batch, nor for the rest of the line behind it") {
+TEST_CASE("a message does not wait for a full batch, nor for an incomplete line after it") {
   const Orders orders;
   Command command(Orders::arguments({"--json", "--batch", "1000"}), orders.db.url());
   const std::string third = Orders::line(3);
@@ -139,7 +139,7 @@ TEST_CASE("a message does not wait for a full batch, nor for the rest of the lin
   CHECK(ended.err.starts_with("line 4: malformed JSON"));
 }
 
-TEST_CASE("lines that come together are one transaction, as far as --batch goes") {
+TEST_CASE("lines that arrive together are one transaction, up to --batch lines") {
   const Orders orders;
   std::string stream;
   for (int i = 0; i < 10; ++i) stream += Orders::line(i);

@@ -1,4 +1,4 @@
-// A key that comes again with other values in --content.
+// A key that comes again with different values in --content.
 
 #include <string>
 
@@ -10,7 +10,7 @@ using namespace txinbox::test;
 
 namespace {
 
-/// An order whose quantity and account are `qty` and `account`, as JSON.
+/// An order as JSON: its quantity is `qty`, its account is `account`.
 std::string order(const std::string& qty, const std::string& account) {
   return R"({"no":"o1","sku":"a","qty":)" + qty + R"(,"to":{"account":)" + account + "}}\n";
 }
@@ -19,7 +19,7 @@ const Command::Arguments by_quantity_and_account{"--content", "/qty", "--content
 
 }  // namespace
 
-TEST_CASE("a key that comes with other content is a conflict, which is told and not consumed") {
+TEST_CASE("a key that comes with different content is a conflict, which is reported and not consumed") {
   const Orders orders;
   const Ended ended = orders.consume(
       order("1", "\"A\"") + order("1", "\"A\"") + order("2", "\"A\"") + order("1", "\"B\"") + Orders::line(2),
@@ -33,7 +33,7 @@ TEST_CASE("a key that comes with other content is a conflict, which is told and 
   CHECK(orders.taken() == 2);
 }
 
-TEST_CASE("a conflict is found by a later run too, also one at a time") {
+TEST_CASE("a later run also finds a conflict, even with one message at a time") {
   const Orders orders;
   CHECK(orders.consume(order("1", "\"A\""), by_quantity_and_account).status == 0);
   for (const char* batch : {"1", "100"}) {
@@ -49,7 +49,7 @@ TEST_CASE("a conflict is found by a later run too, also one at a time") {
   CHECK(orders.taken() == 1);
 }
 
-TEST_CASE("a content that is missing, null, empty or of another kind is another content") {
+TEST_CASE("missing, null and empty contents, and contents of another type, all differ") {
   const Orders orders;
   const std::string missing = R"({"no":"o1","sku":"a","qty":1})"
                               "\n";
@@ -60,7 +60,7 @@ TEST_CASE("a content that is missing, null, empty or of another kind is another 
   CHECK(counts(ended) == "consumed 0, already consumed 1, conflicts 5, parked 0, failed 0");
 }
 
-TEST_CASE("without --content, or on a row that was written without, nothing is compared") {
+TEST_CASE("without --content, or with a row that was written without it, contents are not compared") {
   const Orders orders;
   CHECK(orders.consume(order("1", "\"A\"")).status == 0);
   CHECK(orders.consume(order("1", "\"B\"") + order("2", "\"A\"")).status == 0);
@@ -68,7 +68,7 @@ TEST_CASE("without --content, or on a row that was written without, nothing is c
   CHECK(orders.taken() == 1);
 }
 
-TEST_CASE("with --stop-on-error, nothing behind a conflict is consumed") {
+TEST_CASE("with --stop-on-error, no message after a conflict is consumed") {
   const Orders orders;
   Command::Arguments more = by_quantity_and_account;
   more.emplace_back("--stop-on-error");

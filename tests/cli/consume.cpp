@@ -19,7 +19,7 @@ TEST_CASE("messages delivered several times take effect once, and a second run c
   CHECK(orders.taken() == 3);
 }
 
-TEST_CASE("consumers with other names consume the same keys apart") {
+TEST_CASE("consumers with different names consume the same keys independently") {
   const Orders orders;
   orders.consume(Orders::line(1));
   const Ended other = run({"consume", "--consumer", "stock", "--key", "/no", "--sql",
@@ -29,7 +29,7 @@ TEST_CASE("consumers with other names consume the same keys apart") {
   CHECK(orders.taken() == 2);
 }
 
-TEST_CASE("an empty input is well") {
+TEST_CASE("an empty input is a success") {
   const Orders orders;
   const Ended ended = orders.consume("");
   CHECK(ended.status == 0);
@@ -46,7 +46,7 @@ TEST_CASE("a byte order mark, CRLF, empty lines and a missing last line feed do 
   CHECK(orders.orders() == 3);
 }
 
-TEST_CASE("what is wrong with a line is said with its number, and the rest goes on") {
+TEST_CASE("an invalid line is reported with its number, and the other lines are consumed") {
   const Orders orders;
   const Ended ended = orders.consume(Orders::line(1) +                            // 1
                                      "{\"no\":\n"                                 // 2
@@ -73,7 +73,7 @@ TEST_CASE("what is wrong with a line is said with its number, and the rest goes 
   CHECK(orders.orders() == 2);
 }
 
-TEST_CASE("with --stop-on-error, nothing behind the failed message is consumed") {
+TEST_CASE("with --stop-on-error, no message after the failed one is consumed") {
   const Orders orders;
   const Ended ended = orders.consume(Orders::line(1) + "{}\n" + Orders::line(2), {"--stop-on-error"});
   CHECK(ended.status == 1);
@@ -82,7 +82,7 @@ TEST_CASE("with --stop-on-error, nothing behind the failed message is consumed")
   CHECK(orders.orders() == 1);
 }
 
-TEST_CASE("a failed statement leaves no trace, and its message can be consumed once it is mended") {
+TEST_CASE("a failed statement leaves no trace, and its message can be consumed once its data is fixed") {
   const Orders orders;
   orders.db.run("insert into t_order values ('o1', 'a', 5)");
   const Ended failed = orders.consume(Orders::line(1) + Orders::line(2));
@@ -93,9 +93,9 @@ TEST_CASE("a failed statement leaves no trace, and its message can be consumed o
   CHECK(orders.taken() == 1);
 
   orders.db.run("delete from t_order where no = 'o1'");
-  const Ended mended = orders.consume(Orders::line(1) + Orders::line(2));
-  CHECK(mended.status == 0);
-  CHECK(counts(mended) == "consumed 1, already consumed 1, conflicts 0, parked 0, failed 0");
+  const Ended fixed = orders.consume(Orders::line(1) + Orders::line(2));
+  CHECK(fixed.status == 0);
+  CHECK(counts(fixed) == "consumed 1, already consumed 1, conflicts 0, parked 0, failed 0");
   CHECK(orders.taken() == 2);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("with --json each message has a line after its commit, and the last li
   CHECK(ended.last_line().ends_with(R"("stopped_at_line":null})"));
 }
 
-TEST_CASE("a line is there to be read as soon as its message has committed") {
+TEST_CASE("a message's line is printed as soon as the message has committed") {
   const Orders orders;
   Command command(Orders::arguments({"--json"}), orders.db.url());
   command.write(Orders::line(1));
@@ -137,7 +137,7 @@ TEST_CASE("a line is there to be read as soon as its message has committed") {
   CHECK(command.wait().status == 0);
 }
 
-TEST_CASE("a parked key is told and not consumed") {
+TEST_CASE("a parked key is reported and not consumed") {
   const Orders orders;
   orders.consume(Orders::line(1));
   orders.db.run("update txinbox_consumed_message set state = 'parked'");
@@ -161,7 +161,7 @@ TEST_CASE("a key that another worker holds counts as failed") {
   CHECK(ended.out.find(R"("outcome":"in_progress")") != std::string::npos);
 }
 
-TEST_CASE("a long line is consumed, and one beyond the limit is skipped and told") {
+TEST_CASE("a long line is consumed, and a line beyond the limit is skipped and reported") {
   const Orders orders;
   orders.db.run(on_mysql() ? "create table t_note (no varchar(9) primary key, note mediumtext)"
                            : "create table t_note (no varchar(9) primary key, note text)");

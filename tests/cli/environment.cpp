@@ -1,6 +1,8 @@
-// txinbox consume, when something around the messages is out of order.
+// txinbox consume, when its environment fails: a full disk, or a missing table.
 
+#include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -10,7 +12,7 @@ using namespace txinbox::test;
 
 namespace {
 
-/// From now on the order of this number meets this error of the server's.
+/// After this, the order with this number gets this error of the server.
 void fail_at(const Orders& orders, int number, const std::string& code) {
   const std::string no = "'o" + std::to_string(number) + "'";
   if (on_postgresql()) {
@@ -28,14 +30,14 @@ void fail_at(const Orders& orders, int number, const std::string& code) {
 
 }  // namespace
 
-TEST_CASE("a full disk ends the run with status 3 at the line that met it, and parks nothing") {
+TEST_CASE("a full disk ends the run with status 3 at the line of the error, and parks nothing") {
   for (const char* batch : {"1", "100"}) {
     CAPTURE(batch);
     const Orders orders;
     fail_at(orders, 3, on_postgresql() ? "53100" : "1021");
     std::string input;
     for (int i = 1; i <= 1'000; ++i) {
-      // On SQLite the file may not grow any more, and one order is large.
+      // On SQLite, the file may not grow any more, and one order is large.
       input += !on_sqlite3() ? Orders::line(i)
                              : R"({"no":"o)" + std::to_string(i) + R"(","sku":")" +
                                    std::string(i == 3 ? 1'000'000 : 1, 'a') + R"(","qty":1})" + "\n";
@@ -58,8 +60,7 @@ TEST_CASE("a full disk ends the run with status 3 at the line that met it, and p
   }
 }
 
-TEST_CASE("a table that is dropped in the middle of a run ends it at the line that met it" *
-          doctest::skip(on_sqlite3())) {
+TEST_CASE("a table that is dropped during a run ends the run at the line of the error" * doctest::skip(on_sqlite3())) {
   const Orders orders;
   fail_at(orders, 2, on_postgresql() ? "42P01" : "1146");
   const Ended ended = orders.consume(Orders::line(1) + Orders::line(2) + Orders::line(3), {"--max-attempts", "1"});
@@ -69,4 +70,20 @@ TEST_CASE("a table that is dropped in the middle of a run ends it at the line th
   CHECK(ended.err.find("line 3") == std::string::npos);
   CHECK(orders.orders() == 1);
   CHECK(orders.db.number("select count(*) from txinbox_failed_message") == 0);
+}
+
+TEST_CASE("TXINBOX_FROM means the same as --from") {
+  const TestDatabase db(TestDatabase::Tables::none);
+  ::setenv("TXINBOX_FROM", "kafka://localhost:1/orders?group=g", 1);
+  std::vector<std::string> words = {"consume", "--consumer", "c", "--sql", "select 1", "--key"};
+  words.emplace_back("@key");
+  const Ended by_record_key = run(words, db.url());
+  CHECK(by_record_key.err.find("needs --from") == std::string::npos);
+  words.back() = "/no";
+  words.emplace_back("--stop-on-error");
+  const Ended stopping = run(words, db.url());
+  ::unsetenv("TXINBOX_FROM");
+  CHECK(stopping.status == 2);
+  words = {"consume", "--consumer", "c", "--sql", "select 1", "--key", "@key"};
+  CHECK(run(words, db.url()).status == 2);
 }

@@ -11,7 +11,7 @@ using namespace txinbox::test;
 
 namespace {
 
-/// Orders whose line `{"no":"oN","sku":null}` fails, and what was made of them.
+/// Orders whose line `{"no":"oN","sku":null}` fails, and what the database has of them.
 class FailedOrders : public Orders {
  public:
   static std::string bad(int number) {
@@ -28,7 +28,7 @@ class FailedOrders : public Orders {
     return nlohmann::json::parse(failed(more).out);
   }
 
-  /// Of the consumer's row of that key.
+  /// A column of the consumer's row with that key.
   void set_state(const std::string& key, const std::string& state) const {
     db.run("update txinbox_consumed_message set state = '" + state + "' where business_key = '" + key + "'");
   }
@@ -39,7 +39,7 @@ class FailedOrders : public Orders {
     db.run("update txinbox_failed_message set first_failed_at = " + time + ", last_failed_at = " + time +
            " where business_key = '" + key + "'");
   }
-  /// So many messages that failed once and are parked.
+  /// This many messages that failed once and are parked.
   void insert_parked(int count) const {
     const std::string now =
         on_sqlite3() ? "strftime('%Y-%m-%d %H:%M:%f', 'now')" : (on_mysql() ? "utc_timestamp(6)" : "clock_timestamp()");
@@ -65,7 +65,7 @@ class FailedOrders : public Orders {
 
 }  // namespace
 
-TEST_CASE("a line that fails is counted, and parked after --max-attempts, which its line says") {
+TEST_CASE("a line that fails is counted, and after --max-attempts it is reported as parked") {
   const FailedOrders orders;
   orders.db.run("insert into t_order values ('x', 'a', 1)");
   const std::string input = Orders::line(1) + FailedOrders::bad(2) + Orders::line(3);
@@ -105,7 +105,7 @@ TEST_CASE("without --max-attempts nothing is parked") {
   CHECK(orders.list().empty());
 }
 
-TEST_CASE("with --stop-on-error, the lines behind one that failed are not counted") {
+TEST_CASE("with --stop-on-error, the lines after a failed one are not counted") {
   const FailedOrders orders;
   const std::string input = FailedOrders::bad(1) + Orders::line(2) + FailedOrders::bad(3);
   for (int i = 0; i < 2; ++i) {
@@ -115,9 +115,9 @@ TEST_CASE("with --stop-on-error, the lines behind one that failed are not counte
   }
 }
 
-TEST_CASE("a line that waits for one before it is not counted as failed") {
+TEST_CASE("a line that waits for an earlier one is not counted as failed") {
   const FailedOrders orders;
-  // The duplicate holds up what is behind it, until it is known to be one.
+  // The duplicate delays the lines behind it, until its result is known.
   CHECK(orders.consume(Orders::line(1)).status == 0);
   const Ended ended =
       orders.consume(Orders::line(1) + Orders::line(2) + Orders::line(3), {"--stop-on-error", "--max-attempts", "1"});
@@ -202,7 +202,7 @@ TEST_CASE("retry of one key lets its next delivery run, and is status 1 where th
   CHECK(orders.failed({"retry", "--consumer", "orders", "--json", "o1"}).out == "{\"retried\":0,\"torn\":0}\n");
 }
 
-TEST_CASE("retry leaves a torn message alone and says what to do") {
+TEST_CASE("retry does not change a torn message and prints what to do") {
   const FailedOrders orders;
   orders.consume(FailedOrders::bad(1) + FailedOrders::bad(2), {"--max-attempts", "1"});
   orders.set_state("o1", "torn");
@@ -218,7 +218,7 @@ TEST_CASE("retry leaves a torn message alone and says what to do") {
   CHECK(orders.failed({"discard", "--consumer", "orders", "o1"}).status == 0);
 }
 
-TEST_CASE("discard gives messages up for good, which forget undoes") {
+TEST_CASE("discard is permanent until forget removes the row") {
   const FailedOrders orders;
   orders.consume(FailedOrders::bad(1) + FailedOrders::bad(2), {"--max-attempts", "1"});
   const Ended discarded = orders.failed({"discard", "--all", "--consumer", "orders"});
@@ -237,7 +237,7 @@ TEST_CASE("discard gives messages up for good, which forget undoes") {
   CHECK(counts(orders.consume(Orders::line(1))).starts_with("consumed 1"));
 }
 
-TEST_CASE("--all changes more than one call of the library does, and what its filters choose only") {
+TEST_CASE("--all changes all messages that the filters choose, in several calls of the library") {
   const FailedOrders orders;
   orders.insert_parked(2'300);
   orders.db.run("update txinbox_consumed_message set state = 'torn' where business_key like 'o1%'");
@@ -269,13 +269,13 @@ TEST_CASE("list, retry and discard choose by the class of the last error") {
   CHECK(orders.failed({"discard", "--all", "--error-class", "it's", "--json"}).out == "{\"discarded\":1}\n");
   CHECK(orders.list().size() == 1);
   CHECK(orders.list().at(0).at("business_key") == "o0");
-  // One whose failure was not counted has no class.
+  // A message whose failure was not counted has no class.
   orders.db.run("delete from txinbox_failed_message");
   CHECK(orders.failed({"list", "--consumer", "orders", "o0"}).status == 0);
   CHECK(orders.failed({"list", "--consumer", "orders", "--error-class", "deadlock", "o0"}).status == 1);
 }
 
-TEST_CASE("what is meant must be said, and what is wrong is named with its remedy") {
+TEST_CASE("the options must choose messages, and an error names the remedy") {
   const FailedOrders orders;
   for (const Command::Arguments& words :
        std::vector<Command::Arguments>{{"failed"},
@@ -296,6 +296,6 @@ TEST_CASE("what is meant must be said, and what is wrong is named with its remed
     CHECK(ended.err.starts_with("txinbox: "));
   }
   CHECK(orders.failed({"retry", "o1"}).err.find("needs --consumer NAME") != std::string::npos);
-  CHECK(orders.failed({"list", "--older-than", "1"}).err.find("'1' is no time with its unit") != std::string::npos);
+  CHECK(orders.failed({"list", "--older-than", "1"}).err.find("'1' is not a time with its unit") != std::string::npos);
   CHECK(orders.consume("", {"--max-attempts", "-1"}).status == 2);
 }

@@ -1,4 +1,4 @@
-// Input that means ill, or went wrong: nothing of it is lost or injected, and each line is told by its number.
+// Malicious or broken input: no line is lost, nothing is injected, and each bad line is reported with its number.
 
 #include <filesystem>
 #include <fstream>
@@ -16,7 +16,7 @@ using namespace txinbox::test;
 
 namespace {
 
-// gcc defines a name for each sanitizer, and clang has a feature.
+// gcc defines a macro for each sanitizer, and clang has a feature test.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TXINBOX_HAS_SANITIZER 1
 #elif defined(__has_feature)
@@ -26,7 +26,7 @@ namespace {
 #endif
 
 #ifdef TXINBOX_HAS_SANITIZER
-constexpr bool memory_is_true = false;  // a sanitizer's own memory counts too
+constexpr bool memory_is_true = false;  // a sanitizer's own memory is counted, too
 #else
 constexpr bool memory_is_true = true;
 #endif
@@ -37,13 +37,13 @@ std::string order(const std::string& no, const std::string& more = "") {
   return R"({"no":)" + no + R"(,"sku":"a","qty":1)" + more + "}\n";
 }
 
-// Piece by piece, so that this process stays small: what it has counts as the command's.
+// The input is written in pieces, so that this process stays small: its memory is counted as the command's.
 void write_repeated(Command& command, std::string piece, std::size_t size) {
   while (piece.size() < mega) piece += piece;
   for (std::size_t written = 0; written < size; written += piece.size()) command.write(piece);
 }
 
-// A path that is gone at the end.
+// A path whose file is removed at the end.
 struct Path {
   std::string name =
       (std::filesystem::temp_directory_path() / ("txinbox-hostile-" + std::to_string(::getpid()))).string();
@@ -52,7 +52,7 @@ struct Path {
 
 }  // namespace
 
-TEST_CASE("a line of 100 MB is skipped and told, in bounded memory") {
+TEST_CASE("a line of 100 MB is skipped and reported, in bounded memory") {
   const Orders orders;
   Command command(Orders::arguments(), orders.db.url());
   command.write(Orders::line(1) + R"({"no":"big","sku":")");
@@ -65,7 +65,7 @@ TEST_CASE("a line of 100 MB is skipped and told, in bounded memory") {
   if (memory_is_true) CHECK(ended.peak_memory < 256 * 1024);
 }
 
-TEST_CASE("a line of more than a million values is told, in bounded memory") {
+TEST_CASE("a line of more than a million values is reported, in bounded memory") {
   for (const char* piece : {"1,", "\"\",", "[[]],"}) {
     CAPTURE(piece);
     const Orders orders;
@@ -81,7 +81,7 @@ TEST_CASE("a line of more than a million values is told, in bounded memory") {
   }
 }
 
-TEST_CASE("hostile lines are told one by one, and those between them are consumed") {
+TEST_CASE("each malicious line is reported, and the lines between them are consumed") {
   const Orders orders;
   std::string many;
   for (int i = 0; i < 100'000; ++i) many += ",\"m" + std::to_string(i) + "\":" + std::to_string(i);
@@ -132,7 +132,7 @@ TEST_CASE("hostile lines are told one by one, and those between them are consume
   for (const char* no : {"0", "1e400", "12345678901234567890123456789012345678901234567890", "many", "n"}) {
     CHECK(orders.db.number("select count(*) from t_order where no = '" + std::string(no) + "'") == 1);
   }
-  // The cut line may come again whole.
+  // The incomplete line may be delivered again as a whole.
   CHECK(counts(orders.consume(order(R"("last")"))) ==
         "consumed 1, already consumed 0, conflicts 0, parked 0, failed 0");
 }
@@ -158,7 +158,7 @@ TEST_CASE("SQL in the key, the message id and the consumer's name stays text") {
   CHECK(orders.db.number("select count(*) from txinbox_consumed_message") == 0);
 }
 
-TEST_CASE("a key with control characters keeps to its line, and drives no terminal") {
+TEST_CASE("control characters in a key reach no terminal, and the key stays on one line") {
   const Orders orders;
   const std::string key = "a\x1b[2J\n{\"line\":9}\u009b";
   const Ended ended = run({"consume", "--json", "--consumer", "orders", "--key", "/no", "--sql",
@@ -188,7 +188,7 @@ TEST_CASE("a pointer into an array finds its element, and one through a scalar f
   CHECK(orders.orders() == 1);
 }
 
-TEST_CASE("a FIFO is read until its writer has gone") {
+TEST_CASE("a FIFO is read until its writer has closed it") {
   const Orders orders;
   const Path path;
   REQUIRE(::mkfifo(path.name.c_str(), 0600) == 0);
@@ -210,18 +210,18 @@ TEST_CASE("a FILE that cannot be opened is status 2, and one that cannot be read
   const Path path;
   std::ofstream(path.name) << Orders::line(1);
   ::chmod(path.name.c_str(), 0);
-  if (::geteuid() != 0) {  // root may read everything
+  if (::geteuid() != 0) {  // root may read every file
     const Ended ended = orders.consume("", {path.name});
     CHECK(ended.status == 2);
     CHECK(ended.err == "txinbox: " + path.name + ": Permission denied\n");
   }
-  const Ended ended = orders.consume("", {"/proc/self/mem"});  // its first page is not there
+  const Ended ended = orders.consume("", {"/proc/self/mem"});  // the file does not have its first page
   CHECK(ended.status == 1);
   CHECK(ended.err == "line 1: reading failed: Input/output error\n");
   CHECK(orders.orders() == 0);
 }
 
-TEST_CASE("a line whose statement the server would not take fails alone") {
+TEST_CASE("a line whose statement is too long for the server fails alone") {
   if (!on_mysql()) return;
   const Orders orders;
   orders.db.run("create table t_note (no varchar(9) primary key, note longtext)");

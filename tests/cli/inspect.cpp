@@ -13,7 +13,7 @@
 
 using namespace txinbox::test;
 
-TEST_CASE("migrate says what it applied, and then that nothing is left to do") {
+TEST_CASE("migrate prints what it applied, and the next time that the tables are up to date") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto all = txinbox::migrations(database());
   const std::string newest = std::to_string(all.back().version);
@@ -29,7 +29,7 @@ TEST_CASE("migrate says what it applied, and then that nothing is left to do") {
   CHECK(run({"migrate", "--json"}, db.url()).out == "{\"version\":" + newest + ",\"applied\":[]}\n");
 }
 
-TEST_CASE("of many processes that migrate at once, one says of each version that it applied it") {
+TEST_CASE("if many processes migrate at once, one of them reports each version as applied") {
   const TestDatabase db(TestDatabase::Tables::none);
   std::vector<std::unique_ptr<Command>> commands;
   for (int i = 0; i < 8; ++i) commands.push_back(std::make_unique<Command>(Command::Arguments{"migrate"}, db.url()));
@@ -48,9 +48,9 @@ TEST_CASE("of many processes that migrate at once, one says of each version that
   }
 }
 
-TEST_CASE("migrate --info tells what is applied and what is pending, and changes nothing") {
+TEST_CASE("migrate --info prints what is applied and what is pending, and changes nothing") {
   const TestDatabase db(TestDatabase::Tables::none);
-  if (on_sqlite3()) db.run("create table other (a)");  // so that the file is there
+  if (on_sqlite3()) db.run("create table other (a)");  // creates the file
   const auto all = txinbox::migrations(database());
   const Ended before = run({"migrate", "--info"}, db.url());
   CHECK(before.status == 0);
@@ -133,7 +133,7 @@ TEST_CASE("status --consumer counts the rows of this consumer only") {
   CHECK(run({"status", "--consumer", std::string(65, 'c')}, orders.db.url()).status == 2);
 }
 
-TEST_CASE("a consumer that nothing is recorded of is named as such") {
+TEST_CASE("status says that an unknown consumer is unknown") {
   const Orders orders;
   orders.consume(Orders::line(1));
   for (const Command::Arguments& words : {Command::Arguments{"status", "--consumer", "oders"},
@@ -147,8 +147,7 @@ TEST_CASE("a consumer that nothing is recorded of is named as such") {
                                           {"purge", "--older-than", "1d", "--consumer", "oders", "--dry-run"}}) {
     const std::string err = run(words, orders.db.url()).err;
     CAPTURE(err);
-    CHECK(err.ends_with(
-        "txinbox: nothing is recorded of a consumer 'oders'; txinbox status lists those that there are\n"));
+    CHECK(err.ends_with("txinbox: nothing is recorded for a consumer 'oders'; txinbox status lists all consumers\n"));
   }
   CHECK(run({"status"}, orders.db.url()).out.find("oders") == std::string::npos);
   for (const Command::Arguments& words : {Command::Arguments{"leases", "--consumer", "orders"},
@@ -158,7 +157,7 @@ TEST_CASE("a consumer that nothing is recorded of is named as such") {
   }
 }
 
-TEST_CASE("status --watch goes on until a signal, which is no error") {
+TEST_CASE("status --watch runs until a signal, which is not an error") {
   const Orders orders;
   Command command({"status", "--watch", "--json"}, orders.db.url());
   REQUIRE(command.printed("\"rows\":0"));
@@ -168,7 +167,7 @@ TEST_CASE("status --watch goes on until a signal, which is no error") {
   CHECK(command.wait().status == 0);
 }
 
-TEST_CASE("status --watch prints a block each time where nobody sees a terminal, with what is consumed now") {
+TEST_CASE("without a terminal, status --watch prints a block each time, with the current rates") {
   const Orders orders;
   orders.consume(Orders::line(1));
   Command command({"status", "--watch"}, orders.db.url());
@@ -183,7 +182,7 @@ TEST_CASE("status --watch prints a block each time where nobody sees a terminal,
   CHECK(ended.out.find("\n\n" + ended.out.substr(0, ended.out.find(' '))) != std::string::npos);
 }
 
-TEST_CASE("status tells the duplicates that a run of consume caught") {
+TEST_CASE("status has the duplicates that a run of consume caught") {
   const Orders orders;
   orders.consume(Orders::line(1));
   orders.consume(Orders::line(1) + Orders::line(1) + Orders::line(2));
@@ -194,7 +193,7 @@ TEST_CASE("status tells the duplicates that a run of consume caught") {
   CHECK(json.at("failed") == 0);
 }
 
-TEST_CASE("doctor tells what the rows tell: a parked message is a note, a lease that ran out a warning") {
+TEST_CASE("doctor reports a parked message as a note, and an expired lease as a warning") {
   const Orders orders;
   orders.consume(Orders::line(1) + Orders::line(2));
   orders.db.run("update txinbox_consumed_message set state = 'parked' where business_key = 'o1'");
@@ -206,12 +205,12 @@ TEST_CASE("doctor tells what the rows tell: a parked message is a note, a lease 
   bool found = false;
   for (const auto& finding : nlohmann::json::parse(ended.out)) {
     if (finding.at("subject") != "consumer orders" || finding.at("severity") != "warning") continue;
-    found = finding.at("found").get<std::string>().starts_with("1 leases ran out");
+    found = finding.at("found").get<std::string>().starts_with("1 leases expired");
   }
   CHECK(found);
 }
 
-TEST_CASE("leases lists who holds which key, the one that is held longest first, and which ran out") {
+TEST_CASE("leases lists the owners of keys, the oldest lease first, and the expired leases") {
   const Orders orders;
   CHECK(run({"leases"}, orders.db.url()).out == "nothing found\n");
   CHECK(run({"leases", "--json"}, orders.db.url()).out == "[]\n");
@@ -224,7 +223,7 @@ TEST_CASE("leases lists who holds which key, the one that is held longest first,
   };
   lease("o1", std::chrono::hours(-1), std::chrono::hours(5));
   lease("o2", std::chrono::hours(-3), std::chrono::hours(-2));
-  // A row that was given back, and one whose end nobody knows.
+  // A lease that was released, and a lease without an expiry time.
   orders.db.run("update txinbox_consumed_message set state = 'consuming' where business_key = 'o3'");
   lease("o4", std::chrono::hours(0), std::chrono::hours(0));
   orders.db.run("update txinbox_consumed_message set lease_expires_at = null where business_key = 'o4'");
@@ -234,8 +233,8 @@ TEST_CASE("leases lists who holds which key, the one that is held longest first,
   CHECK(text.err.empty());
   CHECK(text.out.starts_with("CONSUMER  BUSINESS KEY  OWNER   ATTEMPT          SINCE (UTC)"));
   CHECK(text.out.find("\norders    o2            host:7        2  2") != std::string::npos);
-  CHECK(text.out.find("  ran out 2h ago\n") != std::string::npos);
-  CHECK(text.out.find("  -  ran out\n") != std::string::npos);
+  CHECK(text.out.find("  expired 2h ago\n") != std::string::npos);
+  CHECK(text.out.find("  -  expired\n") != std::string::npos);
   CHECK(text.out.find("o3") == std::string::npos);
 
   const auto json = nlohmann::json::parse(run({"leases", "--json"}, orders.db.url()).out);
@@ -261,7 +260,7 @@ TEST_CASE("leases lists who holds which key, the one that is held longest first,
   CHECK(run({"leases", "--limit", "0"}, orders.db.url()).status == 2);
 }
 
-TEST_CASE("show tells who holds a lease, and how often a message failed") {
+TEST_CASE("show prints who has a lease, and how often a message failed") {
   const Orders orders;
   orders.consume(Orders::line(1));
   orders.db.run(
@@ -299,7 +298,7 @@ TEST_CASE("show prints one key's row, and is status 1 when there is none") {
   CHECK_FALSE(none.err.empty());
 }
 
-TEST_CASE("a key cannot drive the terminal that it is shown on") {
+TEST_CASE("a key cannot send commands to the terminal") {
   const Orders orders;
   orders.consume(R"({"no":"\u001b[2Jx","sku":"a","qty":1})");
   const Ended ended = run({"show", "--consumer", "orders", "\x1b[2Jx"}, orders.db.url());
@@ -307,7 +306,7 @@ TEST_CASE("a key cannot drive the terminal that it is shown on") {
   CHECK(ended.out.find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("what was stored is shown as text, or in hexadecimal where it is none") {
+TEST_CASE("a stored value is shown as text, or in hexadecimal if it is not text") {
   const Orders orders;
   orders.consume(Orders::line(1) + Orders::line(2));
   const std::string bytes = on_postgresql() ? "'\\x" : "x'";

@@ -28,7 +28,7 @@ class KeyFile {
       std::filesystem::temp_directory_path() / ("txinbox_cli_keys_" + std::to_string(::getpid()));
 };
 
-/// Orders o1 to o4 that are consumed, and the command on keys.
+/// Orders o1 to o4, which are consumed, and commands with their keys.
 struct Consumed : Orders {
   Consumed() { consume(Orders::line(1) + Orders::line(2) + Orders::line(3) + Orders::line(4)); }
 
@@ -74,7 +74,7 @@ TEST_CASE("forget removes the rows of a file's keys, and says of each whether it
   CHECK(orders.rows() == 0);
 }
 
-TEST_CASE("a file with a line that is no key is refused whole, and the line is named") {
+TEST_CASE("a file with an invalid key is refused as a whole, and the line is named") {
   const Consumed orders;
   const auto refused = [&](const std::string& keys, const std::string& why) {
     for (const Command::Arguments& words : {Command::Arguments{"forget"}, {"failed", "retry"}, {"show"}}) {
@@ -107,7 +107,7 @@ TEST_CASE("a file with a line that is no key is refused whole, and the line is n
   CHECK(orders.rows() == 4);
 }
 
-TEST_CASE("failed list, retry and discard take the keys of a file, and name those that they leave") {
+TEST_CASE("failed list, retry and discard accept a file of keys, and name the unchanged ones") {
   const Orders orders;
   std::string bad;
   for (const char* key : {"o1", "o2", "o3", "o4"})
@@ -141,8 +141,8 @@ TEST_CASE("failed list, retry and discard take the keys of a file, and name thos
   CHECK(orders.db.number("select count(*) from txinbox_consumed_message where state = 'parked'") == 1);
 }
 
-TEST_CASE("what stops in the middle of a file says at which line, and what was done") {
-  if (!on_sqlite3()) return;  // elsewhere it needs another way to fail at one key
+TEST_CASE("a command that stops in the middle of a file prints the line, and what was done") {
+  if (!on_sqlite3()) return;  // other databases would need another way to fail at one key
   const Consumed orders;
   orders.db.run(
       "create trigger keeps before delete on txinbox_consumed_message when old.business_key = 'o3' begin "

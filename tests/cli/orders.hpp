@@ -7,7 +7,7 @@
 
 namespace txinbox::test {
 
-/// A database with the inbox, orders and an inventory, as in the README's main job.
+/// A database with the inbox, orders and a stock, as in the README.
 class Orders {
  public:
   Orders() {
@@ -40,8 +40,8 @@ class Orders {
   long long orders() const { return db.number("select count(*) from t_order"); }
   long long taken() const { return 1'000'000 - db.number("select stock from t_inventory where sku = 'a'"); }
 
-  /// What was taken and no order says so, or the other way round, as one statement sees it: a session whose client was
-  /// killed may still be committing.
+  /// The difference between the stock that was taken and the number of orders. One statement reads both, because a
+  /// session whose client was killed may still commit.
   long long taken_without_order() const {
     return db.number("select 1000000 - stock - (select count(*) from t_order) from t_inventory where sku = 'a'");
   }

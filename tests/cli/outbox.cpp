@@ -64,7 +64,7 @@ std::size_t lines_in(const std::string& text) { return static_cast<std::size_t>(
 
 }  // namespace
 
-TEST_CASE("outbox shows what waits, retries and discards") {
+TEST_CASE("outbox lists waiting messages, retries and discards") {
   const TestDatabase db;
   CHECK(run({"outbox", "list"}, db.url()).out == "nothing found\n");
   CHECK(run({"outbox", "status"}, db.url()).out == "waiting 0, failing 0, parked 0\nno relay runs\n");
@@ -145,6 +145,8 @@ TEST_CASE("a program that ends, answers nonsense or hangs is started again, and 
     2) echo nonsense; continue;;
     3) echo '{"id":"other"}'; continue;;
     4) exec sleep 600;;
+    5) echo "{\"id\":\"$id\",\"rejected\":\"true\"}"; continue;;
+    6) echo "{\"id\":\"$id\",\"error\":1}"; continue;;
   esac)");
   add(db, "a");
   const Ended ended = run({"relay", "--exec", publisher.command(), "--until-empty", "--timeout", "300ms"}, db.url());
@@ -157,7 +159,7 @@ TEST_CASE("a program that ends, answers nonsense or hangs is started again, and 
   CHECK(ended.err.find("in time") != std::string::npos);
 }
 
-TEST_CASE("a signal ends the relay, and its parts are free at once") {
+TEST_CASE("a signal ends the relay, and other relays can take its parts at once") {
   const TestDatabase db;
   const Publisher publisher(":");
   Command command({"relay", "--exec", publisher.command()}, db.url());
@@ -176,5 +178,9 @@ TEST_CASE("without the tables the relay ends, and without a program the command 
   const Ended refused = run({"relay", "--to", "kafka://user:hunter2@localhost:1"}, db.url());
   CHECK(refused.status == 2);
   CHECK((refused.out + refused.err).find("hunter2") == std::string::npos);
+  const Ended misspelled = run({"relay", "--too", "https://user:hunter2@localhost/"}, db.url());
+  CHECK(misspelled.status == 2);
+  CHECK((misspelled.out + misspelled.err).find("hunter2") == std::string::npos);
   CHECK(run({"relay", "--exec", "cat", "--timeout", "1"}, db.url()).status == 2);
+  CHECK(run({"relay", "--exec", "cat", "--timeout", "25d"}, db.url()).status == 2);
 }

@@ -25,7 +25,7 @@ TEST_CASE("purge removes what is older, says how many, and keeps the rest") {
   CHECK(second.out == "purged consumed 0\n");
 }
 
-TEST_CASE("purge keeps to the consumer and the rows that it is told") {
+TEST_CASE("purge removes only the rows of the given consumer, and as many as allowed") {
   const OldRows db;
   db.add("a", 30, 48h);
   db.add("b", 30, 48h);
@@ -39,7 +39,7 @@ TEST_CASE("purge keeps to the consumer and the rows that it is told") {
   CHECK(db.claims_of("b") == 30);
 }
 
-TEST_CASE("purge --dry-run says what would go, and nothing goes") {
+TEST_CASE("purge --dry-run prints how many rows would be removed, and removes none") {
   const OldRows db;
   db.add("svc", 1'234, 8 * 24h);
   db.add("svc", 3, 8 * 24h, "parked");
@@ -64,27 +64,27 @@ TEST_CASE("purge --dry-run says what would go, and nothing goes") {
   CHECK(db.claims() == 1'248);
   CHECK(db.number("select count(*) from txinbox_consumer") == 0);
   CHECK(run({"purge", "--dry-run", "--older-than", "0s"}, db.url()).status == 2);
-  // As many as a purge then removes.
+  // A purge then removes as many rows.
   CHECK(run({"purge", "--older-than", "7d"}, db.url()).out == "purged consumed 1,240\n");
   CHECK(run({"purge", "--older-than", "1h", "--failed", "--conflicts"}, db.url()).out ==
         "purged failed 4, conflicts 5\n");
   CHECK(dry({"--older-than", "7d"}) == "would purge consumed 0\n");
 }
 
-TEST_CASE("a purge of a consumer that is mistyped leaves no row of that name; of one that is known it does") {
+TEST_CASE("a purge is recorded for a known consumer, and not for an unknown one") {
   const OldRows db;
   db.add("svc", 3, 1h);
   CHECK(run({"purge", "--older-than", "7d", "--consumer", "scv"}, db.url()).out == "purged consumed 0\n");
   CHECK(db.number("select count(*) from txinbox_consumer") == 0);
   CHECK(run({"purge", "--older-than", "7d", "--consumer", "svc"}, db.url()).out == "purged consumed 0\n");
   CHECK(db.number("select retention from txinbox_consumer where consumer = 'svc'") == 7 * 86'400);
-  // Known by its row, also when all its messages are gone.
+  // The consumer's row says that the consumer exists, even if all its messages are gone.
   CHECK(run({"purge", "--older-than", "1s", "--consumer", "svc"}, db.url()).out == "purged consumed 3\n");
   CHECK(run({"purge", "--older-than", "2d", "--consumer", "svc"}, db.url()).err.empty());
   CHECK(db.number("select retention from txinbox_consumer where consumer = 'svc'") == 2 * 86'400);
 }
 
-TEST_CASE("purge --failed and --conflicts leave what was consumed") {
+TEST_CASE("purge --failed and --conflicts keep consumed messages") {
   const OldRows db;
   db.add("svc", 3, 48h);
   db.add_failed("svc", 4, 48h);
@@ -95,7 +95,7 @@ TEST_CASE("purge --failed and --conflicts leave what was consumed") {
   CHECK(db.claims() == 3);
 }
 
-TEST_CASE("purge asks how old, and takes no nonsense") {
+TEST_CASE("purge needs an age, and refuses invalid values") {
   const OldRows db;
   db.add("svc", 3, 48h);
   for (const Command::Arguments& arguments : {
@@ -127,7 +127,7 @@ TEST_CASE("purge without tables is status 3") {
   CHECK(run({"purge", "--older-than", "7d"}, db.url()).status == 3);
 }
 
-TEST_CASE("a signal lets purge finish its batch and say what went") {
+TEST_CASE("after a signal, purge finishes its batch and prints what it removed") {
   for (const int signal : {SIGINT, SIGTERM}) {
     const OldRows db;
     db.add("svc", 20'000, 48h);

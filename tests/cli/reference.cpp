@@ -52,7 +52,7 @@ std::set<std::string> options_in(const std::string& help) {
 
 }  // namespace
 
-TEST_CASE("each subcommand is in this list, and its help has examples and what its exit statuses mean") {
+TEST_CASE("each subcommand's help has examples and the meanings of its exit statuses") {
   const std::string help = help_of({}).substr(help_of({}).find("Subcommands:"));
   const std::regex name("\n  ([a-z]+) ");
   std::set<std::string> named;
@@ -81,7 +81,7 @@ std::string file(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// What bash offers for the last of these words.
+/// What bash offers to complete the last of these words.
 std::set<std::string> offered(const Command::Arguments& words) {
   std::string line = "source '" TXINBOX_REFERENCE "/txinbox'; COMP_WORDS=(txinbox";
   for (const auto& word : words) line += " '" + word + "'";

@@ -33,7 +33,7 @@ class File {
   std::filesystem::path path_;
 };
 
-// Takes no time where the line's :n is 0, and about five seconds where it is 5.
+// SQL that takes about five seconds for a line whose :n is 5, and no time if it is 0.
 std::string slow_sql() {
   if (on_mysql()) return "select sleep(:n)";
   if (on_postgresql()) return "select pg_sleep(:n::integer)";
@@ -41,7 +41,7 @@ std::string slow_sql() {
          "select count(*) from c";
 }
 
-// Whether a consumer is at the slow SQL, or at least in the transaction that it is in.
+// Whether a consumer runs the slow SQL, or at least is in that transaction.
 bool is_slow(const TestDatabase& db) {
   if (on_sqlite3()) {
     const auto sql = db.session();
@@ -61,8 +61,7 @@ bool is_slow(const TestDatabase& db) {
                                 "wait_event = 'PgSleep'") != 0;
 }
 
-// A consumer whose first message is done, and which is in the middle of a batch of two, at the slow SQL of
-// the first of them.
+// A consumer that has consumed its first message, and now runs the slow SQL of the first message of a batch of two.
 class InHand {
  public:
   explicit InHand(const std::string& sql) {
@@ -82,7 +81,7 @@ class InHand {
 
 }  // namespace
 
-TEST_CASE("killed in the middle of a file and started again on the whole of it, the result is the same") {
+TEST_CASE("a run that is killed in the middle of a file and repeated has the same result") {
   constexpr int messages = 20'000;
   const Orders orders;
   std::string text;
@@ -120,7 +119,7 @@ TEST_CASE("a signal wakes a consumer that waits for input, and the summary says 
   }
 }
 
-TEST_CASE("a signal lets the batch in hand finish, and nothing behind it begins") {
+TEST_CASE("after a signal, the current batch finishes, and no other batch begins") {
   InHand run(slow_sql() + "; update t_inventory set stock = stock - 1");
   run.command->signal(SIGTERM);
   const Ended ended = run.command->wait();
@@ -130,9 +129,9 @@ TEST_CASE("a signal lets the batch in hand finish, and nothing behind it begins"
   CHECK(run.orders.taken() == 3);
 }
 
-TEST_CASE("a second signal ends it at once, and the batch in hand leaves nothing") {
+TEST_CASE("a second signal ends the command at once, and the current batch leaves no rows") {
   InHand run("update t_inventory set stock = stock - 1; " + slow_sql());
-  // Again and again: one that comes before the first was taken is one with it.
+  // The loop sends the signal repeatedly: two signals that arrive before the first is taken count as one.
   while (!run.command->has_ended()) {
     run.command->signal(SIGTERM);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -141,7 +140,7 @@ TEST_CASE("a second signal ends it at once, and the batch in hand leaves nothing
   CHECK(run.orders.taken() == 1);
 }
 
-TEST_CASE("it stops when nobody reads what it prints") {
+TEST_CASE("the command stops when nobody reads its output") {
   const Orders orders;
   Command command(Orders::arguments({"--json", "--batch", "1"}), orders.db.url());
   command.write(Orders::line(1));

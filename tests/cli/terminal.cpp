@@ -24,7 +24,7 @@ using namespace txinbox::test;
 
 namespace {
 
-/// A terminal of that size, on which the command has its standard output.
+/// A terminal of that size. It is the command's standard output.
 class Terminal {
  public:
   Terminal(unsigned short columns, unsigned short rows) : master_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
@@ -61,7 +61,8 @@ class Terminal {
     slave_ = -1;
   }
 
-  /// What it prints until the text comes, or until its end where there is none; without carriage returns.
+  /// The output until the text appears, without carriage returns. If the text does not appear, the output until its
+  /// end.
   std::string read(const std::string& until = "") {
     std::string text;
     std::array<char, 4096> buffer{};
@@ -69,7 +70,7 @@ class Terminal {
       pollfd wait{master_, POLLIN, 0};
       if (::poll(&wait, 1, 300'000) <= 0) break;
       const auto count = ::read(master_, buffer.data(), buffer.size());
-      if (count <= 0) break;  // the last user of the terminal has gone
+      if (count <= 0) break;  // no process has the terminal open any more
       for (const char c : std::string(buffer.data(), static_cast<std::size_t>(count))) {
         if (c != '\r') text += c;
       }

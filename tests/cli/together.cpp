@@ -1,8 +1,6 @@
-// Where the database can, one round trip carries the statements of a whole batch. What the command prints and leaves is
+// Where the database supports it, one round trip has the statements of a whole batch. The output and the rows must be
 // the same as with --batch 1.
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -10,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "cli/orders.hpp"
+#include "support/effects.hpp"
 #include "support/proxy.hpp"
+#include "support/source_files.hpp"
 
 using namespace txinbox::test;
 
@@ -52,7 +52,7 @@ std::string line(int number, const std::string& value) {
                      number, value);
 }
 
-/// The same with any size of the batch; returns it.
+/// The output is the same with any size of the batch. Returns it.
 Left same_in_batches(const std::string& sql, const std::string& input, const std::string& before = {},
                      const Command::Arguments& more = {}) {
   const Left single = consume(sql, input, "1", before, more);
@@ -67,7 +67,7 @@ Left same_in_batches(const std::string& sql, const std::string& input, const std
   return single;
 }
 
-/// The text of an expression, with bars around it, so that white space shows.
+/// An expression's text between bars, so that white space is visible.
 std::string shown(const std::string& expression) {
   const std::string text = on_mysql() ? "cast(" + expression + " as char)" : "cast(" + expression + " as varchar(150))";
   return on_mysql() ? "concat('|', coalesce(" + text + ", 'NULL'), '|')"
@@ -109,20 +109,20 @@ TEST_CASE("a value means the same in a batch as alone") {
 TEST_CASE("the statements of the messages run in their order") {
   std::string input;
   for (int i = 1; i <= 50; ++i) input += line(i, std::to_string(i));
-  // Each message notes what the one before it has left.
+  // Each message records the row of the message before it.
   const Left left = same_in_batches(
       "insert into t select " + shown("n") + " from t_other; update t_other set n = n + :v where r = 'x'", input);
   CHECK(left.counts == "consumed 50, already consumed 0, conflicts 0, parked 0, failed 0");
   CHECK(left.rows.find("|1225|") != std::string::npos);
 }
 
-TEST_CASE("lines that fail in the middle of a batch are told as they are alone, with their statement") {
+TEST_CASE("lines that fail in a batch are reported with their statement, as without a batch") {
   std::string input;
   for (int i = 1; i <= 40; ++i) input += line(i % 17, i % 13 == 0 ? "\"x\"" : fmt::format("\"k{}\"", i));
   const Left left = same_in_batches("insert into t values (:no); insert into t_other values (:v, 1)", input);
   CHECK(left.status == 1);
   CHECK(left.err.find("line 13: statement 2: ") == 0);
-  CHECK(left.err.find("\nline 30: ") == left.err.npos);  // line 13's key comes again, and is good
+  CHECK(left.err.find("\nline 30: ") == left.err.npos);  // the key of line 13 comes again, in a valid line
   const Left stopped =
       same_in_batches("insert into t values (:no); insert into t_other values (:v, 1)", input, {}, {"--stop-on-error"});
   CHECK(stopped.counts == "consumed 12, already consumed 0, conflicts 0, parked 0, failed 1");
@@ -163,7 +163,7 @@ TEST_CASE("a batch of many and long values is consumed") {
   CHECK(orders.db.number("select sum(length(note)) from t_note") == 30 * 70'000 + 2970 * 100);
 }
 
-TEST_CASE("a server that says much while a batch is sent does not block it") {
+TEST_CASE("a server that sends much data during a batch does not block the batch") {
   if (!on_postgresql()) return;
   const Orders orders;
   orders.db.run("create table t_note (no varchar(9) primary key, note text)");
@@ -182,7 +182,10 @@ TEST_CASE("a server that says much while a batch is sent does not block it") {
 TEST_CASE("a batch of lines takes no more round trips than the docs say") {
   if (on_sqlite3()) return;
   const Orders orders;
-  const std::string server = on_postgresql() ? "PostgreSQL" : on_mariadb() ? "MariaDB" : "MySQL";
+  const std::string server = on_postgresql()                ? "PostgreSQL"
+                             : EffectDatabase().is_galera() ? "MariaDB with Galera"
+                             : on_mariadb()                 ? "MariaDB"
+                                                            : "MySQL";
   Proxy proxy(orders.db.url());
   int next = 0;
   const auto round_trips = [&](int lines) {
@@ -195,8 +198,7 @@ TEST_CASE("a batch of lines takes no more round trips than the docs say") {
   const int one = round_trips(100);
   const int two = round_trips(200);
   const std::string row = fmt::format("| {} | {} |\n", server, two - one);
-  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/reference/round-trips.md");
-  const std::string docs(std::istreambuf_iterator<char>(file), {});
+  const std::string docs = source_text("docs/reference/round-trips.md");
   CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/round-trips.md lacks the row: ", row);
 }
 

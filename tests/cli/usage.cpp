@@ -168,7 +168,7 @@ TEST_CASE("a database without the tables is status 3, and says to migrate") {
   }
 }
 
-TEST_CASE("SQL that the database refuses is told once, before the first line") {
+TEST_CASE("SQL that the database refuses is reported once, before the first line") {
   const Orders orders;
   const Ended ended = run({"consume", "--consumer", "c", "--key", "/no", "--sql",
                            "update t_inventory set stock = 0; insert into t_orderr values (:no)"},
@@ -180,19 +180,19 @@ TEST_CASE("SQL that the database refuses is told once, before the first line") {
   CHECK(orders.taken() == 0);
 }
 
-TEST_CASE("SQL that creates what it uses is not refused beforehand") {
+TEST_CASE("SQL that creates its own tables is not refused before it runs") {
   const Orders orders;
   const Ended ended = run({"consume", "--consumer", "c", "--key", "/no", "--sql",
                            "create temporary table if not exists t_scratch (no varchar(60)); "
                            "insert into t_scratch values (:no); update t_inventory set stock = stock - 1"},
                           orders.db.url(), Orders::line(1) + Orders::line(2));
   CHECK(ended.status == 0);
-  CHECK(ended.err.empty());  // nor does PostgreSQL's notice, that the table is there already, show
+  CHECK(ended.err.empty());  // PostgreSQL's notice that the table exists must not be printed, either
   CHECK(orders.taken() == 2);
 }
 
 TEST_CASE("a transient error that outlives its retries is status 3, and the summary says at which line") {
-  if (on_sqlite3()) return;  // it has no SQL that fails like that
+  if (on_sqlite3()) return;  // SQLite has no SQL that fails in this way
   const Orders orders;
   if (on_mysql()) {
     orders.db.run(
@@ -226,8 +226,8 @@ TEST_CASE("when the inbox's table goes away, it stops with status 3") {
   CHECK(orders.orders() == 1);
 }
 
-TEST_CASE("a handler that would commit is caught, and nothing of it is taken for consumed") {
-  if (!on_postgresql()) return;  // elsewhere the SQL is refused up front
+TEST_CASE("a handler that would commit is noticed, and its message does not count as consumed") {
+  if (!on_postgresql()) return;  // other databases refuse the SQL before the first line
   const Orders orders;
   const Ended ended = run({"consume", "--consumer", "c", "--key", "/no", "--sql", "do 'begin commit; end'; select 1"},
                           orders.db.url(), Orders::line(1));
@@ -253,7 +253,7 @@ TEST_CASE("a file of SQL has at most 64 MiB") {
   CHECK(ended.err == "txinbox: /dev/zero: it has more than 67108864 bytes\n");
 }
 
-TEST_CASE("a database that cannot be used is told in one line") {
+TEST_CASE("an unavailable database is reported in one line") {
   for (const char* url : {"mysql://127.0.0.1:1/x", "postgresql://127.0.0.1:1/x", "sqlite:/nonexistent/x.db"}) {
     const Ended ended = run({"migrate"}, url);
     CAPTURE(ended.err);
@@ -268,7 +268,7 @@ TEST_CASE("a database that cannot be used is told in one line") {
   CHECK(ended.err.find('\n') + 1 == ended.err.size());
 }
 
-TEST_CASE("a locked SQLite file is told in our words, without the names of functions") {
+TEST_CASE("a locked SQLite file is reported without names of functions") {
   if (!on_sqlite3()) return;
   const Orders orders;
   const auto other = orders.db.session();
@@ -281,7 +281,7 @@ TEST_CASE("a locked SQLite file is told in our words, without the names of funct
   *other << "rollback";
 }
 
-TEST_CASE("a consumer's name that is too long, or a key that is, is refused by name and not cut") {
+TEST_CASE("a consumer's name or a key that is too long is refused, not truncated") {
   const Orders orders;
   CHECK(run({"consume", "--consumer", std::string(65, 'c'), "--key", "/a", "--sql", "select 1"}, orders.db.url(), "{}")
             .status == 2);

@@ -8,7 +8,7 @@ using namespace txinbox::test;
 
 namespace {
 
-// One column of each kind that JSON values go into.
+// A table with a column for each kind of JSON value.
 std::string create_values() {
   if (on_sqlite3()) return "create table v (k text, i integer, n, f, b integer, s text, doc text, whole text)";
   if (on_mysql()) {

@@ -1,5 +1,5 @@
-// Another node's commit aborts a transaction that is still open on this one: a handler's statement meets a
-// deadlock that has undone the claim as well, or the commit does.
+// Another node's commit aborts a transaction that is still open on this node. The next statement of the handler, or the
+// commit, then fails with a deadlock. The claim was rolled back, too.
 
 #include <chrono>
 #include <functional>
@@ -23,7 +23,7 @@ namespace {
 constexpr int here = 2;
 constexpr int there = 3;
 
-/// A consumer on this node, in each of the two ways.
+/// A consumer on this node, either on a pool or on the caller's session.
 class Here {
  public:
   Here(const ClusterDatabase& db, bool pooled)
@@ -41,7 +41,7 @@ class Here {
   bool pooled_;
 };
 
-/// Locks a row that another node then writes, and returns once this transaction was aborted for it.
+/// Locks a row that another node then writes, and returns after the cluster has aborted this transaction because of it.
 void be_overrun(const ClusterDatabase& db, soci::session& sql) {
   const auto aborted = db.status(here, "wsrep_local_bf_aborts");
   sql << "update account set n = n + 1 where id = 1";
@@ -49,9 +49,9 @@ void be_overrun(const ClusterDatabase& db, soci::session& sql) {
   while (db.status(here, "wsrep_local_bf_aborts") == aborted) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-TEST_CASE("a transaction that is aborted in mid-handler runs again, and leaves nothing of its first run") {
+TEST_CASE("a transaction that is aborted while its handler runs is repeated, and nothing of its first run remains") {
   for (const bool pooled : {true, false}) {
-    // The abort shows at the handler's next statement, or only at the commit.
+    // Whether the handler's next statement reports the abort, or only the commit.
     for (const bool at_commit : {true, false}) {
       CAPTURE(pooled);
       CAPTURE(at_commit);
@@ -74,7 +74,7 @@ TEST_CASE("a transaction that is aborted in mid-handler runs again, and leaves n
   }
 }
 
-TEST_CASE("a batch that is aborted in mid-handler runs again, and leaves nothing of its first run") {
+TEST_CASE("a batch that is aborted while its handler runs is repeated, and nothing of its first run remains") {
   for (const bool pooled : {true, false}) {
     for (const std::string last : {"a", "b", "c"}) {
       CAPTURE(pooled);
@@ -121,14 +121,14 @@ TEST_CASE("a Transaction that is aborted leaves nothing, and its commit fails") 
   CHECK(db.number(there, "select count(*) from effect") == 1);
 }
 
-/// What a handler does after it was aborted, and how many of its rows it manages to leave.
+/// What a handler does after its transaction was aborted, and how many of its rows remain.
 struct Careless {
   std::string name;
   std::function<void(soci::session&)> act;
   int left = 0;
 };
 
-TEST_CASE("a handler that swallows the abort and goes on is not acknowledged, and the next delivery runs") {
+TEST_CASE("if a handler ignores the abort, the message is not acknowledged, and the next delivery runs") {
   const auto insert = [](soci::session& sql) { sql << "insert into effect values ('after')"; };
   const std::vector<Careless> all = {
       {"goes on",
@@ -187,7 +187,7 @@ TEST_CASE("a handler that swallows the abort and goes on is not acknowledged, an
   }
 }
 
-TEST_CASE("of a batch the message whose handler swallows the abort fails, and the others are consumed") {
+TEST_CASE("in a batch, the message whose handler ignores the abort fails, and the others are consumed") {
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);
     const ClusterDatabase db;

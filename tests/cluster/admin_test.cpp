@@ -57,7 +57,7 @@ TEST_CASE("migrations through several nodes at once end in the same tables") {
   }
 }
 
-/// What doctor says on a node after a setting was changed, as in "error wsrep_on".
+/// What doctor reports on a node after a setting was changed, for example "error wsrep_on".
 std::vector<std::string> findings_after(const ClusterDatabase& db, const std::string& sql) {
   Pool pool = db.pool(2);
   auto connection = pool.acquire();
@@ -69,7 +69,7 @@ std::vector<std::string> findings_after(const ClusterDatabase& db, const std::st
   return all;
 }
 
-TEST_CASE("doctor has nothing to say about a healthy cluster, and names what would part it") {
+TEST_CASE("doctor reports nothing on a healthy cluster, and names settings that would make nodes differ") {
   using Findings = std::vector<std::string>;
   const ClusterDatabase db;
   CHECK(findings_after(db, "") == Findings{});

@@ -1,5 +1,5 @@
-// Two nodes let the same key in, since neither has seen the other's claim yet: the cluster lets one of the
-// commits pass, and the other one fails with 1213.
+// Two nodes accept the same key, because neither has seen the other's claim yet. The cluster accepts one of the
+// commits, and the other commit fails with 1213.
 
 #include <array>
 #include <functional>
@@ -20,7 +20,7 @@ namespace {
 constexpr int first = 1;
 constexpr int second = 2;
 
-/// Commits a key on one node, and then on one that has not seen it: returns when the second has answered.
+/// Commits a key on one node, and then on a node that has not seen it. Returns when the second node has answered.
 class Contest {
  public:
   explicit Contest(bool pooled)
@@ -42,8 +42,8 @@ class Contest {
     return pooled_ ? TxConsumer(losers_, "svc", options) : TxConsumer(*own_, "svc", options);
   }
 
-  /// What the one that comes too late answers: `deliver` is given its handler, and calls it once before the
-  /// winner's claim arrives.
+  /// Returns the second node's answer. `deliver` gets the handler, and calls it once before the first node's claim
+  /// arrives.
   template <class Deliver>
   auto run(Deliver deliver) {
     const auto counted = [this] {
@@ -92,7 +92,7 @@ class Contest {
   int aborts_ = 0;
 };
 
-TEST_CASE("of the same key on two nodes one commits, and the other is told already_consumed") {
+TEST_CASE("if two nodes have the same key, one commits, and the other reports already_consumed") {
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);
     Contest contest(pooled);
@@ -106,7 +106,7 @@ TEST_CASE("of the same key on two nodes one commits, and the other is told alrea
   }
 }
 
-TEST_CASE("a certification failure without retries is a transient error, and the redelivery a duplicate") {
+TEST_CASE("a certification failure without retries is a transient error, and the redelivery is a duplicate") {
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);
     Contest contest(pooled);
@@ -122,7 +122,7 @@ TEST_CASE("a certification failure without retries is a transient error, and the
   }
 }
 
-TEST_CASE("a batch that loses one of its keys to another node has the others consumed, once each") {
+TEST_CASE("if another node consumes one key of a batch first, the other keys are consumed once each") {
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);
     Contest contest(pooled);

@@ -40,7 +40,7 @@ std::string status_of(soci::session& sql, const std::string& name) {
   return value;
 }
 
-/// Asks a node again and again, each time on a new connection: it may be starting, or leaving.
+/// Asks a node repeatedly, each time on a new connection, because the node may be starting or leaving.
 void wait_until(int node, const std::string& what, const std::function<bool(soci::session&)>& is_so) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   for (;;) {
@@ -87,7 +87,7 @@ ClusterDatabase::ClusterDatabase() : schema_(EffectDatabase::text("select databa
   for (int node = 1; node <= nodes; ++node) wait_until_synced(node);
   run("create table account (id integer primary key, n integer not null)");
   run("insert into account values (0,0),(1,0),(2,0),(3,0),(4,0),(5,0),(6,0),(7,0),(8,0),(9,0)");
-  // One for each thread that applies what others wrote: see Lag.
+  // One table for each thread that applies other nodes' writes. The class Lag locks them.
   run("create table lag1 (id integer primary key auto_increment)");
   run("create table lag2 (id integer primary key auto_increment)");
   for (int node = 1; node <= nodes; ++node) number(node, "select count(*) from account");
@@ -106,7 +106,7 @@ std::unique_ptr<soci::session> ClusterDatabase::session(int node) const { return
 long long ClusterDatabase::number(int node, const std::string& sql) const { return std::stoll(text(node, sql)); }
 
 std::string ClusterDatabase::text(int node, const std::string& sql) const {
-  const auto session = connect(node);  // the database may not be there yet
+  const auto session = connect(node);  // the database may not exist there yet
   *session << "set wsrep_sync_wait = 15";
   *session << "select 1";
   *session << "use " + schema_;
@@ -129,7 +129,7 @@ Lag::Lag(const ClusterDatabase& db, int node) : holder_(db.session(node)) {
 Lag::~Lag() {
   try {
     *holder_ << "unlock tables";
-  } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): its end unlocks them too
+  } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): the end of the session also unlocks the tables
   }
 }
 

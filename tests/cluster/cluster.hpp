@@ -13,22 +13,23 @@ namespace txinbox::test {
 /// The nodes of the cluster that tests/galera.sh has started, numbered from 1.
 inline constexpr int nodes = 3;
 
-/// What tests/galera_node.sh does: kill, start, freeze, thaw.
+/// Runs an action of tests/galera_node.sh: kill, start, freeze or thaw.
 void node_command(const std::string& act, int node);
 
-/// Takes a node out of the group without ending it: its clients stay connected, and it refuses them.
+/// Separates a node from the group without ending its process. Its clients stay connected, and the node refuses their
+/// statements.
 void cut_off(int node);
 void let_back(int node);
 
-/// Until the node is a member of the whole cluster, and has what the others have.
+/// Waits until the node is a member of the whole cluster, and has applied what the other nodes have committed.
 void wait_until_synced(int node);
 
-/// Until the node, or the rest of them, has noticed.
+/// Waits until the node, or the rest of the cluster, has noticed the separation.
 void wait_until_refusing(int node);
 void wait_until_cluster_has(int members, int seen_by);
 
-/// A migrated database on all nodes, with the effects of EffectDatabase, whose table has no key at all,
-/// and the table `account`, of ten rows that everybody wants. Waits for the whole cluster first.
+/// A migrated database on all nodes. It has the effects of EffectDatabase, in a table without any key, and the table
+/// `account` with ten rows, which all handlers change. It waits for the whole cluster first.
 class ClusterDatabase : public EffectDatabase {
  public:
   ClusterDatabase();
@@ -41,18 +42,18 @@ class ClusterDatabase : public EffectDatabase {
   using EffectDatabase::number;
   using EffectDatabase::text;
 
-  /// Of what the whole cluster has committed by now, as this node has it once it has all of that.
+  /// Runs the query on this node after it has applied all commits that the cluster has now.
   long long number(int node, const std::string& sql) const;
   std::string text(int node, const std::string& sql) const;
 
-  /// What the node itself counts or says.
+  /// A status variable of the node itself.
   long long status(int node, const std::string& name) const;
 
  private:
   std::string schema_;
 };
 
-/// Keeps a node from applying what the others commit, until the end of its life.
+/// While this object exists, the node does not apply what other nodes commit.
 class Lag {
  public:
   Lag(const ClusterDatabase&, int node);

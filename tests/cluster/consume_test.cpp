@@ -12,7 +12,7 @@ namespace {
 
 TEST_CASE("every key on every node at once takes effect once: pools") { run_load(ClusterDatabase(), {}); }
 
-TEST_CASE("every key on every node at once takes effect once: sessions of a caller's") {
+TEST_CASE("every key on every node at once takes effect once: sessions of the caller") {
   run_load(ClusterDatabase(), {.pooled = false});
 }
 
@@ -20,15 +20,15 @@ TEST_CASE("every key on every node at once takes effect once: batches in pools")
   run_load(ClusterDatabase(), {.batch = 10});
 }
 
-TEST_CASE("every key on every node at once takes effect once: batches on sessions of a caller's") {
+TEST_CASE("every key on every node at once takes effect once: batches on sessions of the caller") {
   run_load(ClusterDatabase(), {.pooled = false, .batch = 10});
 }
 
-TEST_CASE("every key on every node at once takes effect once: a memory of recent keys on each") {
+TEST_CASE("every key on every node at once takes effect once: a cache of recent keys on each") {
   run_load(ClusterDatabase(), {.recent_keys = 1000});
 }
 
-/// Settings of Galera's that change how a transaction is replicated, or what a statement waits for.
+/// Runs a load with a setting of Galera that changes how a transaction is replicated, or what a statement waits for.
 void run_with(const std::string& setting, int keys = 300) {
   CAPTURE(setting);
   for (const bool pooled : {true, false}) {
@@ -38,21 +38,22 @@ void run_with(const std::string& setting, int keys = 300) {
   }
 }
 
-// MariaDB 10.11's nodes can hang for good there: one that aborts a transaction's fragments waits for the session, and
-// the session for the row.
+// In this case, nodes of MariaDB 10.11 can hang forever: the thread that aborts a transaction's fragments waits for the
+// session, and the session waits for the row.
 TEST_CASE("every key takes effect once with streaming replication, a fragment for each statement" *
           doctest::skip(!long_run())) {
   run_with("set wsrep_trx_fragment_unit = 'statements', wsrep_trx_fragment_size = 1", 100);
 }
 
-TEST_CASE("every key takes effect once when statements wait for what the others committed") {
+TEST_CASE("every key takes effect once when statements wait for the commits of other nodes") {
   run_with("set wsrep_sync_wait = 15");
 }
 
 TEST_CASE("every key takes effect once when the server repeats aborted statements, or does not") {
   run_with("set wsrep_retry_autocommit = 0");
   run_with("set wsrep_retry_autocommit = 10");
-  // The one in which it has sent rows by then is rare: about one in 5000 batches was taken for claimed.
+  // A rare error: after the node had sent rows, it ran the statement again. About one in 5000 batches was wrongly
+  // treated as claimed.
   run_load(ClusterDatabase(), {.keys = 3000, .batch = 10, .session_setting = "set wsrep_retry_autocommit = 10"});
 }
 

@@ -1,4 +1,4 @@
-// A node that is parted from the others: it goes on answering its clients, with a refusal.
+// A node that is separated from the others still answers its clients: it refuses their statements.
 
 #include <exception>
 #include <memory>
@@ -20,7 +20,7 @@ constexpr int other = 1;
 
 const TxConsumerOptions once = {.retry = {.max_attempts = 1}};
 
-/// What a delivery ends in: an outcome, or the kind of its error.
+/// How a delivery ends: its outcome, or the kind of its error.
 std::string consume_one(TxConsumer& consumer, const std::string& key) {
   std::string outcome;
   const std::string thrown =
@@ -28,7 +28,7 @@ std::string consume_one(TxConsumer& consumer, const std::string& key) {
   return thrown == "nothing" ? outcome : thrown;
 }
 
-/// The same by a batch, which may say it in a result.
+/// The same for a batch. A batch may report the error in a result.
 std::string consume_as_batch(TxConsumer& consumer, const std::string& key) {
   std::string outcome;
   const std::string thrown = thrown_by([&] {
@@ -47,7 +47,7 @@ std::string claim_by_hand(soci::session& sql, const std::string& key) {
   });
 }
 
-/// Consumers of each kind on the victim, warm: each has consumed a key there.
+/// Consumers of each kind on the victim. Each has already consumed a key there.
 struct Victims {
   explicit Victims(const ClusterDatabase& db)
       : pool(db.pool(victim, {.connections = 2})), session(db.session(victim)), by_hand(db.session(victim)) {
@@ -69,13 +69,13 @@ TEST_CASE("a node that is cut off acknowledges nothing, fails transiently, and c
   Pool elsewhere = db.pool(other);
   TxConsumer consumer(elsewhere, "svc");
   cut_off(victim);
-  // The commit is on its way before the node knows.
+  // The commit is sent before the node knows that it is separated.
   CHECK(consume_one(at.pooled, "on its way") == "transient");
   wait_until_refusing(victim);
 
   for (const char* key : {"new", "known"}) {
     CAPTURE(key);
-    for (int i = 0; i < 5; ++i) {  // after some duplicates in a row, a key is looked for first
+    for (int i = 0; i < 5; ++i) {  // after some duplicates in a row, a key is read before it is inserted
       CHECK(consume_one(at.pooled, key) == "transient");
       CHECK(consume_as_batch(at.pooled, key) == "transient");
       CHECK(consume_one(at.on_session, key) == "transient");
@@ -105,7 +105,7 @@ TEST_CASE("a node that is cut off acknowledges nothing, fails transiently, and c
   CHECK(consume_as_batch(at.pooled, "new in a batch") == "consumed");
   CHECK(consume_as_batch(at.on_session, "new in a batch on the session") == "consumed");
   CHECK(claim_by_hand(*at.by_hand, "by hand") == "nothing");
-  // Whether it took effect, nobody was told: now it has, once.
+  // It was unknown whether the key had taken effect. After the redelivery, it has taken effect once.
   (void)consume_one(at.pooled, "on its way");
   CHECK(db.effects_of("on its way") == 1);
   CHECK(db.effects() == 7);

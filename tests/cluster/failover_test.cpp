@@ -1,5 +1,5 @@
-// A pool whose connections reach another node when they are made again, as behind a load balancer, and
-// that node is behind: it has not applied yet what the first one committed.
+// When a pool connects again, it reaches another node, as behind a load balancer. That node is behind: it has not yet
+// applied the commits of the first node.
 
 #include <chrono>
 #include <future>
@@ -24,7 +24,7 @@ constexpr int second = 2;
 
 const Message order{.business_key = "order"};
 
-/// Ends a lag after a while, beside what waits for it.
+/// Ends a lag after some time. Meanwhile another thread waits for its end.
 std::future<void> end_soon(std::optional<Lag>& lag) {
   return std::async(std::launch::async, [&lag] {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -48,7 +48,7 @@ TEST_CASE("a commit whose reply is lost is found on a node that is behind, and i
       if (d.index() == 0 && ++runs == 2) end = end_soon(lag);
       if (runs > 1 || d.index() != last) return;
       proxy.forward_to(db.url(second));
-      proxy.lose_reply(batch ? 1 : 0);  // a batch proves its guard first
+      proxy.lose_reply();  // loses the reply to the commit, which verifies the guard in the same round trip
     };
     if (batch) {
       const auto results = consumer.consume_batch(messages_of({"order", "other"}), handler);
@@ -63,7 +63,7 @@ TEST_CASE("a commit whose reply is lost is found on a node that is behind, and i
   }
 }
 
-TEST_CASE("a claim that a handler tore is marked on a node that is behind, and never taken for consumed") {
+TEST_CASE("a torn claim is marked on a node that is behind, and is never reported as consumed") {
   for (const int max_attempts : {1, 20}) {
     CAPTURE(max_attempts);
     const ClusterDatabase db;

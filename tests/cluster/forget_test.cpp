@@ -1,4 +1,4 @@
-// Rows that are removed on one node while the others consume their keys, as a purge would.
+// One node removes rows while the others consume their keys. A purge can do this.
 
 #include <array>
 #include <atomic>
@@ -24,7 +24,7 @@ constexpr int removals = 200;
 
 std::string name_of(int key) { return fmt::format("key{}", key); }
 
-/// Removes rows here and there, and returns how often that was done to each key.
+/// Removes rows on all nodes, and returns how often the row of each key was removed.
 std::array<int, keys> remove_some(const ClusterDatabase& db, Tally& tally) {
   std::array<int, keys> removed{};
   const auto sql = db.session(3);
@@ -33,7 +33,7 @@ std::array<int, keys> remove_some(const ClusterDatabase& db, Tally& tally) {
     const auto key = random() % keys;
     try {
       if (forget(*sql, "svc", name_of(static_cast<int>(key)))) ++removed.at(key);
-    } catch (const soci::soci_error&) {  // a consumer was faster
+    } catch (const soci::soci_error&) {  // a consumer committed first
       tally.note(std::current_exception());
     }
   }

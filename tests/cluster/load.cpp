@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 constexpr int hot_rows = 10;
 
-/// A consumer on one node; its session, if it has one, can be opened again.
+/// A consumer on one node. If it has its own session, the session can be opened again.
 struct Endpoint {
   std::unique_ptr<soci::session> session;
   std::optional<TxConsumer> consumer;
@@ -71,7 +71,8 @@ class Run {
             .recent_keys = {.capacity = load_.recent_keys}};
   }
 
-  /// One thread's stream. What fails on one node is tried on the next, and then it is home again.
+  /// One thread's stream. If a delivery fails on one node, the thread tries the next node, and then returns to its own
+  /// node.
   void work(int home) {
     std::vector<Endpoint> own(nodes);
     std::vector<Message> todo;
@@ -125,7 +126,8 @@ class Run {
       tally_.note(std::current_exception());
       std::this_thread::sleep_for(milliseconds(20));
     }
-    // A session of one's own is made anew after an error: whether it broke, its owner does not know.
+    // After an error, the thread opens its own session again, because it does not know whether the session is still
+    // usable.
     if (!load_.pooled && std::ranges::count(acknowledged, false) > 0) endpoint = {};
     return acknowledged;
   }
@@ -138,7 +140,8 @@ class Run {
     endpoint.consumer.emplace(*endpoint.session, "svc", options_for_consumer());
   }
 
-  /// One effect without a key to protect it, and for every third key a row that everybody wants.
+  /// One effect in a table without a unique key. For every third key, the handler also changes a row that all consumers
+  /// change.
   static void handle(soci::session& sql, Delivery& delivery) {
     thread_local std::mt19937 random{std::random_device{}()};
     add_effect(sql, delivery);
@@ -164,7 +167,7 @@ class Run {
   const Load& load_;
   Tally tally_;
   std::vector<Endpoint> shared_;
-  std::atomic<int> released_ = load_.keys;  ///< So many keys there are by now.
+  std::atomic<int> released_ = load_.keys;  ///< The number of keys until now.
   std::atomic<bool> over_ = false;
 };
 

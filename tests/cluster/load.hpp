@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-/// What the handlers of a load throw now and then.
+/// What the handlers of a load sometimes throw.
 struct HandlerFailed : std::runtime_error {
   HandlerFailed() : std::runtime_error("the handler fails") {}
 };
@@ -19,18 +19,17 @@ struct HandlerFailed : std::runtime_error {
 /// A stream of messages that consumers on all nodes get at the same time.
 struct Load {
   int keys = 300;
-  int threads = 2;        ///< On each node. Each of them is delivered every key.
-  bool pooled = true;     ///< Or on sessions of the test's.
-  std::size_t batch = 1;  ///< More than one: by consume_batch.
+  int threads = 2;        ///< The number of threads for each node. Each consumer gets every key.
+  bool pooled = true;     ///< If false, the consumers use sessions of the test.
+  std::size_t batch = 1;  ///< If it is more than one, the consumers call consume_batch.
   std::size_t recent_keys = 0;
-  std::string session_setting = {};  ///< One SET, for each session.
+  std::string session_setting = {};  ///< A SET statement for each session.
 };
 
-/// Delivers all of it until each delivery is acknowledged. One that ends in an error is delivered again,
-/// on the next node: what a node did not answer, another one decides. `meanwhile` runs beside it, and new
-/// keys arrive until it has returned.
+/// Delivers all messages until each delivery is acknowledged. A delivery that ends with an error is repeated on the
+/// next node. `meanwhile` runs at the same time, and new keys arrive until it has returned.
 ///
-/// Then the books must balance on every node: each key took effect once, and nothing else did.
+/// Afterwards, every node must show that each key took effect once, and that no other key took effect.
 void run_load(const ClusterDatabase&, const Load&, const std::function<void()>& meanwhile = {});
 
 }  // namespace txinbox::test

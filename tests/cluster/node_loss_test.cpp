@@ -1,4 +1,4 @@
-// Nodes that are killed, stopped, or parted from the others while consumers run on all of them.
+// Nodes are killed, stopped, or separated from the others while consumers run on all of them.
 
 #include <chrono>
 #include <optional>
@@ -62,7 +62,7 @@ TEST_CASE("every key takes effect once while nodes are cut off and come back") {
   run_load(ClusterDatabase(), {.pooled = false}, [] { cut_off_and_let_back(3); });
 }
 
-TEST_CASE("every key takes effect once while nodes stand still and go on") {
+TEST_CASE("every key takes effect once while nodes are stopped and continued") {
   run_load(ClusterDatabase(), {.recent_keys = 50}, [] {
     freeze_and_thaw(2);
     freeze_and_thaw(3);

@@ -1,4 +1,4 @@
-// A node that is behind: what it has not applied yet, it neither sees nor doubles.
+// A node that is behind does not see commits that it has not applied yet. Nevertheless no effect occurs twice.
 
 #include <chrono>
 #include <future>
@@ -23,7 +23,7 @@ constexpr int behind = 2;
 
 const Message key{.business_key = "key"};
 
-TEST_CASE("a node that is behind does not double a key, also where it looks for it first") {
+TEST_CASE("a node that is behind does not consume a key again, also if it reads the key before it inserts it") {
   const ClusterDatabase db;
   Pool on_ahead = db.pool(ahead);
   Pool on_behind = db.pool(behind);
@@ -38,9 +38,9 @@ TEST_CASE("a node that is behind does not double a key, also where it looks for 
   CHECK(db.effects_of("key") == 1);
 }
 
-/// A server without a binary log shows a row before it is on the disk, so the answer already_consumed waits for a
-/// write, and that for what the node has not applied.
-TEST_CASE("a key that was forgotten on another node is redelivered until the node has heard of it") {
+/// A server without a binary log shows a row before the row is on the disk. So the answer already_consumed waits for a
+/// write, and this write waits until the node has applied earlier commits.
+TEST_CASE("a key that another node has forgotten is redelivered until the node has applied the deletion") {
   const ClusterDatabase db;
   Pool on_ahead = db.pool(ahead);
   Pool on_behind = db.pool(behind, {.connections = 1, .statement_timeout = std::chrono::seconds(1)});
@@ -64,7 +64,7 @@ TEST_CASE("a key that was forgotten on another node is redelivered until the nod
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("what another node has committed is found once the node has applied it, or waited for it") {
+TEST_CASE("a commit of another node is found after the node has applied it, or waits for it") {
   const ClusterDatabase db;
   Pool on_ahead = db.pool(ahead);
   Pool on_behind = db.pool(behind, {.connections = 1});

@@ -8,10 +8,10 @@
 
 namespace txinbox::test {
 
-/// What became of many deliveries. Thread-safe.
+/// Counts how deliveries ended. Thread-safe.
 struct Tally {
   std::atomic<int> keys = 0;
-  std::atomic<int> deliveries = 0;  ///< Those that were redelivered count again.
+  std::atomic<int> deliveries = 0;  ///< A redelivery counts again.
   std::atomic<int> consumed = 0;
   std::atomic<int> duplicates = 0;
   std::atomic<int> retries = 0;      ///< Runs that txinbox repeated by itself.
@@ -21,7 +21,7 @@ struct Tally {
   /// Counts an error by its code.
   void note(const std::exception_ptr&);
 
-  /// For people, in one line.
+  /// All counts as one line of text.
   std::string text() const;
 
  private:

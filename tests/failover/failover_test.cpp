@@ -1,7 +1,7 @@
-// A primary dies and its replica takes over: what it had not received is lost, the claims with the rows
-// that their handlers wrote, so that what is delivered again runs again.
+// A primary is killed, and its replica takes over. Commits that the replica had not received are lost: the claims
+// together with the rows that their handlers wrote. So the handler runs again when the message is redelivered.
 //
-// Each suite is for one kind of replication, which tests/failover.sh starts; its primary dies once.
+// Each suite is for one kind of replication, which tests/failover.sh starts. Its primary is killed once.
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +29,7 @@ constexpr int some = 50;
 
 std::string key_of(int number) { return fmt::format("key{}", number); }
 
-/// Consumes new keys on some threads, from `first` on, until the server is gone. Returns the keys that
+/// Consumes new keys on four threads, beginning with `first`, until the server is killed. `end` returns the keys that
 /// were acknowledged.
 class Stream {
  public:
@@ -37,7 +37,7 @@ class Stream {
     for (int i = 0; i < 4; ++i) workers_.emplace_back([&] { work(db); });
   }
 
-  /// Waits until more than so many are.
+  /// Waits until more than this number of keys are acknowledged.
   void run_until_acknowledged(std::size_t count) {
     while (acknowledged() <= count) std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -85,7 +85,7 @@ Keys consume_all(TxConsumer& consumer, int first, int end, Outcome expected) {
   return keys;
 }
 
-/// Delivers every key to the new primary: each has taken effect there then, once.
+/// Delivers every key to the new primary. Afterwards, each key must have taken effect there once.
 void redeliver(const Pair& db, int keys) {
   Pool pool = db.replica();
   TxConsumer consumer(pool, "svc");
@@ -98,7 +98,7 @@ void redeliver(const Pair& db, int keys) {
   CHECK(db.consumed_on_replica() == all);
 }
 
-/// The primary dies in the middle of a stream.
+/// Kills the primary while a stream of keys is consumed. Returns the acknowledged keys.
 Keys lose_primary_in_stream(const Pair& db, int first, int& keys) {
   Stream stream(db, first);
   stream.run_until_acknowledged(100);
@@ -122,7 +122,7 @@ void lose_unreplicated() {
   consume_all(consumer, some, 2 * some, consumed);
   int keys = 0;
   const Keys acknowledged = lose_primary_in_stream(db, 2 * some, keys);
-  // Together: neither a claim without its effect nor an effect without its claim.
+  // No claim exists without its effect, and no effect without its claim.
   CHECK(db.consumed_on_replica() == replicated);
   CHECK(db.effects_on_replica() == replicated);
   fmt::print("    {} acknowledged, {} lost with the primary\n", acknowledged.size() + 2 * some,
@@ -137,24 +137,24 @@ void lose_nothing_acknowledged() {
   const Keys there = db.consumed_on_replica();
   CHECK(lost_of(acknowledged, there) == 0);
   CHECK(db.effects_on_replica() == there);
-  fmt::print("    {} acknowledged, {} lost with the primary, {} there that nobody was told of\n", acknowledged.size(),
-             lost_of(acknowledged, there), there.size() - acknowledged.size());
+  fmt::print("    {} acknowledged, {} lost with the primary, {} on the replica without an acknowledgement\n",
+             acknowledged.size(), lost_of(acknowledged, there), there.size() - acknowledged.size());
   redeliver(db, keys);
 }
 
 }  // namespace
 
-TEST_CASE("what an asynchronous replica has not received is lost, claims and effects together" *
+TEST_CASE("commits that an asynchronous replica has not received are lost, claims and effects together" *
           doctest::test_suite("asynchronous")) {
   lose_unreplicated();
 }
 
-TEST_CASE("what was acknowledged outlives a primary whose commits wait for the replica" *
+TEST_CASE("no acknowledged message is lost if the primary's commits wait for the replica" *
           doctest::test_suite("synchronous")) {
   lose_nothing_acknowledged();
 }
 
-/// How a commit that waits for the replica is found, and the statements that end its wait.
+/// The query that finds a commit which waits for the replica, and the statements that end its wait.
 struct Wait {
   std::string found;
   std::vector<std::string> ends;
@@ -169,8 +169,7 @@ Wait wait_of_this_database() {
           {"select pg_cancel_backend(", "select pg_terminate_backend("}};
 }
 
-TEST_CASE("a wait for the replica that is cancelled leaves a claim that a failover loses" *
-          doctest::test_suite("cancelled")) {
+TEST_CASE("a failover loses a claim whose wait for the replica was cancelled" * doctest::test_suite("cancelled")) {
   const Pair db;
   Pool pool = db.primary({.statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
@@ -181,7 +180,7 @@ TEST_CASE("a wait for the replica that is cancelled leaves a claim that a failov
   const std::string waiting = "select count(*) from (" + wait.found + ") waiting";
   for (const std::string& end : wait.ends) {
     CAPTURE(end);
-    // Neither way tells the consumer that its commit is only local.
+    // The consumer does not learn that its commit is only on the primary.
     std::thread delivery([&] { CHECK(consumer.consume({.business_key = end}, add_effect).outcome == consumed); });
     while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     std::this_thread::sleep_for(std::chrono::seconds(2));

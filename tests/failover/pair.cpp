@@ -21,7 +21,7 @@ std::string environment(const char* name) {
   return value;
 }
 
-/// A process and its children, all at once: as when the host goes away.
+/// Kills a process and its children at the same time, as if the host had failed.
 void kill_with_children(pid_t pid) {
   std::vector<pid_t> all = {pid};
   const std::string task = std::to_string(pid);
@@ -35,7 +35,7 @@ void wait_until(Done done, const char* what) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!done()) {
     if (std::chrono::steady_clock::now() > give_up)
-      throw std::runtime_error(std::string("not after a minute: ") + what);
+      throw std::runtime_error(std::string("not reached within a minute: ") + what);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
@@ -71,11 +71,11 @@ void Pair::wait_for_replica() const {
           try {
             *replica_session() << "select master_gtid_wait('" + position + "', 10)", soci::into(failed);
             return failed == 0;
-          } catch (const soci::soci_error&) {  // the database is not there yet
+          } catch (const soci::soci_error&) {  // the replica does not have the database yet
             return false;
           }
         },
-        "the replica has all");
+        "the replica has all commits");
     return;
   }
   const std::string position = text("select pg_current_wal_flush_lsn()::text");
@@ -85,7 +85,7 @@ void Pair::wait_for_replica() const {
         *replica_session() << "select (pg_last_wal_replay_lsn() >= '" + position + "')::int", soci::into(there);
         return there == 1;
       },
-      "the standby has all");
+      "the standby has all commits");
 }
 
 void Pair::part() const {
@@ -96,14 +96,14 @@ void Pair::part() const {
   }
   *sql << "alter system set primary_conninfo = ''";
   *sql << "select pg_reload_conf()";
-  wait_until([&] { return number("select count(*) from pg_stat_replication") == 0; }, "the standby has gone");
+  wait_until([&] { return number("select count(*) from pg_stat_replication") == 0; }, "the standby has disconnected");
 }
 
 void Pair::fail_over() const {
   kill_with_children(std::stoi(environment("TXINBOX_TEST_PRIMARY_PID")));
   const auto sql = replica_session();
   if (on_mysql()) {
-    // What it has received it applies first.
+    // The replica first applies what it has received.
     wait_until(
         [&] {
           std::string position;
@@ -114,10 +114,10 @@ void Pair::fail_over() const {
           *sql << "select @@gtid_slave_pos", soci::into(position);
           return position == applied;
         },
-        "the replica stands still");
+        "the replica has applied everything");
     *sql << "stop slave";
     *sql << "set global read_only = 0";
-    *sql << "set global rpl_semi_sync_master_enabled = 0";  // it has no replica of its own
+    *sql << "set global rpl_semi_sync_master_enabled = 0";  // the new primary has no replica
     return;
   }
   *sql << "select pg_promote(true, 60)";

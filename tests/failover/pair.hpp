@@ -11,25 +11,25 @@
 
 namespace txinbox::test {
 
-/// A migrated database with effects, on the primary that tests/failover.sh has started, and on its
-/// replica. The primary dies once, and stays dead.
+/// A migrated database with effects, on the primary that tests/failover.sh has started, and on its replica. The primary
+/// is killed once, and does not start again.
 class Pair : public EffectDatabase {
  public:
   Pool primary(PoolOptions = {}) const;
   Pool replica() const;
   std::unique_ptr<soci::session> replica_session() const;
 
-  /// Until the replica has what the primary has committed by now.
+  /// Waits until the replica has all commits that the primary has now.
   void wait_for_replica() const;
 
-  /// Lets the primary's further commits not reach the replica.
+  /// Stops the replication: later commits of the primary do not reach the replica.
   void part() const;
 
-  /// SIGKILL to all of its processes; then the replica takes over.
+  /// Sends SIGKILL to all processes of the primary. Then the replica takes over.
   void fail_over() const;
 
-  /// The keys that the replica knows as consumed, and those that took effect there, each as often as it
-  /// did.
+  /// The keys that are consumed on the replica, and the keys that took effect there. The second function returns each
+  /// key as many times as it took effect.
   std::multiset<std::string> consumed_on_replica() const;
   std::multiset<std::string> effects_on_replica() const;
 

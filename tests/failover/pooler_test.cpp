@@ -1,5 +1,5 @@
-// PgBouncer in transaction mode: each transaction may run on another connection to the server, where
-// neither the prepared statements nor the settings of the last one are.
+// PgBouncer in transaction mode: each transaction may run on another server connection, which has neither the prepared
+// statements nor the settings of the previous one.
 
 #include <atomic>
 #include <cstdlib>
@@ -21,7 +21,7 @@
 namespace txinbox::test {
 namespace {
 
-/// A database of its own, which the pooler passes on by its name: a schema would need a setting.
+/// A separate database. The pooler selects it by its name in the URL. A schema would need a setting of the session.
 class PooledDatabase {
  public:
   PooledDatabase() : name_("pooled_" + detail::Token::random().hex()) {
@@ -46,7 +46,7 @@ class PooledDatabase {
   std::unique_ptr<soci::session> direct_;
 };
 
-/// Each key on each of some threads, singly and in batches, until it is acknowledged.
+/// Several threads deliver each key, one by one and in batches, until it is acknowledged.
 void check_load(bool pooled) {
   constexpr int threads = 6;
   constexpr int keys = 300;
@@ -90,7 +90,7 @@ TEST_SUITE_BEGIN("pooler");
 
 TEST_CASE("through PgBouncer in transaction mode each key takes effect once: a pool") { check_load(true); }
 
-TEST_CASE("through PgBouncer in transaction mode each key takes effect once: sessions of a caller's") {
+TEST_CASE("through PgBouncer in transaction mode each key takes effect once: sessions of the caller") {
   check_load(false);
 }
 

@@ -19,7 +19,7 @@ std::vector<Message> Broker::pending() const {
   return all;
 }
 
-/// On SQLite there are too many cases to wait in each: there the lease is made to expire.
+/// On SQLite this function makes the lease expire, because a wait in each of the many cases would take too long.
 void Broker::wait_until_due() {
   if (due_in_ == std::chrono::milliseconds(0)) return;
   if (on_sqlite3()) {
@@ -48,7 +48,7 @@ void Broker::deliver(Service& service, const Handler& handler) {
     const Result& result = service.results()[i];
     if (result.outcome == Outcome::in_progress) due_in_ = std::max(due_in_, result.retry_after);
     count_consumed(messages[i], result);
-    // Nothing can be consumed on a caller's session that the handler has closed.
+    // If the handler has closed the caller's session, no message can be consumed on this session.
     CHECK((actions[i] != Action::stop || service.has_lost_its_session()));
     if (actions[i] == Action::acknowledge || actions[i] == Action::dead_letter) {
       settled_[messages[i].business_key] = {actions[i], db_.rows_of(messages[i])};
@@ -70,7 +70,7 @@ bool Broker::check_promise(Service& later) {
     CAPTURE(key);
     CHECK(end.action == Action::acknowledge);
     if (subject_.leased) {
-      // Also the delivery with the fault, which need not have been this broker's.
+      // This includes the delivery with the fault. Another broker object may have made it.
       CHECK(end.rows.first >= 1);
       CHECK(end.rows.first <= deliveries_ + 1);
       doubled = doubled || end.rows.first > 1;

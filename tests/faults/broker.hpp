@@ -28,16 +28,16 @@ class Broker {
   /// Records the results of a delivery that this broker has not made.
   void record_results_of(const Service&);
 
-  /// Delivers until all are settled, the handler honest by now. Fails the test when that takes more than
-  /// ten deliveries.
+  /// Delivers with the correct handler until all messages are settled. Fails the test if this takes more than ten
+  /// deliveries.
   void deliver_until_settled(Service&);
 
-  /// By business key.
+  /// The settled messages by business key.
   const std::map<std::string, Settled>& settled() const { return settled_; }
 
-  /// Checks that each message was acknowledged, and had its whole effect at that moment. Then `later` delivers every
-  /// message once more, and the effects must be what the subject promises. Returns whether one took effect more than
-  /// once, which may happen under a lease.
+  /// Checks that each message was acknowledged, and that both of its rows existed at that moment. Then `later` delivers
+  /// every message once more. The effects must be those that the subject promises. Returns whether a message took
+  /// effect more than once, which may happen under a lease.
   bool check_promise(Service& later);
 
   const std::vector<Message>& messages() const { return messages_; }
@@ -51,7 +51,7 @@ class Broker {
   const Subject& subject_;
   std::vector<Message> messages_;
   std::map<std::string, Settled> settled_;
-  std::map<std::string, int> consumed_;  ///< How often a consumer reported it.
+  std::map<std::string, int> consumed_;  ///< How often a consumer reported each message as consumed.
   std::chrono::milliseconds due_in_{0};
   int deliveries_ = 0;
 };

@@ -1,5 +1,5 @@
-// The connection ends, or the process, after each packet of a delivery and inside each, in both
-// directions; and the server ends the session there.
+// Faults at each packet of a delivery, in both directions: the connection is cut between packets or inside a packet,
+// the process is killed, or the server ends the session or cancels the statement.
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 namespace txinbox::test {
 namespace {
 
-/// At the points of this grain, which may be finer when there is time.
+/// How close together the points of the faults are. In a long run they can be closer.
 struct Grains {
   Grain usual;
   Grain if_long;

@@ -25,17 +25,18 @@ Exchange::Exchange(const FaultDatabase& db, FaultProxy& proxy, const Subject& su
   replica_.with_session([&](soci::session& sql) { settings_when_new_ = db.settings_of(sql); });
 }
 
-/// A service with a pool outlives its faults; one that owns its session has lost it.
-void Exchange::make_service() {
-  if (!service_ || !subject_.pooled || from_ == From::connecting) {
-    service_.reset();
-    service_ = std::make_unique<Service>(subject_, proxy_.url());
-  }
-  if (from_ == From::delivering) service_->warm_up();
+/// A service with a pool stays after a fault. One that owns its session has lost it.
+void Exchange::prepare_service() {
+  if (!subject_.pooled || from_ == From::connecting) service_.reset();
+  if (from_ == From::connecting) return;
+  if (!service_) make_service();
+  service_->warm_up();
 }
 
+void Exchange::make_service() { service_ = std::make_unique<Service>(subject_, proxy_.url()); }
+
 std::vector<FaultPoint> Exchange::points(Grain grain) {
-  if (from_ == From::delivering) make_service();
+  prepare_service();
   proxy_.count();
   if (from_ == From::connecting) make_service();
   (void)service_->deliver(next_messages(), write_two_rows);
@@ -53,7 +54,7 @@ void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
                          const std::function<bool()>& at_fault) {
   CAPTURE(to_string(point));
   Broker broker(db_, subject_, next_messages());
-  if (from_ == From::delivering) make_service();
+  prepare_service();
   proxy_.arm(point, fault, at_fault);
   try {
     if (from_ == From::connecting) make_service();

@@ -41,6 +41,7 @@ class Exchange {
   void try_kill(const std::string& kind, FaultPoint);
 
  private:
+  void prepare_service();
   void make_service();
   void check_clean(Service&);
   std::vector<Message> next_messages() { return messages_for(subject_, number_++); }

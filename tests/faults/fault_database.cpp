@@ -71,7 +71,7 @@ void FaultDatabase::check_nothing_open() const {
                                : "select count(distinct l.pid) from pg_locks l join pg_class c on c.oid = l.relation "
                                  "join pg_namespace n on n.oid = c.relnamespace "
                                  "where n.nspname = current_schema() and l.pid <> pg_backend_pid()";
-  // One query at a time, with pauses: InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
+  // One query at a time, with pauses: InnoDB on MariaDB caches this table for 100 ms after a query.
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   long long left = 1;

@@ -12,7 +12,8 @@ namespace txinbox::test {
 
 struct Subject;
 
-/// How often a message's handler took effect: the count of each of its two rows. No constraint refuses a second effect.
+/// How often a message's handler took effect: how often each of its two rows exists. The table has no constraint that
+/// would refuse a second effect.
 struct Rows {
   long long first = 0;
   long long second = 0;
@@ -30,28 +31,30 @@ class FaultDatabase : public EffectDatabase {
   using EffectDatabase::claim_of;
   std::string claim_of(const Message& message) const { return claim_of(message.business_key); }
 
-  /// The state of its claim, and the end of its lease.
+  /// The state of the message's claim, and the end of its lease.
   std::string lease_of(const Message&) const;
 
-  /// What its handler stored.
+  /// The result that the message's handler stored.
   std::string stored_for(const Message&) const;
 
   /// Checks that each message took effect once, that its claim is consumed, and that the claim has the stored result.
-  /// Under a lease it may have taken effect more than once, the last time under the lease that completed it.
+  /// Under a lease, a message may have taken effect more than once, but its last effect must be of the lease that
+  /// completed it.
   void check_promise(const Subject&, std::span<const Message>) const;
 
   /// Makes every lease expire.
   void let_leases_end() const;
 
-  /// Checks a session that a service has used: no transaction is open, autocommit is on, and its settings are those of
+  /// Checks a session that a service has used: no transaction is open, autocommit is on, and the settings are those of
   /// a new session.
   void check_clean(soci::session&, const std::string& settings_when_new) const;
 
-  /// Checks that soon no other session has an open transaction. A server needs some time to notice that a client has
-  /// disconnected.
+  /// Checks that no other session has an open transaction. Waits for this, because a server needs some time to notice
+  /// that a client has disconnected.
   void check_nothing_open() const;
 
-  /// Ends the session whose client uses this port, or cancels its statement. False if there is none yet.
+  /// Ends the session whose client uses this port, or cancels its statement. Returns false if no session uses the port
+  /// yet.
   bool end_session(int client_port) const;
   bool cancel_statement(int client_port) const;
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -25,6 +26,18 @@ int local_port(int socket) {
 
 }  // namespace
 
+struct FaultProxy::Connection {
+  std::array<pollfd, 2> ends;       ///< Of the client and of the server.
+  std::atomic<bool> waits = false;  ///< All that was received has passed.
+
+  /// Nothing is received that has not passed. It looks at the sockets first: what leaves them afterwards clears `waits`
+  /// before.
+  bool is_quiet() const {
+    auto now = ends;
+    return poll(now.data(), now.size(), 0) == 0 && waits;
+  }
+};
+
 /// One direction of one connection.
 struct FaultProxy::Way {
   Direction direction;
@@ -41,7 +54,21 @@ FaultProxy::FaultProxy(const std::string& url, bool mysql)
   if (!mysql) url_ += (url_.find('?') == std::string::npos ? "?" : "&") + std::string("sslmode=disable");
 }
 
+bool FaultProxy::is_quiet() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::all_of(connections_, [](const Connection* each) { return each->is_quiet(); });
+}
+
+void FaultProxy::wait_until_quiet() const {
+  constexpr int patience = 30'000;
+  for (int waited = 0; !is_quiet(); ++waited) {
+    if (waited == patience) throw std::runtime_error("the connections through the proxy do not become quiet");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 void FaultProxy::count() {
+  wait_until_quiet();
   const std::lock_guard lock(mutex_);
   passed_.clear();
   point_.reset();
@@ -65,7 +92,7 @@ bool FaultProxy::reached() const {
 }
 
 std::vector<Passed> FaultProxy::passed() const {
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  wait_until_quiet();
   const std::lock_guard lock(mutex_);
   return passed_;
 }
@@ -77,12 +104,28 @@ std::size_t FaultProxy::passed_by_now() const {
 
 void FaultProxy::serve(int client, int server) {
   newest_port_ = local_port(server);
+  Connection connection{{pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}}};
+  {
+    const std::lock_guard lock(mutex_);
+    connections_.push_back(&connection);
+  }
+  pass_all(connection);
+  const std::lock_guard lock(mutex_);
+  std::erase(connections_, &connection);
+}
+
+void FaultProxy::pass_all(Connection& connection) {
+  const int client = connection.ends[0].fd;
+  const int server = connection.ends[1].fd;
   std::array<Way, 2> ways = {Way{Direction::to_server, client, server, {mysql_, Direction::to_server}},
                              Way{Direction::to_client, server, client, {mysql_, Direction::to_client}}};
   std::array<char, 65536> buffer{};
-  std::array<pollfd, 2> ends = {pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
+  auto ends = connection.ends;
   while (!relay_.ending()) {
-    if (poll(ends.data(), ends.size(), 5) <= 0) continue;
+    connection.waits = true;
+    const int ready = poll(ends.data(), ends.size(), 5);
+    connection.waits = false;
+    if (ready <= 0) continue;
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (ends[i].revents == 0) continue;
       const ssize_t size = recv(ways[i].from, buffer.data(), buffer.size(), 0);

@@ -46,7 +46,8 @@ class FaultProxy {
 
   const std::string& url() const { return url_; }
 
-  /// Counts anew. The exchange must be quiet.
+  /// Counts anew. The clients must be quiet. Waits until all that they sent before, and the end of each connection that
+  /// they closed before, has passed.
   void count();
 
   /// The same, with a fault at that point.
@@ -58,7 +59,7 @@ class FaultProxy {
   /// Whether it has happened by now.
   bool reached_by_now() const { return reached_; }
 
-  /// The packets that have passed since `count`, in their order, when the exchange has become quiet.
+  /// The packets that have passed since `count`, in their order. Waits as `count` does.
   std::vector<Passed> passed() const;
 
   /// How many have passed by now.
@@ -71,15 +72,20 @@ class FaultProxy {
   int newest_port() const { return newest_port_; }
 
  private:
+  struct Connection;
   struct Way;
 
+  void wait_until_quiet() const;
+  bool is_quiet() const;
   void serve(int client, int server);
+  void pass_all(Connection&);
   bool pass(Way&);
   std::optional<std::size_t> spared_bytes(Direction, std::size_t size);
   bool happen();
 
   bool mysql_;
   mutable std::mutex mutex_;
+  std::vector<const Connection*> connections_;
   std::vector<Passed> passed_;
   std::optional<FaultPoint> point_;
   Fault fault_ = Fault::cut;

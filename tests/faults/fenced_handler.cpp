@@ -10,7 +10,8 @@
 namespace txinbox::test {
 namespace {
 
-/// Sets the greatest fence of the key. Errors: that of the primary key when it has a greater one or this one.
+/// Records this fence for the key. If the key already has this fence or a greater one, the statement violates the
+/// primary key.
 void pass_fence(soci::session& sql, const std::string& key, long long fence) {
   soci::statement update = (sql.prepare << "update fenced set fence = :f where id = :id and fence < :g",
                             soci::use(fence, "f"), soci::use(key, "id"), soci::use(fence, "g"));
@@ -32,8 +33,8 @@ LeaseHandler fenced(Pool& pool, const Handler& handler) {
       handler(sql, lease.delivery());
       transaction.commit();
     }
-    // SQLite's clock counts milliseconds, and SQLite writes nothing when nothing changes. In the same millisecond the
-    // renewal would have fewer steps.
+    // SQLite's clock counts milliseconds, and SQLite does not write a row that does not change. In the same
+    // millisecond, the renewal would have fewer steps.
     if (on_sqlite3()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     lease.renew();
   };

@@ -6,8 +6,8 @@
 
 namespace txinbox::test {
 
-/// Runs the handler under a lease: in a transaction of its own, on a connection of the pool, and only if its key has
-/// seen no greater fence. Then it renews the lease, so that a fault can occur there as well.
+/// Runs the handler under a lease, in a separate transaction on a connection of the pool. The handler runs only if its
+/// key has no greater fence. Afterwards the lease is renewed, so that a fault can also occur during the renewal.
 LeaseHandler fenced(Pool&, const Handler&);
 
 }  // namespace txinbox::test

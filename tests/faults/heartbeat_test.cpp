@@ -1,4 +1,4 @@
-// The connection fails on which a heartbeat renews a lease, at each packet, while the handler runs.
+// A heartbeat renews a lease while the handler runs, and its connection fails at each packet.
 
 #include <algorithm>
 #include <chrono>
@@ -19,12 +19,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A consumer with a heartbeat. Its handler waits until the heartbeat has renewed the lease, after the fault if there
-/// is one.
+/// A consumer with a heartbeat. Its handler waits until the heartbeat has renewed the lease. If there is a fault, the
+/// handler waits for a renewal after the fault.
 class Beating {
  public:
   explicit Beating(const FaultDatabase& db) : db_(db), proxy_(db.url(), on_mysql()) {
-    consume([] {});  // what is done once for a connection
+    consume([] {});  // does the work that is done once for each connection
   }
 
   FaultProxy& proxy() { return proxy_; }
@@ -39,7 +39,8 @@ class Beating {
     return all;
   }
 
-  /// The lease is kept, and the handler runs once, because a heartbeat that failed is repeated while there is time.
+  /// Checks that the lease is kept, and that the handler runs once. A heartbeat that fails is repeated until the lease
+  /// ends.
   void try_fault(const std::string& kind, FaultPoint point, Fault fault, const std::function<bool()>& at_fault = {}) {
     CAPTURE(to_string(point));
     consume([&] { proxy_.arm(point, fault, at_fault); }, [] {}, true);

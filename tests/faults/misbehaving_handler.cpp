@@ -31,7 +31,7 @@ void MisbehavingHandler::misbehave(soci::session& sql, Delivery& delivery, Fault
   begins();
   case_.misbehave(sql, db);
   for (int row = rows_before_ + 1; row <= 2; ++row) {
-    // On SQLite the transaction goes on after an error, so that a handler which ignores it loses a row by itself.
+    // On SQLite the transaction continues after an error. So a handler that ignores the error loses a row.
     if (on_sqlite3() && is_harmless()) {
       write_row(sql, own, row);
     } else {
@@ -47,7 +47,7 @@ void MisbehavingHandler::check_end(std::size_t index, const Message& message, co
   CAPTURE(claim);
   CAPTURE(end.rows.first);
   CAPTURE(end.rows.second);
-  CHECK(db.rows_of(message) == end.rows);  // nothing has changed since then
+  CHECK(db.rows_of(message) == end.rows);  // nothing has changed after the message was settled
   if (end.action != Action::acknowledge) {
     CHECK(end.action == Action::dead_letter);
     CHECK(ending_.claim == "torn");
@@ -56,7 +56,7 @@ void MisbehavingHandler::check_end(std::size_t index, const Message& message, co
     return;
   }
   CHECK(claim == "consumed");
-  // What the handler wrote after it had lost the transaction may have stayed when the message ran again.
+  // Rows that the handler wrote after it had lost the transaction may still exist when the message ran again.
   const bool may_repeat =
       index == message_ && ((!is_harmless() && ending_.after > 0) || (ignored_fault_ && !subject_.pooled));
   const std::array counts = {end.rows.first, end.rows.second};
@@ -66,7 +66,7 @@ void MisbehavingHandler::check_end(std::size_t index, const Message& message, co
   }
 }
 
-/// Of the batch, the handlers before it had run, and those behind it had not.
+/// Checks a batch whose handler misbehaved. The handlers before it had run, and the handlers after it had not.
 void MisbehavingHandler::check_parked(std::size_t index, const Rows& rows) const {
   const std::array counts = {rows.first, rows.second};
   for (int row = 1; row <= 2; ++row) {

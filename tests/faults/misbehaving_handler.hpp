@@ -10,14 +10,15 @@
 
 namespace txinbox::test {
 
-/// One message's handler misbehaves in the first delivery: before, between or after the two rows that it writes. Then
-/// it goes on. Later deliveries run the honest handler.
+/// The handler of one message misbehaves in the first delivery: before, between or after the two rows that it writes.
+/// Then it continues. Later deliveries run the correct handler.
 class MisbehavingHandler {
  public:
-  /// In which runs of the first delivery it misbehaves.
+  /// In which runs of the first delivery the handler misbehaves.
   enum class Runs { every, first };
 
-  /// `message`: the index of the message whose handler it is. `rows_before`: how many of its rows it writes first.
+  /// `message`: the index of the message whose handler misbehaves. `rows_before`: how many rows the handler writes
+  /// before that.
   MisbehavingHandler(const Subject& subject, const GuardCase& guard_case, std::size_t message, int rows_before,
                      Runs runs = Runs::every)
       : subject_(subject),
@@ -29,18 +30,18 @@ class MisbehavingHandler {
 
   const Subject& subject() const { return subject_; }
 
-  /// Whether docs/reference/guard.md says that the handler harms nothing.
+  /// Whether the message is consumed in spite of the misbehaviour, as docs/reference/guard.md says.
   bool is_harmless() const { return ending_.how == "consumed"; }
 
-  /// The handler of the first delivery. `begins` is called just before it misbehaves.
+  /// The handler of the first delivery. It calls `begins` immediately before it misbehaves.
   Handler handler(
       FaultDatabase&, std::function<void()> begins = [] {});
 
-  /// A fault occurs now. If the handler is running, it meets the fault, and may ignore the error.
+  /// Records that a fault occurs now. If the handler is running, it may get and ignore the error.
   void meet_fault() { ignored_fault_ = ignored_fault_ || running_; }
 
-  /// Checks what the message of this index had left when it was acknowledged or dead-lettered: what
-  /// docs/reference/guard.md says, with what a fault may change.
+  /// Checks the rows and the claim of the message with this index, when it was acknowledged or dead-lettered. They must
+  /// be as docs/reference/guard.md says, except for differences that a fault may cause.
   void check_end(std::size_t index, const Message&, const Settled&, const FaultDatabase&) const;
 
  private:

@@ -1,5 +1,5 @@
 // A handler misbehaves in each way of docs/reference/guard.md, at each place of the handler. Then a second fault
-// occurs: the connection is cut, the server ends the session, or the process dies.
+// occurs: the connection is cut, the server ends the session, or the process is killed.
 
 #include <csignal>
 
@@ -19,7 +19,7 @@ class Trial {
   Trial(FaultDatabase& db, FaultProxy& proxy, const Subject& subject)
       : db_(db), proxy_(proxy), subject_(subject), replica_(subject, db.url()) {}
 
-  /// The points of a delivery after the misbehaviour at which a side begins to send.
+  /// The points of a delivery, after the misbehaviour, at which the client or the server begins to send.
   std::vector<FaultPoint> points(MisbehavingHandler handler) {
     const auto messages = next_messages();
     Service service(subject_, proxy_.url());
@@ -55,7 +55,7 @@ class Trial {
       proxy_.arm(point, fault, [&] { return db_.end_session(proxy_.newest_port()); });
       broker.deliver(service, handler.handler(db_));
       CHECK(proxy_.reached());
-      // The same process goes on when it has a connection again.
+      // The same process continues when it has a connection again.
       if (subject_.pooled) broker.deliver(service, write_two_rows);
     }
     finish(kind, handler, broker);
@@ -64,7 +64,7 @@ class Trial {
   void with_kill(MisbehavingHandler handler, FaultPoint point) {
     CAPTURE(to_string(point));
     Broker broker(db_, subject_, next_messages());
-    db_.disconnect();  // the child's handler has one of its own
+    db_.disconnect();  // the child's handler has its own connection
     const ChildEnding end = run_in_child([&] {
       FaultProxy proxy(db_.url(), on_mysql());
       Service service(subject_, proxy.url());
@@ -100,7 +100,8 @@ class Trial {
 
 enum class Of { every_subject, first_unless_long };
 
-/// With a second fault there are thousands of cases. Without TXINBOX_TEST_LONG only the first subject's are tried.
+/// With a second fault there are thousands of cases. Without TXINBOX_TEST_LONG, only the cases of the first subject are
+/// tried.
 template <class Try>
 void for_each_trial(Of of, const Try& try_one) {
   FaultDatabase db;

@@ -12,16 +12,15 @@ class PacketSplitter {
  public:
   PacketSplitter(bool mysql, Direction);
 
-  /// The size of the packet that `bytes` begins with, its header included; 0 while too little of it is
-  /// there to tell.
+  /// The size of the packet at the beginning of `bytes`, including its header. 0 if the header is not complete yet.
   std::size_t packet_size(std::string_view bytes) const;
 
-  /// The packet has passed.
+  /// Records that a packet has passed.
   void passed() { first_ = false; }
 
  private:
   bool mysql_;
-  bool first_;  ///< PostgreSQL's first message of a client has no type.
+  bool first_;  ///< On PostgreSQL, the first message of a client has no type.
 };
 
 }  // namespace txinbox::test

@@ -15,7 +15,7 @@ struct Overloaded : F... {
 
 }  // namespace
 
-/// Takes over what is really there, once.
+/// Reads the real file when the path is used for the first time.
 void PowerDisk::look_up(const std::string& path) {
   if (now_.contains(path)) return;
   Handle file;
@@ -92,7 +92,7 @@ void PowerDisk::sync_names() {
   ++version_;
 }
 
-/// Cut where a sector ends.
+/// Splits a change at the ends of sectors.
 std::vector<PowerDisk::Change> PowerDisk::pieces_of(const Change& change) {
   const auto* write = std::get_if<Write>(&change);
   if (write == nullptr) return {change};

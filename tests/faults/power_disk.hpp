@@ -11,19 +11,20 @@
 
 namespace txinbox::test {
 
-/// Files, as they are for a process and as a disk has them: what was changed since the last sync may be
-/// on the disk, or not, or a part of it. Nothing is written to the real files until the power is cut.
+/// Simulates files on a disk that loses power. It knows each file as a process sees it, and as the disk surely has it.
+/// Changes after the last sync may be on the disk completely, partly, or not at all. The real files are not written
+/// until the power is cut.
 class PowerDisk {
  public:
   struct File {
-    std::string now;      ///< What the process sees.
-    std::string on_disk;  ///< What is there for sure.
+    std::string now;      ///< The content that the process sees.
+    std::string on_disk;  ///< The content that is surely on the disk.
   };
   using Handle = std::shared_ptr<File>;
 
   bool exists(const std::string& path);
 
-  /// A file that does not exist is created.
+  /// Opens a file. Creates it if it does not exist.
   Handle open(const std::string& path);
   void remove(const std::string& path);
 
@@ -31,20 +32,21 @@ class PowerDisk {
   void truncate(const Handle&, std::size_t size);
 
   void sync(const Handle&);
-  /// Of the folder: which files there are. All of them are taken to be in one.
+  /// Syncs the folder: the names of the files. All files are treated as if they were in one folder.
   void sync_names();
 
-  /// The changes that a cut of the power could undo, in pieces as small as a disk may write.
+  /// The number of pieces that a power cut could undo. A piece is at most a sector, the smallest unit that a disk
+  /// writes.
   std::size_t pieces_at_risk() const;
 
-  /// How many changes and syncs there were.
+  /// The number of changes and syncs until now.
   int version() const { return version_; }
 
-  /// What becomes of a change that was not synced. A name or a length that is scrambled is kept.
+  /// What happens to a change that was not synced. `scrambled` applies only to bytes; a name or a length is then kept.
   enum class Fate { lost, kept, scrambled };
 
-  /// The power is cut: the real files become what the disk has. `fate` is asked for each piece, in the
-  /// order in which they were written.
+  /// Cuts the power: writes to the real files what the disk has. Calls `fate` for each piece, in the order of the
+  /// writes.
   void cut(const std::function<Fate(std::size_t piece)>& fate);
 
  private:
@@ -61,7 +63,7 @@ class PowerDisk {
   };
   struct Name {
     std::string path;
-    Handle file;  ///< Null: removed.
+    Handle file;  ///< Null if the file was removed.
   };
   using Change = std::variant<Write, Truncate, Name>;
   using Names = std::map<std::string, Handle>;

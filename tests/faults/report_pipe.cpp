@@ -10,7 +10,7 @@ namespace txinbox::test {
 
 ReportPipe::ReportPipe() {
   std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) throw std::runtime_error("no pipe can be made");
+  if (pipe(ends.data()) != 0) throw std::runtime_error("the report pipe cannot be created");
   read_end_ = ends[0];
   write_end_ = ends[1];
 }
@@ -20,10 +20,10 @@ ReportPipe::~ReportPipe() {
   if (write_end_ >= 0) close(write_end_);
 }
 
-void ReportPipe::tell(const std::string& line) const {
+void ReportPipe::write(const std::string& line) const {
   const std::string text = line + "\n";
-  if (write(write_end_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    throw std::runtime_error("the parent cannot be told");
+  if (::write(write_end_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    throw std::runtime_error("a line cannot be written to the report pipe");
   }
 }
 

@@ -5,7 +5,7 @@
 
 namespace txinbox::test {
 
-/// What a child process could tell before it died.
+/// Lines that a child process reports to its parent before it is killed.
 class ReportPipe {
  public:
   ReportPipe();
@@ -13,10 +13,10 @@ class ReportPipe {
   ReportPipe(const ReportPipe&) = delete;
   ReportPipe& operator=(const ReportPipe&) = delete;
 
-  /// In the child. It has been told when this returns.
-  void tell(const std::string& line) const;
+  /// The child calls it. When it returns, the parent can read the line.
+  void write(const std::string& line) const;
 
-  /// In the parent, once the child has ended: all lines. No more than a pipe holds, 64 KiB.
+  /// The parent calls it after the child has ended. Returns all lines. They must fit into a pipe, 64 KiB.
   std::vector<std::string> lines();
 
  private:

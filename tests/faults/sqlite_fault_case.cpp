@@ -19,10 +19,10 @@ SqliteFaultCase::SqliteFaultCase(const FaultDatabase& db, const SqliteImage& ima
 
 void SqliteFaultCase::deliver() { actions_ = service_->deliver(broker_.messages(), write_two_rows); }
 
-void SqliteFaultCase::run(const std::function<void()>& breaks, const std::function<void()>& mends) {
+void SqliteFaultCase::run(const std::function<void()>& breaks, const std::function<void()>& repairs) {
   if (setup_.stage != Stage::opening) {
     open();
-    if (setup_.stage == Stage::delivery) {  // the commit is followed by a checkpoint, if there is a log
+    if (setup_.stage == Stage::delivery) {  // in WAL mode, a checkpoint follows each commit
       service_->with_session([](soci::session& sql) { sql << "pragma wal_autocheckpoint = 1"; });
     }
     service_->warm_up();
@@ -35,11 +35,11 @@ void SqliteFaultCase::run(const std::function<void()>& breaks, const std::functi
     try {
       if (!service_) open();
       deliver();
-    } catch (...) {  // a pool asks the database when it is opened
+    } catch (...) {  // a pool queries the database when it is opened
       CHECK(action_for(std::current_exception()) == Action::redeliver);
     }
   }
-  mends();
+  repairs();
 }
 
 void SqliteFaultCase::check_undisturbed() const {
@@ -55,7 +55,7 @@ Mark SqliteFaultCase::check() {
   }
   Service another(setup_.subject, db_.url());
   if (service_) check_service(another);
-  // Others can write, and nobody reads an old state: nothing is in the way of a whole checkpoint.
+  // Others can write, and no transaction reads an old snapshot, which would block a full checkpoint.
   db_.run("begin immediate");
   db_.run("rollback");
   CHECK(db_.number("pragma wal_checkpoint(truncate)") == 0);
@@ -67,7 +67,8 @@ void SqliteFaultCase::check_service(Service& another) {
   std::string settings_when_new;
   another.with_session([&](soci::session& sql) { settings_when_new = db_.settings_of(sql); });
   broker_.deliver(*service_, write_two_rows);
-  if (setup_.subject.leased && broker_.settled().empty()) broker_.deliver(*service_, write_two_rows);  // when due
+  if (setup_.subject.leased && broker_.settled().empty())
+    broker_.deliver(*service_, write_two_rows);  // the lease is over
   CHECK(broker_.settled().size() == setup_.subject.messages);
   service_->with_session([&](soci::session& sql) { db_.check_clean(sql, settings_when_new); });
 }
@@ -79,7 +80,7 @@ void for_each_sqlite_setup(const FaultDatabase& db,
     const SqliteImage image(db, journal_mode);
     for (const Subject& subject : subjects()) {
       CAPTURE(subject.name);
-      if (subject.pooled && journal_mode != "wal") continue;  // a pool sets it
+      if (subject.pooled && journal_mode != "wal") continue;  // a pool sets the mode
       for (const Stage stage : {Stage::opening, Stage::delivery, Stage::closing}) {
         const std::string stage_name = to_string(stage);
         CAPTURE(stage_name);

@@ -22,19 +22,20 @@ struct SqliteSetup {
   Stage stage;
 };
 
-/// One delivery with a fault in it, on the image's bytes.
+/// One delivery with a fault. It begins with the bytes of the image.
 class SqliteFaultCase {
  public:
   SqliteFaultCase(const FaultDatabase&, const SqliteImage&, const SqliteSetup&);
 
-  /// Opens and delivers, or delivers, or closes. `breaks` runs just before, `mends` just after.
-  void run(const std::function<void()>& breaks, const std::function<void()>& mends);
+  /// Opens the service and delivers, or only delivers, or only closes the service. `breaks` runs immediately before
+  /// this, and `repairs` immediately after it.
+  void run(const std::function<void()>& breaks, const std::function<void()>& repairs);
 
   /// Checks a delivery without a fault.
   void check_undisturbed() const;
 
   /// Checks that acknowledged messages took effect, that one redelivery to the same service settles the others, that
-  /// all effects are as promised, and that nothing stays locked or changed.
+  /// all effects are as promised, that no lock remains, and that the session has its original settings.
   Mark check();
 
  private:

@@ -6,14 +6,13 @@
 
 namespace txinbox::test {
 
-/// The file of an SQLite database, so that every case begins with the same bytes and does the same I/O.
+/// A copy of an SQLite database file. With it, every case begins with the same bytes and does the same I/O.
 class SqliteImage {
  public:
-  /// Takes what is there, in this journal mode. No other connection may be open, neither now nor at
-  /// `restore`.
+  /// Copies the database in this journal mode. No other connection may be open, neither now nor during `restore`.
   SqliteImage(const TestDatabase&, const std::string& journal_mode);
 
-  /// Puts it back, without a journal.
+  /// Writes the copy back, and removes the journals.
   void restore() const;
 
  private:
@@ -22,7 +21,7 @@ class SqliteImage {
   std::string bytes_;
 };
 
-/// The file's name.
+/// The name of the database's file.
 std::string sqlite_file(const TestDatabase&);
 
 }  // namespace txinbox::test

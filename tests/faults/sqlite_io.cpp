@@ -10,7 +10,7 @@ namespace {
 
 using enum Failure;
 
-/// By the documentation of sqlite3_io_methods, and what the VFS for Unix returns.
+/// The codes come from the documentation of sqlite3_io_methods and from the VFS for Unix.
 const std::map<Io, std::vector<std::pair<Failure, int>>>& codes() {
   static const std::map<Io, std::vector<std::pair<Failure, int>>> all = {
       {Io::open, {{cannot_open, SQLITE_CANTOPEN}, {io_error, SQLITE_IOERR}, {out_of_memory, SQLITE_NOMEM}}},

@@ -6,7 +6,7 @@
 
 namespace txinbox::test {
 
-/// The calls by which SQLite reaches its files.
+/// The calls with which SQLite accesses its files.
 enum class Io {
   open,
   close,
@@ -29,7 +29,7 @@ enum class Io {
   current_time,
 };
 
-/// A way in which such a call fails.
+/// How such a call fails.
 enum class Failure { io_error, disk_full, cannot_lock, short_write, cannot_open, out_of_memory };
 
 std::string to_string(Failure);
@@ -37,7 +37,7 @@ std::string to_string(Failure);
 /// The ways in which a call of this kind can fail.
 const std::vector<Failure>& failures_of(Io);
 
-/// What SQLite is told then; none where such a call does not fail so.
+/// The error code that the call returns to SQLite. None if such a call cannot fail in this way.
 std::optional<int> code_of(Io, Failure);
 
 }  // namespace txinbox::test

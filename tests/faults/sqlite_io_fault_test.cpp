@@ -1,4 +1,4 @@
-// Every call by which SQLite reaches its files fails in turn.
+// In each case, another one of the calls fails with which SQLite accesses its files.
 
 #include "faults/sqlite_vfs.hpp"
 
@@ -25,7 +25,7 @@ std::vector<Io> rehearse(const FaultDatabase& db, SqliteVfs& vfs, const SqliteIm
   return calls;
 }
 
-/// Fails call `at`; with `lasting`, all others as well from there on that can fail so.
+/// Makes call `at` fail. With `lasting`, all later calls that can fail in this way fail, too.
 void fail(SqliteFaultCase& each, SqliteVfs& vfs, std::size_t at, Failure failure, bool lasting) {
   std::size_t passed = 0;
   const auto watcher = [&](Io io) -> SqliteVfs::Verdict {
@@ -40,7 +40,7 @@ void fail(SqliteFaultCase& each, SqliteVfs& vfs, std::size_t at, Failure failure
 
 }  // namespace
 
-TEST_CASE("no failing call to a file loses or doubles anything" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a failing call to a file loses and doubles nothing" * doctest::skip(!on_sqlite3())) {
   SqliteVfs vfs;
   const FaultDatabase db;
   for_each_sqlite_setup(db, [&](const SqliteImage& image, const SqliteSetup& setup) {
@@ -49,7 +49,8 @@ TEST_CASE("no failing call to a file loses or doubles anything" * doctest::skip(
     for (std::size_t at = 0; at < calls.size(); ++at) {
       for (const Failure failure : failures_of(calls[at])) {
         for (const bool lasting : {false, true}) {
-          const std::string kind = "a call to a file fails: " + to_string(failure) + (lasting ? ", until mended" : "");
+          const std::string kind =
+              "a call to a file fails: " + to_string(failure) + (lasting ? ", until repaired" : "");
           CAPTURE(at);
           CAPTURE(static_cast<int>(calls[at]));
           CAPTURE(kind);

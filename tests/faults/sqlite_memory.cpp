@@ -19,7 +19,7 @@ void use(const sqlite3_mem_methods& methods) {
   sqlite3_mem_methods copy = methods;
   sqlite3_shutdown();
   if (sqlite3_config(SQLITE_CONFIG_MALLOC, &copy) != SQLITE_OK) {
-    throw std::runtime_error("SQLite keeps its allocator");
+    throw std::runtime_error("SQLite does not accept another allocator");
   }
 }
 
@@ -29,7 +29,8 @@ SqliteMemory::SqliteMemory() {
   sqlite3_initialize();
   sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real);
   sqlite3_shutdown();
-  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real) != SQLITE_OK) throw std::runtime_error("no allocator is known");
+  if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real) != SQLITE_OK)
+    throw std::runtime_error("SQLite's allocator cannot be read");
   sqlite3_mem_methods ours = real;
   ours.xMalloc = allocate;
   ours.xRealloc = reallocate;

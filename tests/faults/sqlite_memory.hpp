@@ -4,8 +4,8 @@
 
 namespace txinbox::test {
 
-/// SQLite's memory, of which there may be too little, for as long as this lives. No connection may be open
-/// when that begins or ends.
+/// Lets allocations of SQLite fail while this object exists. No connection may be open when it is constructed or
+/// destroyed.
 class SqliteMemory {
  public:
   SqliteMemory();
@@ -13,7 +13,7 @@ class SqliteMemory {
   SqliteMemory(const SqliteMemory&) = delete;
   SqliteMemory& operator=(const SqliteMemory&) = delete;
 
-  /// Asks before each allocation from now on; an empty one: there is enough for all.
+  /// Calls `may_allocate` before each allocation from now on. If the function is empty, every allocation succeeds.
   void watch(std::function<bool()> may_allocate);
 };
 

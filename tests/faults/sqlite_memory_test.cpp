@@ -1,4 +1,4 @@
-// SQLite runs out of memory at each of its allocations.
+// In each case, another one of SQLite's allocations fails.
 
 #include "faults/sqlite_memory.hpp"
 
@@ -10,7 +10,7 @@
 
 namespace txinbox::test {
 
-TEST_CASE("no lack of memory in SQLite loses or doubles anything" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a failing allocation in SQLite loses and doubles nothing" * doctest::skip(!on_sqlite3())) {
   SqliteMemory memory;
   const SqliteVfs quick;
   const FaultDatabase db;
@@ -21,8 +21,8 @@ TEST_CASE("no lack of memory in SQLite loses or doubles anything" * doctest::ski
       rehearsal.run([&] { memory.watch([&] { return ++allocations > 0; }); }, [&] { memory.watch({}); });
       rehearsal.check_undisturbed();
     }
-    if (setup.stage != Stage::closing) REQUIRE(allocations > 10);  // without a log there is little to close
-    // Opening has thousands, most of them for queries of the schema; a batch repeats itself.
+    if (setup.stage != Stage::closing) REQUIRE(allocations > 10);  // without a WAL, closing does little
+    // Opening makes thousands of allocations, most of them for queries of the schema. A batch repeats its allocations.
     const int stride = setup.stage == Stage::opening ? 41 : setup.subject.batch ? 3 : 1;
     for (int at = 0; at < allocations; at += stride) {
       for (const bool lasting : {false, true}) {
@@ -39,7 +39,7 @@ TEST_CASE("no lack of memory in SQLite loses or doubles anything" * doctest::ski
             },
             [&] { memory.watch({}); });
         REQUIRE(passed > at);
-        count_case(lasting ? "SQLite has no memory, until mended" : "SQLite has no memory", setup.subject.name,
+        count_case(lasting ? "SQLite has no memory, until repaired" : "SQLite has no memory", setup.subject.name,
                    each.check());
       }
     }

@@ -1,5 +1,5 @@
-// A handler misbehaves, and then comes a fault: every later call to a file fails, or the process is killed
-// at a later statement.
+// A handler misbehaves, and then a second fault occurs: a later call to a file fails, or all later calls fail, or the
+// process is killed at a later statement.
 
 #include <csignal>
 #include <optional>
@@ -20,7 +20,7 @@ struct Scene {
   FaultDatabase& db;
   SqliteVfs& vfs;
   const SqliteImage& image;
-  std::string pool_settings;  ///< Of a new session.
+  std::string pool_settings;  ///< The settings of a new session.
 };
 
 std::vector<Message> messages_of(const MisbehavingHandler& handler) { return messages_for(handler.subject(), 1); }
@@ -34,11 +34,11 @@ void check_ends(const Scene& scene, const MisbehavingHandler& handler, const std
   }
 }
 
-/// Redelivers until all are settled, the handler honest by now, and then once more.
+/// Redelivers with the correct handler until all messages are settled, and then once more.
 void check_rest(const Scene& scene, const MisbehavingHandler& handler, Service* service) {
   Broker broker(scene.db, handler.subject(), messages_of(handler));
   std::optional<Service> another;
-  if (service != nullptr && !handler.subject().pooled) {  // it may have lost its session
+  if (service != nullptr && !handler.subject().pooled) {  // the service may have lost its session
     broker.deliver(*service, write_two_rows);
     service = nullptr;
   }
@@ -56,7 +56,7 @@ void check_rest(const Scene& scene, const MisbehavingHandler& handler, Service* 
   }
 }
 
-/// One delivery, watched from the moment at which the handler misbehaves.
+/// Makes one delivery. The watcher sees all calls after the moment at which the handler misbehaves.
 void deliver(const Scene& scene, MisbehavingHandler& handler, const SqliteVfs::Watcher& watcher) {
   scene.image.restore();
   Service service(handler.subject(), scene.db.url());
@@ -76,7 +76,7 @@ std::vector<Io> rehearse(const Scene& scene, MisbehavingHandler handler) {
   return calls;
 }
 
-/// Fails call `at`; with `lasting`, all from there on.
+/// Makes call `at` fail. With `lasting`, all later calls fail, too.
 void fail(const Scene& scene, MisbehavingHandler handler, std::size_t at, bool lasting) {
   std::size_t passed = 0;
   deliver(scene, handler, [&](Io io) -> SqliteVfs::Verdict {
@@ -101,7 +101,7 @@ void fail_each_call(const Scene& scene, const MisbehavingHandler& handler, Tries
     count_case(kind, handler.subject().name);
     if (tries == Tries::each_call) continue;
     fail(scene, handler, at, true);
-    count_case(kind + ", until mended", handler.subject().name);
+    count_case(kind + ", until repaired", handler.subject().name);
   }
 }
 

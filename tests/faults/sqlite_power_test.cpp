@@ -1,4 +1,4 @@
-// The power is cut at each call by which SQLite accesses its files. The process dies, and only a part of the unsynced
+// The power is cut at each call with which SQLite accesses its files. The process ends, and only a part of the unsynced
 // writes is on the disk.
 
 #include "faults/sqlite_power_vfs.hpp"
@@ -65,8 +65,8 @@ void cut(PowerDisk& disk, Kept kept, unsigned seed) {
   });
 }
 
-/// What precedes the first power cut: nothing, or a consumed message. With checkpoints, a checkpoint of the log follows
-/// each commit.
+/// What happens before the first power cut: nothing, or a message is consumed. With checkpoints, a checkpoint of the
+/// WAL follows each commit.
 enum class Start { cold, warm, warm_with_checkpoints };
 
 struct Setup {
@@ -76,7 +76,7 @@ struct Setup {
   Start start;
 };
 
-/// A moment at which the power can be cut: before a call, or after the last.
+/// A moment at which the power can be cut: before a call, or after the last call.
 struct Moment {
   std::size_t at_risk = 0;
   int version = 0;
@@ -85,8 +85,8 @@ struct Moment {
 constexpr auto warmed_up = "warmed up";
 constexpr auto warm_ups = "select count(*) from txinbox_consumed_message where business_key like 'warm-up%'";
 
-/// What the child does: a service's life, up to and including its end. `at_call` runs before each call
-/// that counts, and once after the last.
+/// Runs a service in the child process, from its start to its end. `at_call` runs before each call at which the power
+/// can be cut, and once after the last call.
 void serve(const Setup& setup, const std::string& url, const std::vector<Message>& messages, const ReportPipe& report,
            const std::function<void()>& at_call) {
   SqliteVfs vfs(SqliteVfs::Syncs::pass_on);
@@ -101,18 +101,18 @@ void serve(const Setup& setup, const std::string& url, const std::vector<Message
     Service service(setup.subject, url);
     service.with_session([&](soci::session& sql) {
       sql << "pragma journal_mode = " + setup.journal_mode;
-      if (!setup.subject.pooled) sql << "pragma synchronous = " + setup.synchronous;  // a pool sets it
+      if (!setup.subject.pooled) sql << "pragma synchronous = " + setup.synchronous;  // a pool sets this
       if (setup.start == Start::warm_with_checkpoints) sql << "pragma wal_autocheckpoint = 1";
     });
     if (setup.start != Start::cold) {
       service.warm_up();
-      report.tell(warmed_up);
+      report.write(warmed_up);
       begin();
     }
     const std::vector<Action> actions = service.deliver(messages, write_two_rows);
     for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (actions[i] != Action::acknowledge) throw std::logic_error("nothing should fail before the power does");
-      report.tell(messages[i].business_key);
+      if (actions[i] != Action::acknowledge) throw std::logic_error("a delivery failed without a power cut");
+      report.write(messages[i].business_key);
     }
   }
   at_call();
@@ -124,7 +124,7 @@ std::vector<Moment> rehearse(const Setup& setup, const FaultDatabase& db) {
     PowerDisk& disk = use_power_disk();
     ReportPipe ignored;
     serve(setup, db.url(), messages_for(setup.subject, 1), ignored,
-          [&] { report.tell(std::to_string(disk.pieces_at_risk()) + " " + std::to_string(disk.version())); });
+          [&] { report.write(std::to_string(disk.pieces_at_risk()) + " " + std::to_string(disk.version())); });
   });
   REQUIRE(end.signal == 0);
   REQUIRE(end.status == 0);
@@ -136,7 +136,7 @@ std::vector<Moment> rehearse(const Setup& setup, const FaultDatabase& db) {
 }
 
 struct CutEnd {
-  int undone;  ///< Acknowledged messages.
+  int undone;  ///< The number of acknowledged messages whose effects are lost.
   bool doubled;
 };
 
@@ -171,7 +171,7 @@ CutEnd run_case(const FaultDatabase& db, const Setup& setup, std::size_t moment,
   return {lost, broker.check_promise(replica)};
 }
 
-/// Cuts the power at every moment.
+/// Cuts the power at every moment. Returns how many acknowledged messages were lost in all cuts together.
 int lost_in_all_cuts(const FaultDatabase& db, const Setup& setup, const std::vector<Kept>& ways,
                      const std::string& kind) {
   CAPTURE(setup.subject.name);
@@ -187,7 +187,7 @@ int lost_in_all_cuts(const FaultDatabase& db, const Setup& setup, const std::vec
   for (std::size_t at = 0; at < moments.size(); ++at) {
     const Moment& moment = moments[at];
     const bool new_state = std::exchange(last_version, moment.version) != moment.version && moment.at_risk > 0;
-    // If nothing was written since the moment before, one way is enough.
+    // If nothing was written after the previous moment, one way is enough.
     for (const Kept kept : new_state ? ways : std::vector{ways[at % ways.size()]}) {
       CAPTURE(at);
       const std::string way = to_string(kept);
@@ -214,7 +214,7 @@ TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on
     for (const Start start : {Start::cold, Start::warm_with_checkpoints}) {
       const std::string kind = "power cut, unsynced writes: ";
       CHECK(lost_in_all_cuts(db, {subject, "wal", "full", start}, all_ways, kind) == 0);
-      if (subject.pooled && start == Start::cold) continue;  // a pool begins with the log
+      if (subject.pooled && start == Start::cold) continue;  // a pool starts in WAL mode
       CHECK(lost_in_all_cuts(db, {subject, "delete", "extra", start}, all_ways, kind) == 0);
     }
   }

@@ -12,11 +12,11 @@ namespace {
 PowerDisk disk;
 sqlite3_vfs* real_vfs = nullptr;
 
-/// A database has the real file behind it, for its locks; a journal is on the disk alone.
+/// An open file. A database also opens its real file, for the locks. A journal exists only on the simulated disk.
 struct File {
   sqlite3_file base;
   PowerDisk::Handle content;
-  bool sync_name;  ///< The file is new: its first sync is the folder's as well, as on Unix.
+  bool sync_name;  ///< The file is new. Its first sync also syncs the folder, as on Unix.
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 
@@ -91,7 +91,7 @@ constexpr sqlite3_io_methods methods = {
     .xUnlock = Real<&M::xUnlock>::call,
     .xCheckReservedLock = Real<&M::xCheckReservedLock>::call,
     .xFileControl = file_control,
-    // Those of the VFS for Unix: a sector may be torn, but what is around a write is not touched.
+    // The values of the VFS for Unix: a sector may be torn, but the bytes around a write do not change.
     .xSectorSize = [](sqlite3_file*) { return 4096; },
     .xDeviceCharacteristics = [](sqlite3_file*) { return SQLITE_IOCAP_POWERSAFE_OVERWRITE; },
     .xShmMap = Real<&M::xShmMap>::call,
@@ -105,7 +105,7 @@ constexpr sqlite3_io_methods methods = {
 int open(sqlite3_vfs* /*vfs*/, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   constexpr int journals = SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL;
   file->pMethods = nullptr;
-  if ((flags & (SQLITE_OPEN_MAIN_DB | journals)) == 0) return SQLITE_CANTOPEN;  // no test has others
+  if ((flags & (SQLITE_OPEN_MAIN_DB | journals)) == 0) return SQLITE_CANTOPEN;  // no test uses other files
   File* opened = new (file) File{.base = {.pMethods = nullptr}, .content = nullptr, .sync_name = false};
   opened->real()->pMethods = nullptr;
   if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
@@ -129,7 +129,7 @@ int remove(sqlite3_vfs* /*vfs*/, const char* name, int sync_folder) {
   return SQLITE_OK;
 }
 
-/// An empty file does not count, as on Unix.
+/// An empty file is reported as absent, as on Unix.
 int access(sqlite3_vfs* /*vfs*/, const char* name, int /*flags*/, int* result) {
   *result = disk.exists(name) && !disk.open(name)->now.empty() ? 1 : 0;
   return SQLITE_OK;
@@ -152,7 +152,7 @@ PowerDisk& use_power_disk() {
   vfs.xDelete = remove;
   vfs.xAccess = access;
   vfs.xFullPathname = full_pathname;
-  if (sqlite3_vfs_register(&vfs, 1) != SQLITE_OK) throw std::runtime_error("no VFS can be registered");
+  if (sqlite3_vfs_register(&vfs, 1) != SQLITE_OK) throw std::runtime_error("the VFS cannot be registered");
   return disk;
 }
 

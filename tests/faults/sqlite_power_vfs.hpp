@@ -6,8 +6,8 @@
 
 namespace txinbox::test {
 
-/// Makes the default VFS keep databases and their journals on a disk whose power can be cut, until this
-/// process ends. Locks and shared memory are the real ones.
+/// Until this process ends, the default VFS keeps databases and their journals on a simulated disk whose power can be
+/// cut. Locks and shared memory are real.
 PowerDisk& use_power_disk();
 
 }  // namespace txinbox::test

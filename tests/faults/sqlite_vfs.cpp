@@ -6,7 +6,7 @@
 namespace txinbox::test {
 namespace {
 
-/// Ours in front of the one that does the work.
+/// Our file. The file of the lower VFS, which does the work, is behind it in memory.
 struct File {
   sqlite3_file base;
   const SqliteVfs* vfs;
@@ -17,7 +17,7 @@ struct File {
 File* file_of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
 const SqliteVfs& vfs_of(sqlite3_vfs* vfs) { return *static_cast<const SqliteVfs*>(vfs->pAppData); }
 
-/// A method of a file: asks first, and passes the call on.
+/// A method of a file. It asks the watcher, and then calls the lower file.
 template <Io io, auto method>
 struct Forward;
 template <Io io, class... Args, int (*sqlite3_io_methods::*method)(sqlite3_file*, Args...)>
@@ -29,8 +29,8 @@ struct Forward<io, method> {
   }
 };
 
-/// A method that frees a lock or memory. That is done whatever is answered: SQLite does not look at the
-/// answer, and nobody could free it later.
+/// A method that frees a lock or memory. It always calls the lower file, even if it reports an error: SQLite ignores
+/// the result, and would not free the lock or the memory later.
 template <Io io, auto method>
 struct Release;
 template <Io io, class... Args, int (*sqlite3_io_methods::*method)(sqlite3_file*, Args...)>
@@ -43,7 +43,7 @@ struct Release<io, method> {
   }
 };
 
-/// A method of the VFS.
+/// A method of the VFS. It asks the watcher, and then calls the lower VFS.
 template <Io io, auto method>
 struct ForwardVfs;
 template <Io io, class... Args, int (*sqlite3_vfs::*method)(sqlite3_vfs*, Args...)>
@@ -90,7 +90,7 @@ void shm_barrier(sqlite3_file* file) {
 
 using M = sqlite3_io_methods;
 
-/// Of version 2: without memory-mapped files, which SQLite does not use unless it is told to.
+/// Version 2 has no memory-mapped files. By default, SQLite does not use them.
 constexpr sqlite3_io_methods methods = {
     .iVersion = 2,
     .xClose = Release<Io::close, &M::xClose>::call,
@@ -142,7 +142,7 @@ SqliteVfs::SqliteVfs(Syncs syncs) : lower_(sqlite3_vfs_find(nullptr)), self_(*lo
   self_.xFullPathname = ForwardVfs<Io::full_pathname, &sqlite3_vfs::xFullPathname>::call;
   self_.xSleep = wait;
   self_.xCurrentTimeInt64 = ForwardVfs<Io::current_time, &sqlite3_vfs::xCurrentTimeInt64>::call;
-  if (sqlite3_vfs_register(&self_, 1) != SQLITE_OK) throw std::runtime_error("no VFS can be registered");
+  if (sqlite3_vfs_register(&self_, 1) != SQLITE_OK) throw std::runtime_error("the VFS cannot be registered");
 }
 
 SqliteVfs::~SqliteVfs() {

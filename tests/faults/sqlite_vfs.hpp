@@ -9,18 +9,18 @@
 
 namespace txinbox::test {
 
-/// Stands between SQLite and the VFS that was the default, as the default, for as long as it lives: every
-/// connection that is opened meanwhile uses it, and must be closed before. Nothing waits.
+/// A VFS between SQLite and the default VFS. It is the default while this object exists: every connection that is
+/// opened during this time uses it, and must be closed before the object is destroyed. SQLite's sleeps return at once.
 class SqliteVfs {
  public:
-  /// What becomes of a call.
+  /// What happens to a call. A call that fails does not reach the lower VFS, unless it frees a lock or memory.
   struct Verdict {
-    int code = SQLITE_OK;  ///< Anything else: it fails with that, and is not passed on.
-    bool half = false;     ///< A write that fails: after half of the bytes.
+    int code = SQLITE_OK;  ///< With another code, the call fails with this code.
+    bool half = false;     ///< A write that fails writes half of the bytes first.
   };
   using Watcher = std::function<Verdict(Io)>;
 
-  /// What becomes of a sync. It takes long, and this machine's power is not cut.
+  /// What happens to a sync. `drop` saves time: a sync takes long, and the power of this machine is not cut.
   enum class Syncs { drop, pass_on };
 
   explicit SqliteVfs(Syncs = Syncs::drop);
@@ -28,7 +28,7 @@ class SqliteVfs {
   SqliteVfs(const SqliteVfs&) = delete;
   SqliteVfs& operator=(const SqliteVfs&) = delete;
 
-  /// Asks `watcher` before each call from now on; an empty one: passes all of them on.
+  /// Calls `watcher` before each call from now on. If it is empty, all calls reach the lower VFS.
   void watch(Watcher watcher) { watcher_ = std::move(watcher); }
 
   Verdict before(Io io) const { return watcher_ ? watcher_(io) : Verdict{}; }

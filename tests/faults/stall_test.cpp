@@ -1,5 +1,6 @@
-// The connection falls silent before each packet of a delivery: nothing passes, in neither direction, and
-// nothing tells the client or the server. Meanwhile the broker delivers again, to another replica.
+// The connection stalls before each packet of a delivery: no more packets pass in either direction, and neither the
+// client nor the server gets an error. During the stall, the broker delivers the messages again, to another replica of
+// the service.
 
 #include <chrono>
 #include <thread>
@@ -14,7 +15,7 @@
 namespace txinbox::test {
 namespace {
 
-/// One exchange that falls silent.
+/// One delivery whose connection stalls.
 class Stall {
  public:
   Stall(const FaultDatabase& db, const Subject& subject, int number)
@@ -36,22 +37,23 @@ class Stall {
     return all;
   }
 
-  /// The silent session may hold the claim: the replica waits for it in vain, or finds it committed; or it
-  /// holds the lease, and is taken over. Then
-  /// the network says that the connection has ended, and the rest is as ever.
+  /// If the stalled session holds the claim, the replica waits for the claim until its time-out. If the stalled session
+  /// has committed, the replica finds the claim. If the stalled service holds the lease, the replica takes it over.
+  /// Then the stall ends with an error of the connection, and the remaining messages are redelivered.
   void run(FaultPoint point) {
     proxy_.arm(point, Fault::stall);
     std::vector<Action> actions;
     std::thread delivering([&] { actions = service_.deliver(broker_.messages(), write_two_rows); });
     CHECK(proxy_.reached());
-    // Its own lease lasts until the case is over, however slow the machine is.
+    // The replica's lease is so long that it does not end during the case, even on a slow machine.
     Service replica(subject_, db_.url(), {.lease = std::chrono::minutes(5)});
     broker_.deliver(replica, write_two_rows);
     const auto end_stall = [&] {
       proxy_.end_stall();
       if (delivering.joinable()) delivering.join();
     };
-    // When the lease has run out. The silent one comes back while its successor is at work, and leaves its lease.
+    // After the lease has expired, the replica takes it over. While the replica's handler runs, the stall ends. The
+    // stalled service must not change the replica's lease.
     if (subject_.leased) {
       broker_.deliver(replica, [&](soci::session& sql, Delivery& delivery) {
         const std::string before = db_.lease_of(delivery.message());
@@ -64,7 +66,7 @@ class Stall {
     broker_.record_results_of(service_);
     broker_.deliver_until_settled(replica);
     const bool doubled = broker_.check_promise(replica);
-    // What the silent one was told in the end must be true as well.
+    // The stalled service's results must be correct, too.
     for (const Action each : actions) CHECK((each == Action::acknowledge || each == Action::redeliver));
     count_case("connection falls silent", subject_.name, doubled ? Mark::doubled : Mark::none);
   }
@@ -86,7 +88,7 @@ TEST_CASE("a connection that becomes silent at any step loses and doubles nothin
     CAPTURE(subject.name);
     const auto points = Stall(db, subject, ++number).points();
     REQUIRE(points.size() > 4);
-    // Side by side: each waits for time-outs.
+    // The cases run at the same time, because each of them waits for time-outs.
     std::vector<std::thread> stalls;
     for (const FaultPoint& each : points) {
       ++number;

@@ -20,7 +20,8 @@ PoolOptions pool_options(Waits waits) {
           .statement_timeout = waits.statement};
 }
 
-/// Sets time-outs as short as a pool's. A server's own would make a redelivery wait for a minute or longer.
+/// Sets time-outs that are as short as those of a pool. With the server's defaults, a redelivery would wait for a
+/// minute or longer.
 void shorten_waits(soci::session& sql, Waits waits) {
   const std::string lock = std::to_string(waits.lock.count());
   const std::string statement = std::to_string(waits.statement.count());
@@ -37,7 +38,7 @@ void shorten_waits(soci::session& sql, Waits waits) {
   }
 }
 
-/// Two runs: a fault is tested with a repeated run, and with a redelivery.
+/// Allows two runs of a delivery. So a fault is tested with a repeated run, and with a redelivery.
 TxConsumerOptions consumer_options() {
   return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
 }
@@ -121,7 +122,8 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
   }
 }
 
-/// Repeated after a transient error: on a slow machine a time-out can occur when many services warm up at once.
+/// Repeats the delivery after a transient error. On a slow machine, a time-out can occur when many services warm up at
+/// the same time.
 void Service::warm_up() {
   const Message message{.business_key = "warm-up"};
   const auto consume = [&] {

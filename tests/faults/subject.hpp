@@ -17,36 +17,36 @@
 
 namespace txinbox::test {
 
-/// One way to consume messages, in which each step is made to fail.
+/// One way to consume messages. The tests make each of its steps fail.
 struct Subject {
   std::string name;
   std::size_t messages;
   bool batch;
   bool pooled;
   bool leased = false;  ///< The handler runs under a lease, and not in the consumer's transaction.
-  bool native = false;  ///< The consumer works on the client library's connection, and knows no SOCI session.
+  bool native = false;  ///< The consumer works on the client library's connection, without a SOCI session.
 };
 
-/// A message and a batch of three, each in a pool and on a session of the caller's; a message under a lease; and a
-/// message on the client library's connection.
+/// A message and a batch of three, each on a pool and on the caller's session; a message under a lease; and a message
+/// on the client library's connection.
 const std::vector<Subject>& subjects();
 
-/// Those whose handler runs in the consumer's transaction.
+/// The subjects whose handler runs in the consumer's transaction.
 std::span<const Subject> transaction_subjects();
 
-/// The messages that `subject` consumes in one case. Their keys are no other case's.
+/// The messages that `subject` consumes in one case. No other case has the same keys.
 std::vector<Message> messages_for(const Subject& subject, int number);
 
-/// How long a service's statements wait and run. Short, so that a fault shows soon. The lease is short too, because a
-/// redelivery waits for its end. On SQLite the broker makes it expire.
+/// How long a service's statements may wait and run. The times are short, so that a fault has an effect soon. The lease
+/// is also short, because a redelivery waits for its end. On SQLite, the test makes the lease expire.
 struct Waits {
   std::chrono::seconds lock{1};
   std::chrono::seconds statement{1};
   std::chrono::milliseconds lease{300};
 };
 
-/// A service: its connection to the database, and its consumer. After it has lost a session of its own, the test opens
-/// another service.
+/// A service: its connection to the database, and its consumer. After a service has lost the caller's session, the test
+/// opens another service.
 class Service {
  public:
   Service(const Subject&, const std::string& url, Waits = {});
@@ -60,10 +60,10 @@ class Service {
   /// The results of the last delivery, message by message.
   const std::vector<Result>& results() const { return results_; }
 
-  /// Consumes a message that belongs to no case, so that the work that is done once for a connection is done.
+  /// Consumes a message that belongs to no case. This does the work that is done once for each connection.
   void warm_up();
 
-  /// Whether a session of the caller's was closed.
+  /// Whether the caller's session was closed.
   bool has_lost_its_session() const { return session_ && !session_->is_connected(); }
 
   /// Gives the service's connection to `use`.
@@ -82,13 +82,13 @@ class Service {
   std::vector<Result> results_;
 };
 
-/// The name that all of them consume under.
+/// The consumer name of all subjects.
 inline constexpr auto consumer_name = "faults";
 
-/// The honest handler: two rows for each message, and a result.
+/// The correct handler: it writes two rows for each message, and stores a result.
 void write_two_rows(soci::session&, Delivery&);
 
-/// One of them.
+/// Writes one of the two rows.
 void write_row(soci::session&, const Message&, int part);
 
 }  // namespace txinbox::test

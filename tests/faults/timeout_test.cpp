@@ -1,5 +1,5 @@
-// A statement of a delivery waits for another session's lock until it is over: by the lock's time-out, or
-// by the statement's. The claim can wait, and so can the handler's own SQL.
+// A statement of a delivery waits for the lock of another session until the lock time-out or the statement time-out
+// ends it. The statement is the claim or a statement of the handler.
 
 #include <functional>
 #include <memory>
@@ -41,7 +41,8 @@ class Rival {
 
 using Hold = std::function<void(Rival&, const std::vector<Message>&)>;
 
-/// The delivery meets what the rival holds, and is not acknowledged; without the rival, it takes effect.
+/// While the rival holds its lock, the delivery waits until a time-out and is not acknowledged. After the rival has
+/// ended, the delivery takes effect.
 void wait_in_vain(const std::string& kind, const Subject& subject, Waits waits, const Hold& hold) {
   CAPTURE(kind);
   CAPTURE(subject.name);
@@ -64,7 +65,7 @@ void wait_in_vain(const std::string& kind, const Subject& subject, Waits waits, 
 }  // namespace
 
 TEST_CASE("a statement that waits until its time is over loses and doubles nothing" * doctest::skip(on_sqlite3())) {
-  std::vector<std::thread> cases;  // side by side: all they do is wait
+  std::vector<std::thread> cases;  // they run at the same time, because they only wait
   const auto with_both_waits = [&](const std::string& what, const Subject& subject, const Hold& hold) {
     cases.emplace_back([what, &subject, hold] {
       wait_in_vain(what + " waits for a lock in vain", subject, {.lock = seconds(1), .statement = seconds(9)}, hold);

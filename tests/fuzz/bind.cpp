@@ -1,4 +1,4 @@
-// The values for the SQL: each comes from the member or pointer that is meant, and none loses anything.
+// The values that are bound to the SQL. Each must come from the right member or pointer, and must not lose information.
 //
 // Input: the database's name (postgresql: text with NUL is refused), the placeholders' names, the --bind options
 // (both with blanks between them), and a line of JSON.
@@ -32,7 +32,7 @@ std::vector<std::string> words(std::string_view text) {
   return result;
 }
 
-// The value as text that the database can make of it what the line said.
+// Checks that the bound value represents the value of the line without loss.
 void claim_holds(const SqlValue& bound, const JsonValue& value) {
   switch (value.kind) {
     case JsonValue::Kind::null:
@@ -51,7 +51,7 @@ void claim_holds(const SqlValue& bound, const JsonValue& value) {
       return claim(std::get<std::string>(bound) == value.text, "a string keeps its characters");
     case JsonValue::Kind::array:
     case JsonValue::Kind::object:
-      return claim(std::get<std::string>(bound) == to_json_text(value), "the rest is JSON text");
+      return claim(std::get<std::string>(bound) == to_json_text(value), "an array or object is bound as JSON text");
   }
 }
 
@@ -60,7 +60,7 @@ bool is_refusable(const JsonValue& value, const SqlLimits& limits) {
          !limits.why_no_nul.empty();
 }
 
-// The pointer that an option gives a name; none: the member of that name.
+// The pointer that an option assigns to a name. None if no option does; then the member with this name is used.
 std::optional<JsonPointer> pointer_of(const std::string& name, const std::vector<std::string>& options) {
   for (const auto& option : options) {
     if (option.starts_with(name + "=")) return JsonPointer(option.substr(name.size() + 1));
@@ -94,7 +94,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto options = words(fields.line());
   const auto binder = unless_refused<txinbox::Error>([&] { return Binder(script, options); });
-  claim(binder.has_value() != is_wrong(script.names, options), "only options that cannot be meant are refused");
+  claim(binder.has_value() != is_wrong(script.names, options), "only invalid options are refused");
   const auto line = fields.rest();
   const auto root = unless_refused<LineError>([&] { return parse_json_line(line); });
   if (!binder || !root) return 0;
@@ -104,16 +104,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::size_t i = 0; i < script.names.size(); ++i) {
     const auto pointer = pointer_of(script.names[i], options);
     if (pointer && pointer->is_whole()) {
-      if (values) claim(std::get<std::string>(values->at(i)) == line, "the empty pointer is the line");
+      if (values) claim(std::get<std::string>(values->at(i)) == line, "the empty pointer binds the whole line");
       continue;
     }
     const JsonValue* value = pointer ? pointer->find(*root) : root->find(script.names[i]);
     refusable = refusable || value == nullptr || is_refusable(*value, limits);
     if (values) {
-      claim(value != nullptr, "nothing is bound that the line does not have");
+      claim(value != nullptr, "a bound value exists in the line");
       claim_holds(values->at(i), *value);
     }
   }
-  claim(values.has_value() != refusable, "a line is refused for what it lacks");
+  claim(values.has_value() != refusable, "a line is refused if a value is missing or contains NUL, and only then");
   return 0;
 }

@@ -15,7 +15,7 @@ struct Dialect {
   backend::SqlSyntax syntax;
 };
 
-/// The dialect that an input's first line names: a database, and a setting.
+/// The dialect that the first line of an input names: a database, and optionally a setting.
 inline std::optional<Dialect> dialect_named(std::string_view name) {
   const auto database = name.substr(0, name.find(' '));
   const auto setting = name.substr(database.size());

@@ -1,4 +1,5 @@
-// A time on the command line: taken where it is a decimal number and a unit, for what it says.
+// A duration on the command line. It must be accepted if it is a decimal number and a unit, and must have the right
+// value.
 
 #include <charconv>
 #include <chrono>
@@ -16,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// None for what is no time, or none that a storm can last.
+// None if the text is not a duration, or if a storm cannot last so long.
 std::optional<milliseconds> read(std::string_view text) {
   const std::map<std::string_view, long long> units{
       {"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
@@ -40,6 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     app.parse(std::vector<std::string>{"--duration=" + text});
     return arguments.torture.storm.duration;
   });
-  claim(taken == read(text), "a time is what it says");
+  claim(taken == read(text), "a duration has the value of its text");
   return 0;
 }

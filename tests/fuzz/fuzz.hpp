@@ -10,14 +10,14 @@
 
 namespace txinbox::fuzz {
 
-/// Ends the process when it does not hold, so that the fuzzer keeps the input.
+/// Ends the process if the claim does not hold. Then the fuzzer keeps the input.
 inline void claim(bool holds, std::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "claim broken: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
 
-/// An input taken apart at its line feeds, so that a person can write and read it.
+/// An input that consists of lines, so that a person can write and read it.
 class Fields {
  public:
   Fields(const std::uint8_t* data, std::size_t size) : rest_(reinterpret_cast<const char*>(data), size) {}
@@ -37,8 +37,7 @@ class Fields {
   std::string_view rest_;
 };
 
-/// What `make` gives, or nothing when it refuses with `Refusal`. Anything else that it throws is a
-/// finding.
+/// Returns the result of `make`, or none if `make` throws `Refusal`. Every other exception is a finding.
 template <class Refusal, class Make>
 auto unless_refused(Make make) -> std::optional<decltype(make())> {
   try {
@@ -50,5 +49,5 @@ auto unless_refused(Make make) -> std::optional<decltype(make())> {
 
 }  // namespace txinbox::fuzz
 
-/// One run of a target. Each target is a file of its own, and defines it.
+/// Runs the target on one input. Each target is in a separate file, and defines this function.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

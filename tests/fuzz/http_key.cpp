@@ -1,7 +1,7 @@
-// An Idempotency-Key: what is a key to a reader of structured fields is one to us, quoted and bare are the same key,
-// and anything else is refused as the client's mistake.
+// An Idempotency-Key. A value that the standard of structured fields accepts must be accepted. A key with and without
+// quotes must be the same key. Any other value must be refused as the client's error.
 //
-// Input: the value of the header field, all bytes of it.
+// Input: the bytes of the header field's value.
 
 #include <vector>
 
@@ -22,15 +22,15 @@ Request with(std::vector<txinbox::http::Header> headers) {
   return {.method = "POST", .target = "/orders", .headers = std::move(headers)};
 }
 
-// None where the value is refused. A refusal is invalid_key, which becomes 400.
+// None if the value is refused. The error is invalid_key, for which the client gets 400.
 std::optional<std::string> read_key(const std::string& value) {
   static const auto key = txinbox::http::key_in_header();
   try {
     const auto read = key(with({{"idempotency-key", value}}));
-    claim(read.has_value(), "a field that is there has a key or is refused");
+    claim(read.has_value(), "an existing field has a key or is refused");
     return read;
   } catch (const Error& error) {
-    claim(error.code() == txinbox::ErrorCode::invalid_key, "a bad key is the client's mistake");
+    claim(error.code() == txinbox::ErrorCode::invalid_key, "an invalid key is the client's error");
     return std::nullopt;
   }
 }
@@ -46,7 +46,8 @@ std::string quoted(std::string_view key) {
 
 bool is_visible(char c) { return c > ' ' && c < '\x7f'; }
 
-// RFC 9651, 4.2.5, written apart from ours: a state for each character instead of a look ahead.
+// A second implementation of RFC 9651, section 4.2.5. It works differently: with a state for each character instead of
+// a look-ahead.
 std::optional<std::string> reference_string(std::string_view text) {
   enum class State { before, inside, escape, after } state = State::before;
   std::string key;
@@ -102,7 +103,7 @@ std::optional<std::string> reference_key(std::string_view value) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string value(reinterpret_cast<const char*>(data), size);
   const auto key = read_key(value);
-  claim(key == reference_key(value), "a value has the key that the standard says");
+  claim(key == reference_key(value), "a value has the key that the standard defines");
   claim(!unless_refused<Error>([&] {
     return txinbox::http::key_in_header()(with({{"Idempotency-Key", value}, {"IDEMPOTENCY-KEY", value}}));
   }),

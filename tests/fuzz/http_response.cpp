@@ -1,8 +1,8 @@
-// A stored answer: what is read is what was stored, byte for byte, and an answer that would change the structure of the
-// stored message is refused.
+// A stored answer. It must be read as it was stored, byte for byte. An answer that would change the structure of the
+// stored message must be refused.
 //
-// Input: the stored bytes. Also, taken apart at its lines: a status, header fields (name, value, …) up to an empty
-// name, and the body.
+// The input is used in two ways: as the stored bytes, and as lines: a status, header fields (name, value, …) up to an
+// empty name, and the body.
 
 #include "stored_response.hpp"
 
@@ -39,9 +39,9 @@ bool is_same(const Response& a, const Response& b) {
 void claim_reads_what_was_stored(std::string_view stored) {
   const auto read = read_stored_form(stored);
   if (!read) return;
-  claim(read->status >= 100 && read->status <= 599, "a status is one of HTTP's");
+  claim(read->status >= 100 && read->status <= 599, "a status is valid in HTTP");
   const auto again = unless_refused<txinbox::Error>([&] { return stored_form(*read, names_of(*read), true); });
-  claim(again == stored, "what is read as an answer was stored from it");
+  claim(again == stored, "storing the answer that was read gives the same bytes");
 }
 
 bool may_be_in_a_value(std::string_view value) {
@@ -74,12 +74,12 @@ void claim_stores_what_can_be_read(const Response& response) {
   bool is_good = response.status >= 100 && response.status <= 599;
   for (const auto& [name, value] : response.headers) is_good = is_good && is_name(name) && may_be_in_a_value(value);
   const auto stored = unless_refused<txinbox::Error>([&] { return stored_form(response, names_of(response), true); });
-  claim(stored.has_value() == is_good, "an answer is stored if it does not change the message");
+  claim(stored.has_value() == is_good, "an answer is stored if it is valid, and only then");
   if (!stored) return;
   const auto read = read_stored_form(*stored);
   claim(read && is_same(*read, response), "a stored answer is read as it was");
 
-  // Of the fields, those that are kept alone.
+  // Only the fields with the kept name are stored.
   if (response.headers.empty()) return;
   const std::string& name = response.headers.front().name;
   const auto head = read_stored_form(stored_form(response, {name}, false));

@@ -1,7 +1,7 @@
-// A token: the one that was issued is taken for its own scope and route, and nothing else is taken.
+// A token. An issued token must be accepted for its scope and route, and every other text must be refused.
 //
-// Input: a scope, a route, another scope, another route, a line each; then a text that somebody sends as a token. The
-// text also says how to change an issued token: a position, and the character that comes there.
+// Input: a scope, a route, another scope and another route, each on its own line, and then a text that a client sends
+// as a token. The text also says how to change an issued token: a position, and the character that is put there.
 
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
@@ -15,14 +15,14 @@ using txinbox::http::Tokens;
 
 namespace {
 
-// None where the token is refused.
+// None if the token is refused.
 std::optional<std::string> taken(const Tokens& tokens, const std::string& scope, const std::string& route,
                                  const std::string& token) {
   const auto key = tokens.key([&](const Request&) { return scope; }, route);
   try {
     return key({.method = "POST", .target = "/", .headers = {{"Idempotency-Key", token}}});
   } catch (const Error& error) {
-    claim(error.code() == txinbox::ErrorCode::invalid_key, "a bad token is the client's mistake");
+    claim(error.code() == txinbox::ErrorCode::invalid_key, "an invalid token is the client's error");
     return std::nullopt;
   }
 }
@@ -39,9 +39,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   static const Tokens tokens({std::string(32, 'n'), std::string(32, 'o')}, std::chrono::hours(1));
   const std::string issued = tokens.issue(scope, route);
-  claim(taken(tokens, scope, route, issued) == issued, "an issued token is taken, and is the key");
+  claim(taken(tokens, scope, route, issued) == issued, "an issued token is accepted, and is the key");
   claim(taken(tokens, other_scope, other_route, issued).has_value() == (other_scope == scope && other_route == route),
-        "a token is for its own scope and route");
+        "a token is accepted only for its own scope and route");
   claim(!taken(tokens, scope, route, text), "a text that was not issued is refused");
   if (text.size() < 2) return 0;
 

@@ -1,7 +1,7 @@
-// A content from JSON: it is the fields that the pointers point to, one netstring each, and two texts have one
-// content where all their fields are the same.
+// A content from JSON. It must consist of one netstring for each field that the pointers select. Two texts must have
+// the same content if all their fields are equal, and only then.
 //
-// Input: the pointers with blanks between them, then two JSON texts, a line each.
+// Input: the pointers with blanks between them, then two JSON texts, each on its own line.
 
 #include <txinbox/json_content.hpp>
 
@@ -31,7 +31,7 @@ std::vector<std::string_view> words(std::string_view text) {
   }
 }
 
-// As the description of netstrings has it.
+// Decodes the netstrings as their specification says.
 Texts decoded(std::string_view content) {
   Texts fields;
   while (!content.empty()) {
@@ -51,7 +51,7 @@ Texts expected(const std::vector<std::string_view>& pointers, const JsonValue& r
   for (const auto pointer : pointers) {
     const JsonValue* value = JsonPointer(pointer).find(root);
     fields.push_back(value == nullptr ? "" : to_json_text(*value));
-    claim(value == nullptr || !fields.back().empty(), "a value is not taken for none");
+    claim(value == nullptr || !fields.back().empty(), "a value differs from a missing value");
   }
   return fields;
 }
@@ -66,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto pointer : pointers) {
     right = right && unless_refused<txinbox::Error>([&] { return JsonPointer(pointer); });
   }
-  claim(made.has_value() == right, "only what is no pointer is refused");
+  claim(made.has_value() == right, "only an invalid pointer is refused");
   if (!made) return 0;
 
   std::vector<std::string> contents;
@@ -75,13 +75,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto json = input.line();
     const auto root = unless_refused<txinbox::Error>([&] { return parse_json(json); });
     const auto content = unless_refused<txinbox::Error>([&] { return (*made)(json); });
-    claim(content.has_value() == root.has_value(), "all JSON has a content");
+    claim(content.has_value() == root.has_value(), "every JSON text has a content");
     if (!content) return 0;
     claim((*made)(txinbox::JsonDocument(json)) == *content, "a parsed text has the same content");
     fields.push_back(expected(pointers, *root));
-    claim(decoded(*content) == fields.back(), "a content is its fields");
+    claim(decoded(*content) == fields.back(), "a content consists of the fields");
     contents.push_back(*content);
   }
-  claim((contents[0] == contents[1]) == (fields[0] == fields[1]), "other fields make another content");
+  claim((contents[0] == contents[1]) == (fields[0] == fields[1]),
+        "contents are equal if the fields are equal, and only then");
   return 0;
 }

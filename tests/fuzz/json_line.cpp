@@ -1,7 +1,7 @@
-// A line of JSON: what is taken is what nlohmann's own tree holds, every number keeps its text, and what
-// is refused has a reason.
+// A line of JSON. An accepted line must have the same values as nlohmann's parser finds, and every number must keep its
+// text. A line may be refused only for a valid reason.
 
-#include "cli/sql/json_line.hpp"
+#include "cli/sql/bind.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -21,7 +21,7 @@ using Kind = JsonValue::Kind;
 
 void claim_number_equals(const JsonValue& value, const ReferenceJson& reference) {
   if (reference.is_number_float() || value.kind == Kind::number) {
-    claim(value.kind == Kind::number, "a number that is no 64-bit integer is kept as text");
+    claim(value.kind == Kind::number, "a number that is not a 64-bit integer is kept as text");
     claim(std::strtold(value.text.c_str(), nullptr) == reference.get<long double>(), "a number's text has its value");
   } else {
     const bool fits = !reference.is_number_unsigned() || reference.get<std::uint64_t>() <= INT64_MAX;
@@ -37,7 +37,7 @@ void claim_equal(const JsonValue& value, const ReferenceJson& reference) {
       return claim(reference.is_boolean() && reference.get<bool>() == value.boolean, "a boolean has its value");
     case Kind::integer:
     case Kind::number:
-      claim(reference.is_number(), "a number is one");
+      claim(reference.is_number(), "a number is a number for nlohmann");
       return claim_number_equals(value, reference);
     case Kind::string:
       return claim(reference.is_string() && reference.get<std::string>() == value.text, "a string has its characters");
@@ -58,12 +58,12 @@ void claim_equal(const JsonValue& value, const ReferenceJson& reference) {
 }
 
 void claim_refusal_has_reason(std::string_view line, const std::string& why) {
-  claim(why.size() < 80, "a refusal is a short text and not the line");
+  claim(why.size() < 80, "the text of a refusal is short and does not contain the line");
   if (!is_utf8_by_iconv(line) || line.find('\0') != std::string_view::npos) return;
   const auto reference = read_reference(line);
   claim(!reference || !reference->root.is_object() || reference->has_duplicate ||
             reference->depth > static_cast<std::size_t>(max_json_depth),
-        "only what is no valid object is refused");
+        "only an invalid object is refused");
 }
 
 }  // namespace
@@ -73,14 +73,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     const JsonValue root = txinbox::cli::parse_json_line(line);
     const auto reference = read_reference(line);
-    claim(reference.has_value(), "what is taken is JSON");
+    claim(reference.has_value(), "an accepted line is JSON");
     claim(!reference->has_duplicate, "no member is named twice");
     claim(reference->depth <= static_cast<std::size_t>(max_json_depth), "the depth is limited");
-    claim(is_utf8_by_iconv(line), "what is taken is UTF-8");
+    claim(is_utf8_by_iconv(line), "an accepted line is UTF-8");
     claim_equal(root, reference->root);
 
     const std::string text = to_json_text(root);
-    claim(numbers_in(text) == numbers_in(line), "each number is written as it stood in the line");
+    claim(numbers_in(text) == numbers_in(line), "each number is written as it is in the line");
     claim_equal(root, read_reference(text).value().root);
     claim(to_json_text(txinbox::cli::parse_json_line(text)) == text, "JSON text is read as it was written");
   } catch (const LineError& error) {

@@ -1,5 +1,5 @@
-// A key template: its key is its literals and the values in order, and no two lines with other values have
-// one key as long as the values hold nothing of the literals between them.
+// A key template. The key must consist of the literals and the values in order. Two lines with different values must
+// have different keys, unless a value contains characters of the literals.
 //
 // Input: the template, then two lines of JSON.
 
@@ -9,7 +9,7 @@
 
 #include <txinbox/error.hpp>
 
-#include "cli/sql/json_line.hpp"
+#include "cli/sql/bind.hpp"
 #include "fuzz.hpp"
 
 using namespace txinbox::fuzz;
@@ -22,7 +22,7 @@ struct Part {
   std::string text;
 };
 
-// The template as docs/operations/command.md describes it, read from behind each brace.
+// A second parser of templates, as docs/operations/command.md describes them.
 std::optional<std::vector<Part>> parts_of(std::string_view text) {
   if (text.starts_with('/')) return std::vector<Part>{{true, std::string(text)}};
   std::vector<Part> parts{{false, ""}};
@@ -49,10 +49,10 @@ std::optional<std::vector<Part>> parts_of(std::string_view text) {
 
 struct Made {
   std::string key;
-  std::vector<std::string> values;  // of the pointers
+  std::vector<std::string> values;  // the values that the pointers select
 };
 
-// None where a pointer points to no scalar.
+// None if a pointer does not select a scalar.
 std::optional<Made> make(const std::vector<Part>& parts, const JsonValue& line) {
   Made made;
   for (const auto& part : parts) {
@@ -69,7 +69,7 @@ std::optional<Made> make(const std::vector<Part>& parts, const JsonValue& line) 
   return made;
 }
 
-// Whether something stands between any two pointers.
+// Whether there is a literal between every two pointers.
 bool has_separators(const std::vector<Part>& parts) {
   for (std::size_t i = 2; i + 2 < parts.size(); i += 2) {
     if (parts[i].text.empty()) return false;
@@ -99,10 +99,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& part : parts.value_or(std::vector<Part>{})) {
       wrong = wrong || (part.is_pointer && !unless_refused<txinbox::Error>([&] { return JsonPointer(part.text); }));
     }
-    claim(wrong, "a template is refused for a brace or a pointer");
+    claim(wrong, "a template is refused only for an invalid brace or pointer");
     return 0;
   }
-  claim(parts.has_value(), "what is taken is a template");
+  claim(parts.has_value(), "an accepted text is a template");
 
   std::vector<Made> keys;
   for (int i = 0; i < 2; ++i) {
@@ -111,14 +111,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!line) return 0;
     const auto expected = make(*parts, *line);
     const auto key = unless_refused<LineError>([&] { return (*tried)(json); });
-    claim(key.has_value() == expected.has_value(), "a line has a key where all pointers point to scalars");
+    claim(key.has_value() == expected.has_value(), "a line has a key if all pointers select scalars, and only then");
     if (!key) return 0;
     claim(*key == expected->key, "a key is the literals and the values in order");
     claim((*tried)(txinbox::JsonDocument(json)) == *key, "a parsed text has the same key");
     keys.push_back(*expected);
   }
   if (has_separators(*parts) && !holds_some_of(keys[0], *parts) && !holds_some_of(keys[1], *parts)) {
-    claim((keys[0].key == keys[1].key) == (keys[0].values == keys[1].values), "other values make another key");
+    claim((keys[0].key == keys[1].key) == (keys[0].values == keys[1].values),
+          "keys are equal if the values are equal, and only then");
   }
   return 0;
 }

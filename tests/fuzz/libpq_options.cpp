@@ -16,7 +16,7 @@ namespace txinbox::fuzz {
 void claim_reaches_libpq(const detail::Url& url) {
   std::map<std::string, std::string> wanted;
   const auto want = [&](const std::string& name, const std::string& value) {
-    if (!value.empty()) wanted[name] = value;  // libpq takes the last
+    if (!value.empty()) wanted[name] = value;  // libpq uses the last value
   };
   want("host", url.host);
   want("port", url.port);
@@ -32,17 +32,17 @@ void claim_reaches_libpq(const detail::Url& url) {
   PQconninfoOption* const options = PQconninfoParse(text.c_str(), &error);
   PQfreemem(error);
   if (options == nullptr) {
-    claim(!url.parameters.empty(), "libpq refuses nothing but a parameter's name");
+    claim(!url.parameters.empty(), "libpq refuses only the name of a parameter");
     return;
   }
   for (const auto* option = options; option->keyword != nullptr; ++option) {
     const std::string name = option->keyword;
     if (option->val == nullptr) {
-      claim(wanted.count(name) == 0, "libpq is given what the URL says");
+      claim(wanted.count(name) == 0, "libpq gets every value of the URL");
     } else if (wanted.count(name) != 0) {
-      claim(wanted[name] == option->val, "libpq is given it unchanged");
+      claim(wanted[name] == option->val, "libpq gets the value unchanged");
     } else {
-      claim(ours.count(name) != 0, "libpq is given nothing that the URL does not say");
+      claim(ours.count(name) != 0, "libpq gets no other value than those of the URL and of txinbox");
     }
   }
   PQconninfoFree(options);

@@ -1,6 +1,7 @@
-// Lines and batches of a pipe: however the bytes arrive, no line is lost, doubled, cut or renumbered.
+// Lines and batches that are read from a pipe. The bytes can arrive in pieces of any size. No line may be lost, read
+// twice or cut, or get a wrong number.
 //
-// Input: two digits, the size of the pieces that arrive and of a batch, a line each; then what the pipe holds.
+// Input: the size of the pieces and the size of a batch, each a digit on its own line, and then the bytes of the pipe.
 
 #include <algorithm>
 #include <vector>
@@ -43,10 +44,10 @@ std::vector<Read> split(std::string_view bytes) {
 
 bool is_blank(const Read& line) { return !line.too_long && line.text.find_first_not_of(" \t") == std::string::npos; }
 
-// A pipe into which the bytes come piece by piece.
+// A pipe into which the bytes are written piece by piece.
 class Source {
  public:
-  explicit Source(std::string_view bytes) : bytes_(bytes) { claim(::pipe(ends_) == 0, "there is a pipe"); }
+  explicit Source(std::string_view bytes) : bytes_(bytes) { claim(::pipe(ends_) == 0, "a pipe can be created"); }
   ~Source() {
     ::close(ends_[0]);
     if (ends_[1] >= 0) ::close(ends_[1]);
@@ -56,12 +57,13 @@ class Source {
 
   int fd() const { return ends_[0]; }
 
-  // At the end the writer goes away.
+  // Writes the next piece. Closes the pipe if there is none.
   void send(std::size_t size) {
     const auto piece = bytes_.substr(0, size);
     bytes_.remove_prefix(piece.size());
     if (!piece.empty()) {
-      claim(::write(ends_[1], piece.data(), piece.size()) == static_cast<ssize_t>(piece.size()), "the pipe takes it");
+      claim(::write(ends_[1], piece.data(), piece.size()) == static_cast<ssize_t>(piece.size()),
+            "the pipe accepts a piece");
     } else if (ends_[1] >= 0) {
       ::close(ends_[1]);
       ends_[1] = -1;
@@ -85,13 +87,13 @@ std::vector<Read> read_lines(std::string_view bytes, std::size_t piece) {
       source.send(piece);
       continue;
     }
-    claim(status == LineReader::Status::line || status == LineReader::Status::too_long, "a pipe is read");
+    claim(status == LineReader::Status::line || status == LineReader::Status::too_long, "reading a pipe gives lines");
     lines.push_back({std::string(line), status == LineReader::Status::too_long});
     claim(reader.number() == lines.size(), "lines are counted");
   }
 }
 
-// Every line is in a batch, or an empty one next to them.
+// Every line must be in a batch, or must be an empty line before or after a line of a batch.
 void claim_batches_hold(const std::vector<Read>& lines, std::string_view bytes, std::size_t size) {
   const Script script{.statements = {}, .names = {"v"}};
   ConsumeOptions options;
@@ -104,11 +106,11 @@ void claim_batches_hold(const std::vector<Read>& lines, std::string_view bytes, 
   source.send(0);
   LineReader reader(source.fd(), -1, limit);
   BatchReader batches(reader, messages, {.lines = size, .bytes = 4 * limit});
-  std::size_t done = 0;  // lines
+  std::size_t done = 0;  // the number of lines that are checked
   Batch batch;
   for (auto status = BatchReader::Status::more; status == BatchReader::Status::more;) {
     status = batches.next(batch);
-    claim(batch.lines.size() <= size, "a batch has its size");
+    claim(batch.lines.size() <= size, "a batch is not larger than its limit");
     claim(batch.messages.size() == batch.values.size(), "a message has its values");
     if (batch.empty_through != 0) {
       while (done < batch.empty_through) claim(is_blank(lines.at(done++)), "only empty lines are skipped");
@@ -117,23 +119,23 @@ void claim_batches_hold(const std::vector<Read>& lines, std::string_view bytes, 
     for (const auto& line : batch.lines) {
       claim(line.number == done + 1, "no line is lost or doubled");
       const Read& read = lines.at(done++);
-      claim(!is_blank(read), "an empty line is no message");
+      claim(!is_blank(read), "an empty line is not a message");
       txinbox::Message expected;
       Values values;
       const bool is_message = !read.too_long && unless_refused<LineError>([&] {
                                                   messages.read(read.text, expected, values);
                                                   return true;
                                                 }).has_value();
-      claim(line.is_message() == is_message, "a line is a message by itself, whatever is around it");
+      claim(line.is_message() == is_message, "whether a line is a message does not depend on other lines");
       if (is_message) {
         claim(batch.messages.at(message).business_key == expected.business_key, "a message has its line's key");
         claim(std::get<std::string>(batch.values.at(message++).at(0)) == read.text, "a message has its line's values");
       }
       while (done < line.through) claim(is_blank(lines.at(done++)), "only empty lines are skipped");
     }
-    claim(message == batch.messages.size(), "there is no message without a line");
+    claim(message == batch.messages.size(), "each message has a line");
   }
-  claim(done == lines.size(), "all lines are told");
+  claim(done == lines.size(), "all lines are read");
 }
 
 }  // namespace
@@ -147,9 +149,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = number();
   const std::size_t batch = number();
   const auto bytes = fields.rest();
-  if (bytes.size() > 32'768) return 0;  // more than a pipe surely takes at once
+  if (bytes.size() > 32'768) return 0;  // a larger input may not fit into a pipe
   const auto lines = split(bytes);
-  claim(read_lines(bytes, piece) == lines, "lines are what stands between line feeds");
+  claim(read_lines(bytes, piece) == lines, "the lines are the texts between line feeds");
   claim_batches_hold(lines, bytes, batch);
   return 0;
 }

@@ -6,11 +6,11 @@
 namespace txinbox::fuzz {
 
 struct Utf8ByIconv {
-  std::size_t valid_bytes;  ///< Before the first character that is none.
-  std::size_t characters;   ///< In them.
+  std::size_t valid_bytes;  ///< The number of bytes before the first invalid character.
+  std::size_t characters;   ///< The number of characters in these bytes.
 };
 
-/// UTF-8 as the C library's iconv reads it.
+/// Reads UTF-8 with the C library's iconv.
 Utf8ByIconv read_by_iconv(std::string_view text);
 
 inline bool is_utf8_by_iconv(std::string_view text) { return read_by_iconv(text).valid_bytes == text.size(); }

@@ -1,4 +1,4 @@
-// Runs a target over files and folders of inputs: in the place of libFuzzer, which only clang has.
+// Runs a target on files and folders of inputs. It replaces libFuzzer, which only clang has.
 
 #include <algorithm>
 #include <cstdio>
@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "%s cannot be read\n", file.c_str());
         return 1;
       }
-      // Named before it runs: a claim that breaks ends the process.
+      // Print the name before the run, because a claim that does not hold ends the process.
       std::printf("%s\n", file.filename().c_str());
       std::fflush(stdout);
       LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());

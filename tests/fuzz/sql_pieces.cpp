@@ -1,8 +1,8 @@
-// SQL put together from pieces that are known: whatever a string, name or comment holds, it neither splits a
-// statement nor makes a placeholder, and a string keeps its value.
+// SQL that consists of known pieces. The text of a string, name or comment must not split a statement and must not be a
+// placeholder, and a string must keep its value.
 //
-// Input: the dialect's name, then a piece a line: its kind, a character, and its text, in which ~ is a line
-// feed.
+// Input: the dialect's name, then one piece on each line: a character for its kind, and its text, in which ~ stands for
+// a line feed.
 
 #include <algorithm>
 #include <cctype>
@@ -21,8 +21,8 @@ using txinbox::backend::SqlSyntax;
 namespace {
 
 struct Expected {
-  std::vector<std::string> names = {};   // of the placeholders, each once
-  std::vector<std::string> quoted = {};  // what the strings and quoted names stand for
+  std::vector<std::string> names = {};   // the names of the placeholders, each once
+  std::vector<std::string> quoted = {};  // the values of the strings and quoted names
   bool is_empty = true;
 };
 
@@ -52,7 +52,7 @@ std::string word_of(std::string_view text, char first) {
   return word;
 }
 
-// What a quoted token of the result stands for.
+// The value of a quoted token of the result.
 std::string value_of(std::string_view token, const SqlSyntax& syntax) {
   if (token[0] == '$') {
     const auto tag = token.find('$', 1) + 1;
@@ -185,17 +185,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto script =
       unless_refused<UsageError>([&] { return parse_script(writer.sql(), dialect->sql, dialect->syntax); });
   if (!script) {
-    claim(expected.empty() || writer.may_be_refused(), "SQL of known pieces is taken");
+    claim(expected.empty() || writer.may_be_refused(), "SQL of known pieces is accepted");
     return 0;
   }
-  claim(script->statements.size() == expected.size(), "only semicolons outside of quotes and comments split");
+  claim(script->statements.size() == expected.size(),
+        "only a semicolon outside of quotes and comments ends a statement");
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    claim(script->statements[i].names == expected[i].names, "only :name outside of quotes and comments is one");
+    claim(script->statements[i].names == expected[i].names,
+          "only :name outside of quotes and comments is a placeholder");
     std::vector<std::string> quoted;
     for (const auto& token : lex(script->statements[i].text, dialect->syntax)) {
       if (token.kind == Token::Kind::quoted) quoted.push_back(value_of(token.text, dialect->syntax));
     }
-    claim(quoted == expected[i].quoted, "quotes keep what they stand for");
+    claim(quoted == expected[i].quoted, "quoted texts keep their values");
   }
   return 0;
 }

@@ -4,7 +4,7 @@
 
 namespace txinbox::fuzz {
 
-/// Claims that SQLite reads it as one statement, with the same placeholders.
+/// Claims that SQLite reads the text as one statement with the same placeholders.
 void claim_is_one_to_sqlite(const cli::Statement& statement);
 
 }  // namespace txinbox::fuzz

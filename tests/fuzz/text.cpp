@@ -1,5 +1,5 @@
-// Text from outside: what is UTF-8 to us is UTF-8 to iconv, keys keep to their limits, and nothing that is
-// printed can drive a terminal.
+// Text from outside. txinbox and iconv must agree on what is UTF-8, keys must be within their limits, and printed text
+// must not contain control characters for the terminal.
 
 #include "fuzz.hpp"
 #include "reference_utf8.hpp"
@@ -22,7 +22,7 @@ bool holds_control(std::string_view text) {
   return false;
 }
 
-// As long, and as wrong.
+// A text with other letters, but with the same length and the same invalid bytes.
 std::string with_other_letters(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -31,24 +31,24 @@ std::string with_other_letters(std::string_view text) {
   return result;
 }
 
-// `check` takes texts of `least` to `most` bytes.
+// `check` must accept texts of `least` to `most` bytes.
 template <class Check>
 void claim_limits(std::string_view text, bool is_utf8, std::size_t least, std::size_t most, Check check) {
   const bool good = is_utf8 && text.size() >= least && text.size() <= most && text.find('\0') == std::string_view::npos;
   try {
     check(text);
-    claim(good, "what is taken for a key is one");
+    claim(good, "an accepted key is valid");
   } catch (const txinbox::Error& error) {
-    claim(!good, "a key is taken");
-    claim(error.code() == txinbox::ErrorCode::invalid_key, "a refused key has its code");
+    claim(!good, "a valid key is accepted");
+    claim(error.code() == txinbox::ErrorCode::invalid_key, "the error of an invalid key is invalid_key");
     const std::string why = error.what();
     try {
       check(with_other_letters(text));
     } catch (const txinbox::Error& other) {
-      claim(other.what() == why, "a refusal does not depend on what the key says");
+      claim(other.what() == why, "the text of a refusal does not depend on the letters of the key");
       return;
     }
-    claim(false, "a refusal does not depend on what the key says");
+    claim(false, "a refusal does not depend on the letters of the key");
   }
 }
 
@@ -60,11 +60,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const bool is_utf8 = reference.valid_bytes == text.size();
 
   const auto invalid = txinbox::detail::find_invalid_utf8(text);
-  claim((invalid == std::string_view::npos) == is_utf8, "our UTF-8 is iconv's");
+  claim((invalid == std::string_view::npos) == is_utf8, "a text is UTF-8 if iconv accepts it, and only then");
   if (is_utf8) {
-    claim(txinbox::cli::count_characters(text) == reference.characters, "the characters are iconv's");
+    claim(txinbox::cli::count_characters(text) == reference.characters, "the number of characters is that of iconv");
   } else {
-    claim(invalid == reference.valid_bytes, "the first invalid byte is where iconv stops");
+    claim(invalid == reference.valid_bytes, "the first invalid byte is the one at which iconv stops");
   }
 
   using namespace txinbox::detail;
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                [](std::string_view id) { check_message({.business_key = "k", .message_id = std::string(id)}); });
 
   const std::string printed = txinbox::cli::printable(text);
-  claim(is_utf8_by_iconv(printed) && !holds_control(printed), "what is printed cannot drive a terminal");
+  claim(is_utf8_by_iconv(printed) && !holds_control(printed), "printed text is UTF-8 without control characters");
   claim((printed == text) == (is_utf8 && !holds_control(text)), "harmless text is printed as it is");
   claim(is_utf8_by_iconv(txinbox::cli::text_or_hex(text)), "stored bytes are shown as UTF-8");
   return 0;

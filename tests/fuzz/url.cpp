@@ -1,7 +1,7 @@
-// A database URL: its parts come out as they went in, they reach libpq unchanged and alone, and a password
-// is seen for one and shows up nowhere else.
+// A database URL. Its parts must be the parts that were encoded, and libpq must get exactly these parts. A password
+// must be recognized, and must be in no other part and in no error text.
 //
-// Input: the scheme, user, password, host, port, path and parameters (name, value, …), a line each.
+// Input: the scheme, user, password, host, port, path and parameters (name, value, …), each on its own line.
 
 #include "base/url.hpp"
 
@@ -90,37 +90,38 @@ bool is_taken(const Pieces& p) {
   return is_port(p.port) && all.find('\0') == std::string::npos;
 }
 
-// What is percent-encoded comes out as it was, or all of it is refused.
+// Percent-encoded parts must be decoded to the original parts, or the URL must be refused.
 void claim_round_trip(const Pieces& p) {
-  // The port stands as it is: with such a character in it, the pieces are not those of the URL.
+  // The port is not encoded. If it contains such a character, the URL has other parts.
   if (p.port.find_first_of("@:/?[]") != std::string::npos) return;
   const std::string text = url_of(p, p.password, encoded);
   const auto url = unless_refused<txinbox::Error>([&] { return parse_url(text); });
-  claim(url.has_value() == is_taken(p), "what is well-formed is taken");
+  claim(url.has_value() == is_taken(p), "a URL is accepted if it is well-formed, and only then");
   if (!url) return;
   claim(url->scheme == p.scheme && url->user == p.user && url->password == p.password && url->host == p.host &&
             url->port == p.port && url->path == p.path && url->parameters == p.parameters,
-        "a URL's parts are what was encoded");
+        "a URL's parts are the parts that were encoded");
   if (p.scheme == "postgresql") claim_reaches_libpq(*url);
 }
 
-// However a person writes it, a password's text is in no error and in no part but the password.
+// The password is not encoded here, as a person may write it. Its text must be in no error text, and in no part except
+// the password.
 void claim_secret_is_kept(const Pieces& p) {
   const auto raw = [](std::string_view text) { return std::string(text); };
   const std::string text = url_of(p, p.password + std::string(secret), raw);
   try {
     const Url url = parse_url(text);
-    claim(url.password.find(secret) != std::string::npos, "a password is the password");
+    claim(url.password.find(secret) != std::string::npos, "the password contains its text");
     std::string others = url.scheme + url.user + url.host + url.port + url.path;
     for (const auto& [name, value] : url.parameters) others += name + value;
-    claim(others.find(secret) == std::string::npos, "no other part holds the password");
-    claim(txinbox::cli::holds_password(text), "a password is seen");
+    claim(others.find(secret) == std::string::npos, "no other part contains the password");
+    claim(txinbox::cli::holds_password(text), "a password is recognized");
   } catch (const txinbox::Error& error) {
-    claim(std::string_view(error.what()).find(secret) == std::string_view::npos, "no error holds the password");
+    claim(std::string_view(error.what()).find(secret) == std::string_view::npos, "no error text contains the password");
   }
 }
 
-// Any text at all.
+// A password must be recognized in any text.
 void claim_password_is_seen(std::string_view text) {
   const auto url = unless_refused<txinbox::Error>([&] { return parse_url(text); });
   if (!url || !is_scheme_of_server(url->scheme)) return;
@@ -128,8 +129,8 @@ void claim_password_is_seen(std::string_view text) {
   for (const auto& [name, value] : url->parameters)
     has_password = has_password || (name == "password" && !value.empty());
   if (!has_password) return;
-  claim(txinbox::cli::holds_password(text), "a password is seen");
-  claim(txinbox::cli::is_url_with_password("--db=" + std::string(text)), "a password is seen in an option");
+  claim(txinbox::cli::holds_password(text), "a password is recognized in any text");
+  claim(txinbox::cli::is_url_with_password("--db=" + std::string(text)), "a password is recognized in an option");
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
-// Handlers that a consumer must not take. Each case is compiled by itself and must be refused with a text that says
-// what to do; the file without any of them must compile.
+// Handlers that a consumer must not accept, and an enum with a value that has no name. Each case is compiled
+// separately. The compiler must refuse it with a text that says what to do. Without any case, the file must compile.
 
 #include <txinbox/txinbox.hpp>
 
 #include <coroutine>
 #include <system_error>
 
+#include "types/enum_names.hpp"
+
 using txinbox::Delivery;
 using txinbox::Lease;
 
-/// Begins only when somebody resumes it.
+/// A coroutine that starts only when it is resumed.
 struct LazyTask {
   struct promise_type {
     LazyTask get_return_object() { return {}; }
@@ -19,6 +21,12 @@ struct LazyTask {
     void unhandled_exception() {}
   };
 };
+
+enum class Size { small, large };
+constexpr txinbox::detail::EnumNames<Size, Size::large> size_names("small", "large");
+#if defined(LAST_VALUE_HAS_NO_NAME)
+constexpr txinbox::detail::EnumNames<Size, Size::small> too_few_names("small");
+#endif
 
 void use(txinbox::TxConsumer& consumer, txinbox::LeaseConsumer& leases, std::span<const txinbox::Message> messages) {
   const txinbox::Message message{.business_key = "k"};

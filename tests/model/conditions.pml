@@ -1,4 +1,4 @@
-/* The WHERE of each statement, as it is and as the mutations have it. t and f: a token and a fence. */
+/* The WHERE clause of each statement, and its mutations. t: a token. f: a fence. */
 
 #ifdef OWNER_BY_FENCE
 #define MINE(t, f) (row.state == consuming && row.fence == (f))

@@ -1,13 +1,13 @@
-/* What the statements do, and what must be true when they do it; those that speak of `w` and `step`: of a worker. */
+/* What the statements do, and the properties that must hold then. Code with `w` and `step` belongs to a worker. */
 
 #define IS_HOLDER(w) (running[w] && row.state == consuming && row.token == token[w] && row.fence == fence[w])
-/* Also while it does not know yet that its claim succeeded. */
+/* It is also true before the worker gets the reply about its claim. */
 #define IS_ALIVE(w) (row.state == consuming && token[w] != 0 && row.token == token[w])
 
 /* The database's clock, read by a statement that grants a lease. */
 inline read_clock() {
 #ifdef CLOCK_COARSE
-  if :: clock++ :: clock > 0 -> skip fi /* both within one unit of it */
+  if :: clock++ :: clock > 0 -> skip fi /* both within one unit of the clock */
 #elif defined(CLOCK_BACKWARD)
   if :: clock++ :: clock > 0 -> skip :: clock > 1 -> clock-- fi
 #else
@@ -68,7 +68,7 @@ inline complete_row(g) {
   settle(consumed)
 }
 
-/* A fenced service, which applies nothing with a fence below the largest that it has seen. */
+/* A fenced service. It refuses a fence that is smaller than the greatest fence that it has seen. */
 #ifdef UNFENCED
 #define IS_REFUSED(f) false
 #else
@@ -82,7 +82,7 @@ inline call_service(f, g) {
   service_grant = g
 }
 
-/* A reply that does not arrive. */
+/* A reply is lost. */
 inline lose() { losses > 0 -> losses--; printf("  the reply is lost\n") }
 
 #define MAY_BE_LATE (late == nothing && losses > 0)
@@ -97,7 +97,7 @@ inline send_late(what, t, f, seen_t, g) {
   }
 }
 
-/* A new call of consume draws a new token; here when it first leaves the worker. */
+/* A new call of consume draws a new token. In the model, it does so when it first sends the token. */
 inline draw_token() {
 #ifdef TOKEN_PER_WORKER
   token[w] = w + 1
@@ -109,7 +109,7 @@ inline draw_token() {
 #endif
 }
 
-/* Ends the delivery; if it was not acknowledged, the broker delivers again. */
+/* Ends the delivery. If it was not acknowledged, the broker delivers the message again. */
 inline stop() {
   d_step {
     token[w] = 0; fence[w] = 0; left[w] = 0; sent[w] = 0; running[w] = false; grant[w] = 0;
@@ -121,8 +121,8 @@ inline stop() {
 
 inline crash() { crashes > 0 -> crashes--; printf("worker %d crashes, or gives up\n", w); stop() }
 
-/* Granted; or that is not heard of, and the next read finds it. */
-inline hear_of_grant() {
+/* The reply about the granted lease arrives. If it is lost, the next read finds the lease. */
+inline receive_grant() {
   if
   :: start_handler()
   :: lose(); step = reading

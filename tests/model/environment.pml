@@ -1,6 +1,6 @@
-/* What happens without the workers: time, an operator, a store that forgets, a network that delays. */
+/* The environment of the workers: time, an operator, a store that loses rows, a network that delays statements. */
 
-/* Time passes; the lease of a holder who is alive runs out only so often. */
+/* Time passes. The lease of a holder who is alive expires only a limited number of times. */
 proctype Time() {
   byte w;
 end:
@@ -45,7 +45,7 @@ end:
 #endif
 
 #if EVICTIONS + FAILOVERS > 0
-/* A store that loses what it has confirmed. */
+/* A store that loses confirmed changes. */
 proctype Store() {
 end:
   do

@@ -1,56 +1,57 @@
-/* The protocol of LeaseConsumer for one key: its row, two workers that are given the message again and again
- * until one acknowledges it, and all that can go wrong at any moment, so and so often. docs/internals/lease-model.md says
- * what is proven; tests/model.sh defines the bounds and variants, and the mutations that must be found wrong.
+/* The protocol of LeaseConsumer for one key. The model has the key's row and two workers. The broker delivers the
+ * message to them until one of them acknowledges it. Faults can occur at any moment, each a limited number of times.
+ * docs/internals/lease-model.md says what is proven. tests/model.sh defines the bounds, the variants, and the mutations
+ * in which spin must find an error.
  *
- * Each statement of the protocol is one atomic step, as it is on the database. Time is how much is left of the
- * row's lease and of each worker's own deadline; a tick takes one from each. Fences come from the clock, which
- * by default is later at each grant. Variables below "ghosts" are what only the properties look at. */
+ * Each statement of the protocol is one atomic step, as on the database. Time is a number for the rest of the row's
+ * lease, and one for each worker's own deadline. A tick subtracts one from each. Fences come from the clock, which by
+ * default is later at each grant. Only the properties use the variables below "Ghosts". */
 
 #define WORKERS 2
 #define LEASE 2    /* ticks */
 
-/* How often what may happen does, in all. */
+/* How often each fault can occur in a run. */
 #ifndef CRASHES
-#define CRASHES 0  /* of a worker, at any step; or it gives up: both leave everything as it is */
+#define CRASHES 0  /* a worker crashes or gives up, at any step; nothing else changes */
 #endif
 #ifndef LOSSES
-#define LOSSES 0   /* replies that never arrive: the statement took effect, or not, or (LATE) will */
+#define LOSSES 0   /* a reply is lost: the statement took effect, or it did not, or (LATE) it will */
 #endif
 #ifndef THROWS
-#define THROWS 0   /* handlers that throw */
+#define THROWS 0   /* a handler throws */
 #endif
 #ifndef OUTLIVES
-#define OUTLIVES 0 /* leases that run out though their holder is alive */
+#define OUTLIVES 0 /* a lease expires although its holder is alive */
 #endif
 #ifndef RENEWS
 #define RENEWS 0
 #endif
 #ifndef FORGETS
-#define FORGETS 0  /* rows that an operator deletes, whatever their state */
+#define FORGETS 0  /* an operator deletes the row, in any state */
 #endif
 #ifndef EVICTIONS
-#define EVICTIONS 0  /* rows that the store itself removes, whatever their state */
+#define EVICTIONS 0  /* the store itself removes the row, in any state */
 #endif
 #ifndef FAILOVERS
-#define FAILOVERS 0  /* to a replica that has the row as it was at an earlier moment */
+#define FAILOVERS 0  /* to a replica that has an earlier state of the row */
 #endif
 #ifndef JUMPS
-#define JUMPS 0    /* of the clock, forward: the lease has run out in an instant */
+#define JUMPS 0    /* the clock jumps forward: the lease expires at once */
 #endif
 #ifndef REDELIVERIES
-#define REDELIVERIES 0 /* that arrive after the acknowledgement */
+#define REDELIVERIES 0 /* the broker redelivers after the acknowledgement */
 #endif
 
-/* What a failed assertion shows is the property's name; each of them stays 0. */
-hidden byte one_completion;     /* the row becomes consumed once, until it is forgotten */
-hidden byte own_lease_only;     /* completes, renews, releases and parks nothing but the lease that was granted to it */
-hidden byte own_completion;     /* who believes that it completed did */
-hidden byte justified;          /* acknowledges only what was consumed or parked at some moment of this delivery */
-hidden byte fences_grow;        /* each lease's fence is above all earlier ones */
-hidden byte effects_in_order;   /* the service applies nothing of an older lease after something of a newer one */
-hidden byte holder_not_refused; /* the service never refuses the lease that the row has */
-hidden byte deadline_kept;      /* nobody takes over while the holder, by its own clock, has time left */
-hidden byte no_overlap;         /* with OVERLAPS_CHECKED: no handler starts while another one runs within its deadline */
+/* The properties. A failed assertion shows the name of one of them. Their values stay 0. */
+hidden byte one_completion;     /* the row becomes consumed only once, unless it is forgotten */
+hidden byte own_lease_only;     /* a worker changes only the lease that was granted to it */
+hidden byte own_completion;     /* a worker that believes it has completed the key has done so */
+hidden byte justified;          /* a worker acknowledges only if the key was consumed or parked during this delivery */
+hidden byte fences_grow;        /* each lease has a greater fence than all earlier ones */
+hidden byte effects_in_order;   /* the service applies no effect of an older lease after one of a newer lease */
+hidden byte holder_not_refused; /* the service never refuses the current lease of the row */
+hidden byte deadline_kept;      /* nobody takes over a lease before the end of its holder's own deadline */
+hidden byte no_overlap;         /* with OVERLAPS_CHECKED: no handler starts while another runs within its deadline */
 hidden byte no_second_run;      /* with SECOND_RUNS_CHECKED: no handler starts after the acknowledgement */
 #define CHECK(condition, property) assert((condition) || property != 0)
 
@@ -61,13 +62,13 @@ mtype = { nothing, late_insert, late_takeover, late_renewal, late_completion, la
 
 typedef Row { mtype state; byte token, fence, left; byte grant /* ghost */ };
 Row row;
-bool locked;  /* TxConsumer's transaction has the row; readers see what was committed before */
+bool locked;  /* TxConsumer's transaction has locked the row; readers see the committed row */
 bool acknowledged;
 
-/* What each worker knows. */
+/* The knowledge of each worker. */
 byte token[WORKERS], fence[WORKERS];
-byte left[WORKERS];  /* of its own deadline */
-byte sent[WORKERS];  /* the same as it will be if the renewal on its way succeeds */
+byte left[WORKERS];  /* the rest of its own deadline */
+byte sent[WORKERS];  /* the rest of its deadline if its current renewal succeeds */
 bool running[WORKERS];
 
 byte clock, tokens;
@@ -79,11 +80,11 @@ byte evictions = EVICTIONS;
 #endif
 #if FAILOVERS > 0
 byte failovers = FAILOVERS;
-bool is_behind;  /* the replica gets no more changes */
+bool is_behind;  /* the replica gets no more changes of the row */
 Row replica;
 #endif
 
-/* A statement, or a service's request, that its sender has given up but that arrives all the same. */
+/* A statement, or a request to the service, that arrives after its sender has given it up. */
 mtype late = nothing;
 byte late_token, late_fence, late_seen_token, late_grant;
 

@@ -1,4 +1,4 @@
-/* TxConsumer: what it does to the row is seen by others from its commit on. */
+/* TxConsumer. Others see its changes of the row after its commit. */
 #define TX_TOKEN 255
 proctype Transaction() {
   byte seen_token, seen_fence;
@@ -63,7 +63,7 @@ proctype Transaction() {
         complete_row(grants);
         if
         :: step = acknowledging
-        :: lose(); step = idle /* a commit unheard of: the redelivery finds it consumed */
+        :: lose(); step = idle /* the reply about the commit is lost: the redelivery finds the row consumed */
         fi
       fi
     }

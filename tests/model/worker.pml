@@ -1,6 +1,6 @@
-/* A LeaseConsumer. After a lost reply it runs the same step again; a claim starts over. */
+/* A LeaseConsumer. After a lost reply, it repeats the step. A claim begins again from its first step. */
 
-/* Two workers may have a delivery of the message at the same time, whatever the broker. */
+/* Two workers can have a delivery of the message at the same time. */
 proctype Worker(byte w) {
   byte seen_token, seen_fence;
 #ifdef CLOCK_READ_EARLY
@@ -38,7 +38,7 @@ proctype Worker(byte w) {
 #endif
       :: row.state == consumed || row.state == parked -> step = acknowledging
       :: row.state == consuming && row.left > 0 && row.token == token[w] ->
-        /* Our claim, whose reply was lost: what is left of it, not a lease from now on. */
+        /* The worker's own claim, whose reply was lost. The deadline is the rest of that lease, not a new lease. */
 #ifdef DEADLINE_FROM_REPEATED_CLAIM
         left[w] = LEASE;
 #else
@@ -81,7 +81,7 @@ proctype Worker(byte w) {
         read_clock();
         grant_lease(token[w], 1, clock);
 #endif
-        hear_of_grant()
+        receive_grant()
       :: !locked && row.state != absent ->
         printf("worker %d inserts: a duplicate\n", w);
         duplicate = true;
@@ -104,7 +104,7 @@ proctype Worker(byte w) {
         draw_token();
         read_clock();
         grant_lease(token[w], seen_fence + 1, clock);
-        hear_of_grant()
+        receive_grant()
       :: !locked && !TAKES_OVER(seen_token, seen_fence) -> step = reading
       fi
     }
@@ -155,8 +155,8 @@ proctype Worker(byte w) {
         :: left[w] = sent[w]; sent[w] = 0; step = handling
         :: lose(); sent[w] = LEASE
         fi
-      :: !locked && !RENEWS_LEASE(token[w], fence[w]) -> stop() /* lease_lost, and the handler heeds it */
-      :: !locked && !RENEWS_LEASE(token[w], fence[w]) -> sent[w] = 0; step = handling /* or not */
+      :: !locked && !RENEWS_LEASE(token[w], fence[w]) -> stop() /* lease_lost, and the handler stops */
+      :: !locked && !RENEWS_LEASE(token[w], fence[w]) -> sent[w] = 0; step = handling /* or it goes on */
       fi
     }
 
@@ -188,7 +188,7 @@ proctype Worker(byte w) {
       fi
     }
 
-  :: atomic { /* No row was completed: was ours, and the reply was lost, or is it another's? */
+  :: atomic { /* No row was completed. Either our completion's reply was lost, or another worker has the lease. */
       step == checking ->
       if
       :: crash()

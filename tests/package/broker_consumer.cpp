@@ -1,4 +1,4 @@
-// What a service without SOCI needs for a broker or for Redis: txinbox::core and the component.
+// A service without SOCI that uses the brokers' components and Redis. It links only txinbox::core and the components.
 
 #include <txinbox/kafka.hpp>
 #include <txinbox/rabbitmq.hpp>

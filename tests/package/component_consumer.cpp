@@ -1,4 +1,4 @@
-// What a user of a component is: its target brings txinbox::core and the component's client library.
+// A user's program with a component. The component's target adds txinbox::core and the client library.
 
 #include <string_view>
 

@@ -1,4 +1,4 @@
-// What a user's program is: it consumes a message twice, and the second time nothing happens.
+// A user's program. It consumes a message twice, and the handler does not run the second time.
 
 #include <iostream>
 

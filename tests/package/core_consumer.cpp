@@ -1,4 +1,4 @@
-// A service that knows SQLite alone: it consumes a message twice on its own connection.
+// A service that uses only SQLite's own API. It consumes a message twice on its own connection.
 
 #include <stdexcept>
 #include <string>

@@ -15,7 +15,8 @@ prefix=$folder/moved
 
 case $linkage in static) shared=OFF ;; shared) shared=ON ;; esac
 
-# Position-independent in every variant: then they are the same objects, and ccache compiles each once.
+# The code is position-independent in every variant. So the variants have the same objects, and ccache compiles each
+# object once.
 options=(-G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DBUILD_SHARED_LIBS=$shared -DCMAKE_POSITION_INDEPENDENT_CODE=ON)
 if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
@@ -31,7 +32,7 @@ case $method in
       -DTXINBOX_BUILD_BENCHMARKS=OFF -DTXINBOX_BUILD_CLI=OFF -DTXINBOX_EXTRA_COMPONENTS="$package/component" \
       -DTXINBOX_WITH_SAMPLE=ON -DCMAKE_INSTALL_PREFIX="$folder/installed"
     cmake --install "$folder/build"
-    # Moved, so that a path of the build or of the first prefix would be found out.
+    # The installed files are moved. So a program that uses a path of the build or of the first prefix does not build.
     mv "$folder/installed" "$prefix"
     if grep -rIlF -e "$TXINBOX_SOURCE" -e "$folder" "$prefix"; then
       echo "these installed files name a folder of the build" >&2
@@ -42,7 +43,7 @@ case $method in
     exit
     ;;
   find_package)
-    # With the static library, the client libraries of databases that were not asked for need not be there.
+    # With the static library, the client libraries of databases that were not requested may be missing.
     absent=()
     if [ $linkage = static ]; then
       absent=(-DCMAKE_DISABLE_FIND_PACKAGE_MySQL=ON -DCMAKE_DISABLE_FIND_PACKAGE_PostgreSQL=ON)
@@ -53,7 +54,7 @@ case $method in
     configure_and_build "$package/find_component" "$folder/find_component" -DCMAKE_PREFIX_PATH="$prefix"
     ;;
   find_core)
-    # A service without SOCI, on a machine that has none.
+    # A service without SOCI, on a machine without SOCI.
     configure_and_build "$package/core" "$folder/find_core" -DCMAKE_PREFIX_PATH="$prefix" \
       -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
     ;;
@@ -62,7 +63,7 @@ case $method in
       -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
     ;;
   no_clients)
-    # Where no broker's client library is there, AUTO builds none of the components, and ON fails and names the package.
+    # Without the brokers' client libraries, AUTO builds none of the components, and ON fails and names the package.
     configure() {
       # pkg-config finds nothing.
       PKG_CONFIG_LIBDIR=/nonexistent cmake -S "$package/subdirectory" -B "$folder/no_clients" "${options[@]}" \
@@ -83,7 +84,7 @@ case $method in
     exit
     ;;
   build_core)
-    # txinbox::core alone is built where SOCI is not there.
+    # Without SOCI, only txinbox::core is built.
     configure_and_build "$package/subdirectory" "$folder/build_core" -DTXINBOX_SOURCE="$TXINBOX_SOURCE" \
       -DTXINBOX_WITH_SOCI=OFF -DCMAKE_DISABLE_FIND_PACKAGE_SOCI=ON
     ;;
@@ -120,7 +121,7 @@ if [ $method = pkg_config ]; then
   "$folder/pkg_config/broker_consumer"
 fi
 
-# That the library was linked as it should be.
+# Checks that the program is linked to the static or the shared library, as requested.
 if readelf -d "$program" | grep -q 'NEEDED.*libtxinbox[a-z_]*\.so\.0\.'; then linked=shared; else linked=static; fi
 if [ $linked != "$linkage" ]; then
   echo "the program is linked to the $linked library, not the $linkage one" >&2

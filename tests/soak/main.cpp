@@ -1,4 +1,4 @@
-// Consumes in every way for a long time, and watches what a leak would make grow. tests/soak.sh runs it.
+// Consumes in every way for a long time, and measures what a leak would increase. tests/soak.sh runs it.
 //
 // Usage: txinbox_soak SECONDS, with TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL as for the tests.
 
@@ -18,14 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of resident memory, in MiB. What glibc's heap does by itself stays below; a hundred bytes for each of the
-// deliveries of half an hour would not.
+// The allowed growth of resident memory, in MiB. glibc's heap normally varies by less. A leak of a hundred bytes per
+// delivery would be more than this after half an hour.
 constexpr double most_growth = 4;
 
-// The pool's, each worker's own, and the one that looks.
+// The connections of the pool, one of each worker, and one that measures.
 constexpr long most_connections = pool_size + worker_count + 1;
 
-// What the library and the handlers prepare on one connection.
+// The number of statements that the library and the handlers prepare on one connection.
 constexpr long most_statements = 16;
 
 int failures = 0;
@@ -45,8 +45,8 @@ void print(const char* what, double minutes, const Shared& shared, const Sample&
   std::fflush(stdout);
 }
 
-// A sample a second, without those of the warm-up, in which caches fill and heaps settle; a line for every
-// tenth part.
+// It takes a sample each second, except during the warm-up, in which caches fill and heaps reach their size. It prints
+// a line for every tenth part of the time.
 Watch watch(Shared& shared, std::chrono::seconds duration) {
   Watch watched;
   const auto begin = Clock::now();
@@ -78,7 +78,7 @@ void run(const test::EffectDatabase& db, std::chrono::seconds duration) {
   print("greatest", static_cast<double>(duration.count()) / 60, shared, greatest);
   std::printf("%s memory: %.2f MiB after the warm-up, %.2f MiB at the end\n", test::database().c_str(),
               watched.memory_at_begin(), watched.memory_at_end());
-  check(watched.growth() < most_growth, "the memory is flat");
+  check(watched.growth() < most_growth, "the memory does not grow");
   check(greatest.connections <= most_connections, "no connection is leaked");
   check(greatest.statements <= most_statements, "no prepared statement is leaked");
 }
@@ -100,7 +100,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const test::EffectDatabase db;
-  db.run("create index effect_id on effect (id)");  // or a handler would take longer from hour to hour
+  db.run("create index effect_id on effect (id)");  // without it, each handler would take longer than the previous one
   const long descriptors = open_descriptors();
   run(db, std::chrono::seconds(seconds));
   check(open_descriptors() == descriptors, "no descriptor is leaked");

@@ -27,7 +27,7 @@ long connections(const Shared& shared) {
   return shared.db.number("select count(*) from pg_stat_activity where backend_type = 'client backend'");
 }
 
-// PostgreSQL tells only of the session that asks; MariaDB of the whole server.
+// PostgreSQL reports only the session that asks. MariaDB reports the whole server.
 long statements(Shared& shared) {
   if (test::on_sqlite3()) return 0;
   const auto connection = shared.pool.acquire();
@@ -56,7 +56,7 @@ double median_memory(Iterator begin, Iterator end) {
 
 long open_descriptors() {
   using std::filesystem::directory_iterator;
-  return std::distance(directory_iterator("/proc/self/fd"), directory_iterator()) - 1;  // not the one that looks
+  return std::distance(directory_iterator("/proc/self/fd"), directory_iterator()) - 1;  // not the iterator's own
 }
 
 Sample take_sample(Shared& shared) {

@@ -8,7 +8,7 @@
 
 namespace txinbox::soak {
 
-/// What the process and the server hold at one moment.
+/// The resources of the process and of the server at one moment.
 struct Sample {
   double memory = 0;     ///< resident, in MiB
   long descriptors = 0;  ///< open files and sockets
@@ -20,15 +20,15 @@ Sample take_sample(Shared& shared);
 
 long open_descriptors();
 
-/// The samples of a run, and what they say.
+/// The samples of a run, and what is computed from them.
 class Watch {
  public:
   void add(const Sample& sample) { samples_.push_back(sample); }
 
-  /// The greatest of each.
+  /// The greatest value of each resource.
   Sample greatest() const;
 
-  /// How much the memory grew: the median of the last quarter of the samples over that of the first.
+  /// How much the memory grew: the median of the last quarter of the samples minus the median of the first quarter.
   double growth() const;
 
   double memory_at_begin() const;

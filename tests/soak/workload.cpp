@@ -39,7 +39,7 @@ void add_prepared(soci::session& sql, Delivery& delivery) {
   auto& prepared = delivery.per_connection<Prepared>(sql);
   prepared.id = delivery.message().business_key;
   prepared.count.execute();
-  while (prepared.count.fetch()) {  // to its end: an open one would block the commit on SQLite
+  while (prepared.count.fetch()) {  // reads all rows: on SQLite, an open statement would block the commit
   }
   prepared.insert.execute(true);
 }
@@ -71,7 +71,7 @@ Worker::Worker(Shared& shared, std::size_t number)
       random_(static_cast<std::uint32_t>(number + 1)),
       session_(shared.db.session()),
       on_session_(*session_, "soak", quick()) {
-  // A session of one's own is refused where its settings are not safe.
+  // txinbox refuses a caller's session whose settings are not safe.
   if (on_mysql()) *session_ << "set session transaction isolation level read committed";
 }
 
@@ -110,7 +110,7 @@ void Worker::run(const std::stop_token& stop) {
       (this->*way.run)();
       break;
     }
-    // It is to run long, not to be fast.
+    // The test must run for a long time. It need not be fast.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -120,7 +120,7 @@ Message Worker::new_message() {
   return {.business_key = std::to_string(number_) + "-" + std::to_string(key), .message_id = "id", .content = "c"};
 }
 
-// Of any worker: one that was delivered before, or is just now.
+// A key that one of the workers has delivered before, or is delivering now.
 Message Worker::some_message() {
   const std::size_t worker = random_() % worker_count;
   const long used = shared_.used_keys[worker] + 1;
@@ -132,7 +132,7 @@ void Worker::deliver(TxConsumer& consumer, const Message& message, const Handler
   ++shared_.deliveries;
   try {
     (void)consumer.consume(message, handler);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the accounts at the end tell
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): the checks at the end find wrong effects
   }
 }
 
@@ -224,11 +224,11 @@ void Worker::fail_in_sql() {
   });
 }
 
-// A statement that has failed is one that SOCI may not free.
+// SOCI does not always free a statement that has failed.
 void Worker::fail_prepared() {
   deliver(shared_.consumer, new_message(), [](soci::session& sql, Delivery& delivery) {
     auto& prepared = delivery.per_connection<Prepared>(sql);
-    prepared.id = std::string(70'000, 'x');  // longer than the column, but for SQLite
+    prepared.id = std::string(70'000, 'x');  // longer than the column, except on SQLite
     prepared.insert.execute(true);
     throw Refused();
   });

@@ -33,9 +33,9 @@ struct Shared {
   Shared(const test::EffectDatabase& database, Pool& connections);
 };
 
-/// Consumes in every way there is, until it is stopped: new keys and known ones, one by one and in
-/// batches, with handlers that succeed, fail, prepare statements, lose their connection or end the
-/// transaction, on the pool and on a session of its own.
+/// Consumes in every way until it is stopped. It delivers new and known keys, one by one and in batches, on the pool
+/// and on its own session. Its handlers succeed, fail, prepare statements, lose their connection, or end the
+/// transaction.
 class Worker {
  public:
   Worker(Shared& shared, std::size_t number);

@@ -1,5 +1,5 @@
-// A service as docs/guides/stopping.md says: SIGTERM sets a stop token, the threads end by themselves, and what they
-// used is destroyed behind them.
+// A service as docs/guides/stopping.md describes it: SIGTERM sets a stop token, the threads end by themselves, and then
+// the objects that they used are destroyed.
 
 #include <chrono>
 #include <csignal>
@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using namespace txinbox::test;
 
-/// Runs as long as the service is not told to stop.
-void serve(const char* url, const std::stop_token& stop, Teller& teller) {
+/// Runs the threads of the service until the stop.
+void serve(const char* url, const std::stop_token& stop, LineWriter& lines) {
   txinbox::Pool pool = txinbox::open_pool(url, {.connections = 10});
   txinbox::Pool busy = txinbox::open_pool(url, {.connections = 1, .acquire_timeout = 10min});
   const auto in_use = busy.acquire();
@@ -28,17 +28,17 @@ void serve(const char* url, const std::stop_token& stop, Teller& teller) {
       pool, 1h,
       {.interval = 1ms,
        .purge = {.consumer = "old", .batch_size = 50, .stop = stop, .observer = [&](const txinbox::Event& event) {
-                   if (event.type == txinbox::EventType::purged) teller.tell("purged");
+                   if (event.type == txinbox::EventType::purged) lines.write("purged");
                  }}});
-  Workers workers(pool, stop, teller);
-  Workers without_connection(busy, stop, teller);
+  Workers workers(pool, stop, lines);
+  Workers without_connection(busy, stop, lines);
   std::vector<std::jthread> threads;
   const auto start = [&](Workers& who, void (Workers::*what)()) {
     threads.emplace_back([&, what] {
       try {
         std::invoke(what, who);
       } catch (const std::exception& error) {
-        teller.tell(std::string("failed ") + error.what());
+        lines.write(std::string("failed ") + error.what());
       }
     });
   };
@@ -57,26 +57,27 @@ void serve(const char* url, const std::stop_token& stop, Teller& teller) {
 int main() {
   const char* url = std::getenv("TXINBOX_DB");
   if (url == nullptr) return 2;
-  // Before the first thread, so that all of them inherit it: the signal is taken by one that waits for it.
+  // Blocks the signals before the first thread begins, so that all threads inherit this. One thread waits for the
+  // signal.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
-  Teller teller;
+  LineWriter lines;
   std::stop_source source;
   std::jthread waits_for_signal([&] {
     int signal = 0;
     sigwait(&signals, &signal);
     source.request_stop();
-    teller.tell("stopping");
+    lines.write("stopping");
   });
   try {
-    serve(url, source.get_token(), teller);
+    serve(url, source.get_token(), lines);
   } catch (const std::exception& error) {
-    teller.tell(std::string("failed ") + error.what());
+    lines.write(std::string("failed ") + error.what());
     std::_Exit(1);
   }
-  teller.tell("ended");
+  lines.write("ended");
   return 0;
 }

@@ -19,12 +19,12 @@
 namespace txinbox::test {
 namespace {
 
-/// For the service's purger: more than it has removed by the time it is stopped.
+/// Old rows for the service's purger: more than it can remove before it is stopped.
 constexpr int old_rows = 5'000;
 
 using Keys = std::multiset<std::string>;
 
-/// What the service told: of each kind of line, what stood behind the kind.
+/// The lines that the service printed: for each kind of line, the text after the kind.
 class Told {
  public:
   explicit Told(const std::string& text) {
@@ -37,7 +37,7 @@ class Told {
 
   const Keys& all(const std::string& kind) { return lines_[kind]; }
 
-  /// Of the lines "KIND NAME REST", the REST, each once.
+  /// Returns the REST of all lines "KIND NAME REST", without duplicates.
   std::set<std::string> of(const std::string& kind, const std::string& name) {
     std::set<std::string> found;
     for (const std::string& each : lines_[kind]) {
@@ -83,13 +83,13 @@ void check_ended_cleanly(const EffectDatabase& db, const Ended& ended) {
   Told told(ended.out);
   for (const std::string& each : told.all("failed")) FAIL_CHECK(each);
 
-  // What it said that it acknowledges is what is consumed, and took effect once.
+  // The keys that the service acknowledged are consumed, and each of them took effect once.
   for (const std::string consumer : {"single", "batch", "lease"}) {
     CAPTURE(consumer);
     CHECK(!told.of("ack", consumer).empty());
     CHECK(told.of("ack", consumer) == consumed_keys(db, consumer));
     CHECK(told.of("late", consumer) == std::set<std::string>{"stopped"});
-    // In each thread at most what was in hand.
+    // In each thread, at most the message that was running.
     const int in_hand = consumer == "batch" ? 20 : 1;
     for (const std::string& late : told.of("late_handlers", consumer)) CHECK(std::stoi(late) <= in_hand);
   }
@@ -103,13 +103,13 @@ void check_ended_cleanly(const EffectDatabase& db, const Ended& ended) {
   const auto leased = told.of("ack", "lease");
   CHECK(told.all("effect") == Keys(leased.begin(), leased.end()));
 
-  // What is not consumed was given back: nobody holds its lease, so its redelivery runs at once.
+  // The service released the leases of messages that are not consumed. So their redelivery runs at once.
   const Keys& given_back = told.all("given_back");
   const std::string is_open = "state <> 'consumed' and business_key <> 'held'";
   CHECK(keys_where(db, is_open) == std::set<std::string>(given_back.begin(), given_back.end()));
   CHECK(keys_where(db, is_open + " and lease_owner is not null").empty());
   CHECK(db.number("select count(*) from txinbox_consumed_message where business_key = 'late'") == 0);
-  // The purger has written down what it removed, also of the purge that was stopped.
+  // The purger has recorded how many rows it removed, also for the purge that was stopped.
   const long long left = db.number("select count(*) from txinbox_consumed_message where consumer = 'old'");
   CHECK(left < old_rows);
   CHECK(db.number("select purged from txinbox_consumer where consumer = 'old'") == old_rows - left);
@@ -121,7 +121,7 @@ void check_ended_cleanly(const EffectDatabase& db, const Ended& ended) {
             "select count(*) from txinbox_consumed_message where business_key = 'held' and state = 'consuming'") == 1);
 }
 
-TEST_CASE("a service that gets SIGTERM under load ends by itself, and has acknowledged exactly what is there") {
+TEST_CASE("a service that gets SIGTERM under load ends by itself, and has acknowledged exactly the consumed messages") {
   constexpr int last_round = 5;
   for (int round = 0; round <= last_round; ++round) {
     CAPTURE(round);
@@ -133,7 +133,7 @@ TEST_CASE("a service that gets SIGTERM under load ends by itself, and has acknow
     REQUIRE(service.printed("ack batch 40\n"));
     REQUIRE(service.printed("ack lease 9\n"));
     REQUIRE(service.printed("purged\n"));
-    // In the last round while a message is in hand that will give itself back.
+    // In the last round, the service is stopped while a message runs whose handler will throw when it sees the stop.
     if (round == last_round) REQUIRE(service.printed("leased 24\n"));
     std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
     service.signal(SIGTERM);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class Workers::Begun {
  public:
   Begun(const Workers& workers, std::string name) : workers_(workers), name_(std::move(name)) {}
-  ~Begun() { workers_.teller_.tell("late_handlers " + name_ + " " + std::to_string(late_)); }
+  ~Begun() { workers_.lines_.write("late_handlers " + name_ + " " + std::to_string(late_)); }
   Begun(const Begun&) = delete;
   Begun& operator=(const Begun&) = delete;
 
@@ -33,9 +33,9 @@ template <class Consume>
 void Workers::try_late(const std::string& consumer, const Consume& consume) {
   try {
     consume(Message{.business_key = "late"});
-    teller_.tell("late " + consumer + " begun");
+    lines_.write("late " + consumer + " begun");
   } catch (const Error& error) {
-    teller_.tell("late " + consumer + " " + std::string(to_string(error.code())));
+    lines_.write("late " + consumer + " " + std::string(to_string(error.code())));
   }
 }
 
@@ -83,8 +83,8 @@ void Workers::in_batches() {
   try_late("batch", [&](const Message& message) { (void)consumer.consume_batch(std::vector{message}, handler); });
 }
 
-/// Every third message gives itself back when it is told to stop; the others go on to their end. Every eighth is
-/// long, and 24 has no other end.
+/// The handler of every third message throws when it sees the stop. The others continue to their end. Every eighth
+/// message takes long. Message 24 ends only by the stop.
 void Workers::under_leases() {
   LeaseConsumer consumer(pool_, "lease", {.lease = 60s, .wait = 10min, .heartbeat = 20ms, .stop = stop_});
   Begun begun(*this, "lease");
@@ -92,15 +92,15 @@ void Workers::under_leases() {
     begun();
     const std::string& key = lease.message().business_key;
     const int number = std::stoi(key);
-    teller_.tell("leased " + key);
+    lines_.write("leased " + key);
     for (int step = 0; number == 24 || step < (number % 8 == 0 ? 20 : 2); ++step) {
       std::this_thread::sleep_for(5ms);
       if (number % 3 == 0 && lease.stop_token().stop_requested()) {
-        teller_.tell("given_back " + key);
+        lines_.write("given_back " + key);
         throw std::runtime_error("given back");
       }
     }
-    teller_.tell("effect " + key);
+    lines_.write("effect " + key);
   };
   for (int i = 0; !stop_.stop_requested(); ++i) {
     const std::string key = std::to_string(i);
@@ -117,7 +117,7 @@ void Workers::under_leases() {
 void Workers::waiting_for_a_lease() {
   LeaseConsumer consumer(pool_, "waiting", {.wait = 10min, .stop = stop_});
   const Result result = consumer.consume({.business_key = "held"}, [](Lease&) { throw std::logic_error("not held"); });
-  teller_.tell("waited lease " + std::string(to_string(result.outcome)));
+  lines_.write("waited lease " + std::string(to_string(result.outcome)));
 }
 
 void Workers::waiting_to_retry() {
@@ -127,7 +127,7 @@ void Workers::waiting_to_retry() {
     (void)consumer.consume({.business_key = "retry"},
                            [](soci::session&, Delivery&) { throw Error(ErrorCode::acquire_timeout, "transient"); });
   } catch (const Error& error) {
-    teller_.tell("waited retry " + std::string(to_string(error.code())));
+    lines_.write("waited retry " + std::string(to_string(error.code())));
   }
 }
 
@@ -135,9 +135,9 @@ void Workers::waiting_for_a_connection() {
   TxConsumer consumer(pool_, "waiting", {.stop = stop_});
   try {
     (void)consumer.consume({.business_key = "connection"},
-                           [](soci::session&, Delivery&) { throw std::logic_error("there was one"); });
+                           [](soci::session&, Delivery&) { throw std::logic_error("a connection was free"); });
   } catch (const Error& error) {
-    teller_.tell("waited connection " + std::string(to_string(error.code())));
+    lines_.write("waited connection " + std::string(to_string(error.code())));
   }
 }
 

@@ -7,15 +7,16 @@
 
 #include <txinbox/txinbox.hpp>
 
-#include "stopping/teller.hpp"
+#include "stopping/line_writer.hpp"
 
 namespace txinbox::test {
 
-/// What the threads of the service do. Each takes one message after the other until the stop, tells "ack CONSUMER
-/// KEY" of those that it would acknowledge to a broker, and then tries another one, which must be refused.
+/// The work of the service's threads. Each consumes one message after the other until the stop. It prints "ack CONSUMER
+/// KEY" for each message that it would acknowledge to a broker. After the stop, it tries another message, which must be
+/// refused.
 class Workers {
  public:
-  Workers(Pool& pool, std::stop_token stop, Teller& teller) : pool_(pool), stop_(std::move(stop)), teller_(teller) {}
+  Workers(Pool& pool, std::stop_token stop, LineWriter& lines) : pool_(pool), stop_(std::move(stop)), lines_(lines) {}
 
   void one_by_one();
   void in_batches();
@@ -31,18 +32,18 @@ class Workers {
   void waiting_for_a_connection();
 
  private:
-  /// Counts the handlers of one thread that begin once the stop is known, and tells how many did.
+  /// Counts the handlers of one thread that begin after the stop, and prints this number.
   class Begun;
 
-  void acknowledge(const std::string& consumer, const std::string& key) { teller_.tell("ack " + consumer + " " + key); }
+  void acknowledge(const std::string& consumer, const std::string& key) { lines_.write("ack " + consumer + " " + key); }
 
-  /// Runs what must be refused now that the stop was asked for.
+  /// Calls what must be refused after the stop.
   template <class Consume>
   void try_late(const std::string& consumer, const Consume& consume);
 
   Pool& pool_;
   std::stop_token stop_;
-  Teller& teller_;
+  LineWriter& lines_;
 };
 
 }  // namespace txinbox::test

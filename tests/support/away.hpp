@@ -5,7 +5,7 @@
 
 namespace txinbox::test {
 
-/// A handler's error that the consumer's options declare transient by `is_away`.
+/// An error of a handler. It is transient for a consumer whose option `is_transient` is `is_away`.
 struct Away : std::runtime_error {
   Away() : std::runtime_error("away") {}
 };

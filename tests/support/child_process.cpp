@@ -12,7 +12,7 @@ ChildEnding run_in_child(const std::function<void()>& work) {
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("no process can be started");
   if (child == 0) {
-    alarm(600);  // a child that hangs is ended
+    alarm(600);  // ends a child that hangs
     try {
       work();
     } catch (...) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -54,7 +55,7 @@ std::string Ended::last_line() const {
 Command::Command(const Arguments& arguments, const std::string& db) {
   const char* program = std::getenv("TXINBOX_COMMAND");
   if (program == nullptr) throw std::runtime_error("TXINBOX_COMMAND is not set: it names the command's file");
-  std::signal(SIGPIPE, SIG_IGN);  // a command that ended does not read what it is sent
+  std::signal(SIGPIPE, SIG_IGN);  // a write to a command that has ended must not end this process
 
   int in[2];
   int out[2];
@@ -73,7 +74,7 @@ Command::Command(const Arguments& arguments, const std::string& db) {
   sigset_t defaults;
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
-  sigaddset(&defaults, SIGINT);  // a test that runs in the background has it ignored
+  sigaddset(&defaults, SIGINT);  // a shell makes a test in the background ignore this signal
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 
@@ -141,6 +142,15 @@ bool Command::printed(const std::string& text) {
   return changed_.wait_for(lock, patience, [&] {
     return ended_.out.find(text) != std::string::npos || ended_.err.find(text) != std::string::npos;
   });
+}
+
+long Command::memory() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string word; status >> word;) {
+    long kibibytes = 0;
+    if (word == "VmRSS:" && status >> kibibytes) return kibibytes;
+  }
+  return -1;
 }
 
 bool Command::has_ended() const {

@@ -14,21 +14,21 @@ namespace txinbox::test {
 
 /// How a run of the command ended.
 struct Ended {
-  int status = -1;  ///< The exit status; minus the signal's number when a signal ended it.
+  int status = -1;  ///< The exit status. If a signal ended the command: minus the signal's number.
   std::string out;
   std::string err;
-  long peak_memory = 0;  ///< In KiB; at least what this process had when it started the command.
+  long peak_memory = 0;  ///< In KiB. At least the size of this process when it started the command.
 
   /// The last line of standard output.
   std::string last_line() const;
 };
 
-/// The real command (TXINBOX_COMMAND names its file), running.
+/// A run of the real command. TXINBOX_COMMAND names its file.
 class Command {
  public:
   using Arguments = std::vector<std::string>;
 
-  /// `db`: for the environment variable TXINBOX_DB, which is unset when it is empty.
+  /// `db` is the value of the environment variable TXINBOX_DB. If `db` is empty, the variable is not set.
   explicit Command(const Arguments& arguments, const std::string& db = "");
 
   /// Kills it if it still runs.
@@ -36,22 +36,24 @@ class Command {
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
 
-  /// To its standard input; it may have gone.
+  /// Writes to its standard input. The command may have ended.
   void write(const std::string& text);
   void close_input();
 
-  /// No one reads its standard output any more.
+  /// Closes the reading end of its standard output.
   void close_output();
 
   void signal(int number) const;
 
-  /// Whether `text` appeared on standard output or error within some minutes.
+  /// Waits some minutes for `text` on standard output or error. Returns whether it appeared.
   bool printed(const std::string& text);
 
-  /// Whether it has ended.
+  /// The memory that it uses now, in KiB.
+  long memory() const;
+
   bool has_ended() const;
 
-  /// Closes its input and waits for its end; kills what does not end.
+  /// Closes its input and waits for its end. Kills it if it does not end.
   Ended wait();
 
  private:

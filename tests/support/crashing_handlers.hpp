@@ -17,12 +17,12 @@ inline const TxConsumerOptions counting{.max_attempts = 2, .count_starts = true}
 inline const LeaseOptions counting_leases{
     .lease = std::chrono::milliseconds(200), .max_attempts = 2, .count_starts = true};
 
-/// The exit status of a process that such a handler ends.
+/// The exit status of a process whose handler ends it.
 inline constexpr int died = 9;
 inline void crash(soci::session&, Delivery&) { ::_exit(died); }
 inline void crash_leased(Lease&) { ::_exit(died); }
 
-/// How many markers of started attempts there are.
+/// The number of markers of started attempts.
 inline long long markers(const TestDatabase& db) {
   return db.number("select count(*) from txinbox_failed_message where running_token is not null");
 }
@@ -31,7 +31,7 @@ inline long long exclusive_markers(const TestDatabase& db) {
   return db.number("select count(*) from txinbox_failed_message where running_alone = 1");
 }
 
-/// Leaves the marker of another process that died in an exclusive attempt.
+/// Leaves a marker like that of a process that crashed in an exclusive attempt.
 inline void leave_exclusive_marker(const TestDatabase& db) {
   db.run("update txinbox_failed_message set running_alone = 1, running_token = " +
          here<std::string>("x'00112233445566778899aabbccddeeff'", "x'00112233445566778899aabbccddeeff'",

@@ -9,10 +9,10 @@
 
 namespace txinbox::test {
 
-/// A migrated database with a table of effects: one row for each time that a handler took effect.
+/// A migrated database with a table of effects. Each time a handler takes effect, it inserts one row.
 class EffectDatabase : public TestDatabase {
  public:
-  /// On MySQL bytes: a column of text takes only what its character set has.
+  /// Bytes on MySQL, because a column of text accepts only its character set.
   EffectDatabase() {
     run(std::string("create table effect (id ") + (on_mysql() ? "varbinary" : "varchar") + "(255) not null)");
   }
@@ -30,18 +30,18 @@ class EffectDatabase : public TestDatabase {
   }
   long long claims() const { return number("select count(*) from txinbox_consumed_message"); }
 
-  /// Of MariaDB's only: whether the server is a node of a Galera cluster.
+  /// Only for MariaDB: whether the server is a node of a Galera cluster.
   bool is_galera() const {
     return on_mariadb() && number(
                                "select count(*) from information_schema.global_variables where "
                                "variable_name = 'wsrep_provider' and variable_value not in ('', 'none')") > 0;
   }
 
-  /// What a consumer must leave as it found it.
+  /// The settings of a session that a consumer must not change.
   std::string settings_of(soci::session&) const;
 };
 
-/// The handler that leaves one row.
+/// A handler that inserts one effect.
 inline void add_effect(soci::session& sql, Delivery& delivery) {
   sql << "insert into effect values (:id)", soci::use(delivery.message().business_key);
 }

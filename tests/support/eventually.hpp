@@ -7,7 +7,7 @@
 
 namespace txinbox::test {
 
-/// Whether it becomes true within a minute.
+/// Waits until the condition is true, at most a minute. Returns whether it became true.
 template <class F>
 bool eventually(const F& condition) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);

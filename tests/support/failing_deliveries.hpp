@@ -24,7 +24,7 @@ inline void refuse(soci::session& sql, Delivery& delivery) {
 
 inline void reject(soci::session&, Delivery&) { throw Error(ErrorCode::rejected, "not for us"); }
 
-/// Throws what the handler threw, also where that parked the message.
+/// Throws what the handler threw, even if this parked the message.
 template <class Consumer, class H>
 void consume_or_throw(Consumer& consumer, const Message& message, const H& handler) {
   const Result result = consumer.consume(message, handler);
@@ -33,13 +33,13 @@ void consume_or_throw(Consumer& consumer, const Message& message, const H& handl
   if (result.error) std::rethrow_exception(result.error);
 }
 
-/// A delivery that fails, and is counted.
+/// A delivery that fails. The failure is counted.
 template <class Consumer>
 void fails(Consumer& consumer, const Message& message = order) {
   CHECK_THROWS_AS(consume_or_throw(consumer, message, refuse), std::invalid_argument);
 }
 
-/// The only failed message that there is.
+/// The only failed message. There must be no other one.
 inline FailedMessage only_failed(const TestDatabase& db, const FailedFilter& filter = {}) {
   const auto sql = db.session();
   const auto all = list_failed(*sql, filter);

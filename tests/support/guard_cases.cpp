@@ -9,7 +9,7 @@
 namespace txinbox::test {
 namespace {
 
-// Endings that several cases have.
+// Results that several cases share.
 const Ending consumed{"consumed", "consumed", 1, 1};
 const Ending undone{"transaction_lost", "none", 0, 0};
 const Ending undone_but_after{"transaction_lost", "none", 0, 1};
@@ -28,11 +28,11 @@ struct Endings {
   std::optional<Ending> in_session;
 };
 
-/// The same in a pool and on a session.
+/// The same result in a pool and on a session.
 Endings both(const Ending& ending) { return {ending, ending}; }
 
-/// A pool on PostgreSQL refuses what a handler writes after the end of the transaction, and a pool refuses to
-/// reconnect; a caller's session is not changed so.
+/// Different results: a pool on PostgreSQL refuses what a handler writes after the end of the transaction, and a pool
+/// refuses to reconnect. txinbox does not change a caller's session in this way.
 const Endings all_undone_but_on_session{undone, undone_but_after};
 
 GuardCase in_order(const std::string& name, Act act, const Endings& sqlite, const Endings& mysql,
@@ -70,7 +70,7 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
     *other << "set local deadlock_timeout = '1min'";
     sql << "set local deadlock_timeout = '20ms'";
   } else {
-    *other << "update ballast set n = n + 1";  // InnoDB rolls back the one that has written less
+    *other << "update ballast set n = n + 1";  // InnoDB rolls back the transaction that has written less
   }
   *other << "update pair set n = n + 1 where id = 2";
   std::thread crossing([&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
@@ -83,7 +83,7 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
   }
   crossing.join();
   other->rollback();
-  if (!deadlocked) throw std::logic_error("the test made no deadlock");
+  if (!deadlocked) throw std::logic_error("the test caused no deadlock");
 }
 
 /// Waits for a lock of another session until the time-out, and ignores the error.
@@ -100,7 +100,7 @@ void swallow_lock_timeout(soci::session& sql, TestDatabase& db) {
     timed_out = true;
   }
   other->rollback();
-  if (!timed_out) throw std::logic_error("the test met no lock");
+  if (!timed_out) throw std::logic_error("the test did not wait for a lock");
 }
 
 void reconnect_after_kill(soci::session& sql, TestDatabase& db) {
@@ -125,7 +125,7 @@ void wait_until_one_waits_for_lock(const TestDatabase& db) {
                  : "select count(*) from pg_locks w where not w.granted and exists (select 1 from pg_locks h join "
                    "pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace "
                    "where h.pid = w.pid and n.nspname = current_schema())";
-  // InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
+  // InnoDB on MariaDB answers from a cache if it is asked again within 100 ms.
   while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
 }
 

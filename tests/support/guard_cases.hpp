@@ -13,12 +13,12 @@
 
 namespace txinbox::test {
 
-/// How a delivery ended and what it left.
+/// How a delivery ended, and which rows it left.
 struct Ending {
   std::string how;       ///< consumed, an error code's name, or "handler's error"
   std::string claim;     ///< the row's state, or "none"
-  long long before = 0;  ///< rows that the handler wrote before it misbehaved
-  long long after = 0;   ///< rows that it wrote afterwards
+  long long before = 0;  ///< rows that the handler wrote before its misbehaviour
+  long long after = 0;   ///< rows that the handler wrote after its misbehaviour
 
   friend bool operator==(const Ending&, const Ending&) = default;
 };
@@ -27,7 +27,7 @@ struct HandlersOwnError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// One way to misbehave, and how it ends on the database under test. No ending: the case does not apply there.
+/// One misbehaviour, and its result on the database under test. No result: the case does not exist there.
 struct GuardCase {
   std::string name;
   std::function<void(soci::session&, TestDatabase&)> misbehave;
@@ -37,18 +37,18 @@ struct GuardCase {
 
 std::vector<GuardCase> guard_cases();
 
-/// The tables and procedures that the cases need.
+/// The tables and procedures of the cases.
 void prepare_guard_case(TestDatabase&);
 
 using torture::quietly;
 
-/// The server's identifier of a session's connection.
+/// The server's identifier for a session's connection.
 long long connection_id(soci::session&);
 
-/// Waits until a session of the test's own database waits for a lock that another one holds.
+/// Waits until a session of the test's own database waits for another session's lock.
 void wait_until_one_waits_for_lock(const TestDatabase&);
 
-/// Ends the server's side of a session, from another one.
+/// Ends a session on the server, from another session.
 void kill_connection(long long id, const TestDatabase&);
 inline void kill_connection(soci::session& sql, const TestDatabase& db) { kill_connection(connection_id(sql), db); }
 

@@ -14,7 +14,7 @@
 namespace txinbox::test {
 namespace {
 
-/// Until the server has begun to run it.
+/// Waits until the server has begun to run the statement.
 void let_it_begin() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
 
 }  // namespace

@@ -8,11 +8,11 @@ namespace txinbox::test {
 
 class TestDatabase;
 
-/// Makes what `commit_late` needs.
+/// Creates the table and the trigger that `commit_late` needs.
 void prepare_late_commit(const TestDatabase&);
 
-/// Sends a COMMIT that takes the server most of a second, and cuts the connection before the answer comes. The server
-/// still runs it.
+/// Sends a COMMIT that takes the server most of a second, and cuts the connection before the answer. The server still
+/// completes the commit.
 void commit_late(soci::session&);
 
 }  // namespace txinbox::test

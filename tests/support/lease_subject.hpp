@@ -9,33 +9,33 @@
 
 namespace txinbox::test {
 
-/// Where the leases of the tests in conformance/lease/shared are. These tests run on the database, and on each
-/// `LeaseStore`. A program has one kind.
+/// A place for leases. The tests in conformance/lease/shared run on the database, and on each `LeaseStore`. Each test
+/// program has one of these.
 class LeaseKeeper {
  public:
-  /// A new one without keys. Each program defines it.
+  /// Makes a new place without keys. Each program defines this function.
   static std::unique_ptr<LeaseKeeper> make();
   virtual ~LeaseKeeper() = default;
 
   virtual LeaseConsumer consumer(const std::string& name, LeaseOptions options) = 0;
 
-  /// The state of the only key: "consuming", "consumed", "parked"; empty if there is none.
+  /// The state of the only key: "consuming", "consumed", "parked". Empty if there is no key.
   virtual std::string state() = 0;
 
-  /// When the lease of the only key ends. Later times compare greater.
+  /// When the lease of the only key ends. A later time compares greater.
   virtual std::string ends() = 0;
 
-  /// As if the time of all leases had passed.
+  /// Makes all leases expire.
   virtual void let_run_out() = 0;
 
-  /// Removes a key of the consumer "svc". Returns whether it was there.
+  /// Removes a key of the consumer "svc". Returns whether the key existed.
   virtual bool forget(const std::string& key) = 0;
 
   /// The number of keys in the state consumed.
   virtual long long consumed() = 0;
 };
 
-/// One for one test.
+/// The place for one test.
 struct LeaseSubject {
   std::unique_ptr<LeaseKeeper> keeper = LeaseKeeper::make();
 
@@ -52,6 +52,6 @@ inline constexpr Outcome in_progress = Outcome::in_progress;
 inline const Message order{.business_key = "order123", .message_id = "m1"};
 
 inline void nothing(Lease&) {}
-inline void must_not_run(Lease&) { FAIL("a handler ran that must not"); }
+inline void must_not_run(Lease&) { FAIL("a handler ran that must not run"); }
 
 }  // namespace txinbox::test

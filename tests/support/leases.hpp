@@ -17,7 +17,7 @@ struct Leases {
 
 inline std::string row_state(const TestDatabase& db) { return db.text("select state from txinbox_consumed_message"); }
 
-/// As if the lease's time had passed.
+/// Makes the lease expire.
 inline void let_run_out(const TestDatabase& db) {
   db.run("update txinbox_consumed_message set lease_expires_at = " +
          here<std::string>("'2020-01-01 00:00:00.000'", "'2020-01-01'", "'2020-01-01'"));

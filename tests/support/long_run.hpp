@@ -4,7 +4,7 @@
 
 namespace txinbox::test {
 
-/// Whether tests/run.sh --long asks for everything, however long it takes.
+/// Whether the option --long of tests/run.sh asks for all cases.
 inline bool long_run() { return std::getenv("TXINBOX_TEST_LONG") != nullptr; }
 
 }  // namespace txinbox::test

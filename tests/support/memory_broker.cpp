@@ -7,7 +7,7 @@
 namespace txinbox::test {
 namespace {
 
-/// The ticket of a delivery: lane, place and epoch.
+/// The ticket of a delivery: lane, position and epoch.
 constexpr std::uint64_t ticket_of(std::size_t lane, std::size_t place, std::uint64_t epoch) {
   return (static_cast<std::uint64_t>(lane) << 48U) | (epoch << 32U) | place;
 }

@@ -17,7 +17,7 @@
 
 namespace txinbox::test {
 
-/// A broker in memory. It keeps its messages when a source dies, as a real one does.
+/// A broker in memory. It keeps its messages when a source is destroyed, like a real broker.
 ///
 /// With lanes it is like Kafka: each lane has an offset, up to which its messages are acknowledged. Without lanes it is
 /// like RabbitMQ: a queue, to which a message that was not acknowledged returns.
@@ -39,22 +39,22 @@ class MemoryBroker {
     int failures;
   };
 
-  /// 0 lanes: a queue.
+  /// `lanes`: 0 makes a queue.
   explicit MemoryBroker(std::size_t lanes = 1) : has_lanes_(lanes > 0), lanes_(std::max<std::size_t>(lanes, 1)) {}
 
   void publish(std::string body) { publish(0, {.body = std::move(body)}); }
   void publish(int lane, Stored message);
 
-  /// Up to where a lane is acknowledged. Of a queue: how many messages are.
+  /// The offset up to which a lane is acknowledged. For a queue: how many messages are acknowledged.
   std::size_t acknowledged(std::size_t lane = 0) const;
   std::size_t acknowledged_in_all() const;
 
   std::vector<Letter> letters() const;
 
-  /// How often an acknowledgement came behind a gap, or for a message that was not delivered. It must stay 0.
+  /// How many acknowledgements were wrong: after a gap, or for a message that was not delivered. It must stay 0.
   std::size_t wrong_acknowledgements() const;
 
-  /// From now on dead letters are not confirmed.
+  /// While this is set, the broker confirms no dead letters.
   void refuse_dead_letters(bool refuse);
 
  private:
@@ -75,7 +75,7 @@ class MemoryBroker {
   bool refuses_dead_letters_ = false;
 };
 
-/// One connection to the broker above.
+/// A connection to a MemoryBroker.
 class MemorySource : public Source {
  public:
   explicit MemorySource(MemoryBroker& broker, bool has_dead_letters = true);
@@ -91,7 +91,8 @@ class MemorySource : public Source {
   SourceStatus status() override;
   void close() noexcept override { is_closed_ = true; }
 
-  /// At the next poll, the broker takes a lane away and gives it back at once, with what is not acknowledged.
+  /// At the next poll, the broker takes a lane away and gives it back immediately. Then it delivers
+  /// again the messages that are not acknowledged.
   void take_back(std::size_t lane);
 
   /// The next poll throws this.

@@ -8,13 +8,15 @@
 
 namespace txinbox::test {
 
-/// All sessions: id, host, db, info.
+/// All sessions, with the columns id, host, db and info.
 std::string processlist();
 
-/// The id of those with an open transaction. InnoDB on MariaDB gives an old answer if asked again within 100 ms.
+/// The ids of the sessions with an open transaction. InnoDB on MariaDB answers from a cache if it is asked again within
+/// 100 ms.
 std::string sessions_in_transaction();
 
-/// The id of those that wait for the lock of a row or a table. InnoDB on MariaDB gives an old answer, as above.
+/// The ids of the sessions that wait for the lock of a row or a table. InnoDB on MariaDB answers from a cache if it is
+/// asked again within 100 ms.
 std::string sessions_waiting_for_lock();
 
 }  // namespace txinbox::test

@@ -22,7 +22,7 @@ class PostgresqlClient final : public NativeClient {
     if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) throw std::runtime_error(PQerrorMessage(pg_.get()));
   }
 
-  // The destructor of a wrapper drops its prepared statement, which fails in the aborted transaction.
+  // Like the destructor of a wrapper that drops its prepared statement: DEALLOCATE fails in the aborted transaction.
   void fail_transiently() override {
     try {
       run("do $$ begin raise exception 'so' using errcode = '40P01'; end $$");
@@ -58,7 +58,7 @@ class MysqlClient final : public NativeClient {
     mysql_free_result(mysql_store_result(db_.get()));
   }
 
-  // The destructor of a wrapper closes its statement, and the client library then forgets the error's number.
+  // Like a wrapper whose destructor closes its statement: the client library then forgets the error's number.
   void fail_transiently() override {
     std::string text;
     {

@@ -9,8 +9,8 @@
 
 namespace txinbox::test {
 
-/// A connection of the database's own client library, as a service without SOCI opens it. Its errors are plain
-/// std::runtime_error, which say nothing about the kind of the error.
+/// A connection of the database's own client library, as in a service without SOCI. Its errors are plain
+/// std::runtime_error, so their type says nothing about the kind of the error.
 class NativeClient {
  public:
   virtual ~NativeClient() = default;
@@ -20,16 +20,17 @@ class NativeClient {
   virtual NativeHandle handle() const = 0;
   virtual void run(const std::string& sql) = 0;
 
-  /// Runs a statement that fails as one does that has met contention.
+  /// Runs a statement that fails with a transient error.
   virtual void fail_transiently() = 0;
 
-  /// Begins what no statement can run beside: a pipeline, or a result that is not read. False: there is no such thing.
+  /// Begins something during which no other statement can run: a pipeline, or a result that is not read. Returns false
+  /// if the client library has no such thing.
   virtual bool leave_busy() = 0;
   virtual void end_busy() = 0;
 
   static std::unique_ptr<NativeClient> open(const TestDatabase& db);
 
-  /// A connection that was made and not opened.
+  /// A connection object that is not opened.
   static std::unique_ptr<NativeClient> unopened();
 
  protected:

@@ -40,7 +40,7 @@ std::string row(int consumer, int number) {
                      random_token(), content ? bytes_of(OldDatabase::result(number)) : "null", now());
 }
 
-/// One attempt.
+/// One attempt of `consume_as_v1`.
 bool try_as_v1(soci::session& sql, const std::string& consumer, const std::string& key) {
   if (on_mysql()) sql << "set transaction isolation level read committed";
   sql << here<std::string>("begin immediate", "begin", "begin isolation level read committed");
@@ -49,7 +49,7 @@ bool try_as_v1(soci::session& sql, const std::string& consumer, const std::strin
            "attempt_token, consumed_at) values ('" +
                consumer + "', '" + key + "', null, null, 'consumed', " + random_token() + ", " + now() + ")";
   } catch (const soci::soci_error& error) {
-    // SQLite says no more than "constraint" on a session that nobody has set up; the row decides.
+    // On a session without settings, SQLite's error is only "constraint". So the row decides.
     const backend::ErrorClass what = detail::error_class_of(std::current_exception());
     if (what != backend::ErrorClass::duplicate_key && (!on_sqlite3() || backend::is_transient(what))) throw;
     sql << "rollback";

@@ -8,8 +8,8 @@
 
 namespace txinbox::test {
 
-/// A database as a txinbox of an earlier schema version left it: with the migrations up to `version`, the
-/// table of effects, and `old_rows` rows as that version wrote them.
+/// A database as an earlier schema version of txinbox left it. It has the migrations up to `version`, the table of
+/// effects, and `old_rows` rows as that version wrote them.
 class OldDatabase : public TestDatabase {
  public:
   static constexpr int consumers = 5;
@@ -18,7 +18,7 @@ class OldDatabase : public TestDatabase {
 
   explicit OldDatabase(int version);
 
-  /// What an old row is. Every tenth is torn, and another one is parked.
+  /// The state of an old row. Every tenth row is torn, and another tenth is parked.
   enum class Kind { plain, with_content, torn, parked };
   static Kind kind_of(int row);
   static std::string consumer(int number) { return "old" + std::to_string(number); }
@@ -26,17 +26,17 @@ class OldDatabase : public TestDatabase {
   static std::string content(int row) { return "amount " + std::to_string(row); }
   static std::string result(int row) { return "receipt " + std::to_string(row); }
 
-  /// All that the old rows hold, as text.
+  /// The contents of all old rows, as text.
   std::string old_contents() const;
 
  private:
   void fill(int version) const;
 };
 
-/// A delivery as a txinbox of schema version 1 consumes it: one transaction with a plain insert of the
-/// columns of V1, and one row in the table of effects. Run again after a transient error.
+/// Consumes a message like a txinbox of schema version 1: one transaction with an insert of the columns of V1, and one
+/// row in the table of effects. It runs again after a transient error.
 ///
-/// @return whether it took effect; false: a duplicate, whose row must say `consumed`.
+/// @return whether it took effect. False: a duplicate, whose row must be `consumed`.
 bool consume_as_v1(soci::session& sql, const std::string& consumer, const std::string& key);
 
 }  // namespace txinbox::test

@@ -16,7 +16,7 @@ void OldRows::insert(const std::string& consumer, int count, const std::string& 
                                                    " union all select n + 1 from s where n < " + last + ") ";
   const std::string columns =
       "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, consumed_at) ";
-  // Without a limit of its own, MySQL's recursion ends at a thousand rows with an error.
+  // MySQL's recursion ends with an error after a thousand rows, unless the statement sets another limit.
   if (on_mysql())
     run("set session " + std::string(on_mariadb() ? "max_recursive_iterations" : "cte_max_recursion_depth") +
         " = 1000000");

@@ -7,25 +7,25 @@
 
 namespace txinbox::test {
 
-/// A migrated database whose rows are as old as the test wants.
+/// A migrated database whose rows have the age that the test wants.
 class OldRows : public EffectDatabase {
  public:
   using Age = std::chrono::seconds;
 
-  /// Rows with keys of their own, each a little younger than the one before.
+  /// Rows with different keys. Each is a little younger than the one before.
   void add(const std::string& consumer, int count, Age age, const std::string& state = "consumed") const;
 
-  /// The same, all of one time.
+  /// The same, but all rows have the same age.
   void add_at_once(const std::string& consumer, int count, Age age) const;
 
-  /// Failed and conflicting messages of the keys "f0", "f1" …, whose last delivery is as old.
+  /// Failed and conflicting messages with the keys "f0", "f1" … Their last delivery has this age.
   void add_failed(const std::string& consumer, int count, Age age) const;
   void add_conflicts(const std::string& consumer, int count, Age age) const;
 
-  /// Makes all rows as old.
+  /// Gives all rows this age.
   void age_all(Age age) const { run("update txinbox_consumed_message set consumed_at = " + ago(age)); }
 
-  /// What was `age` ago, as SQL.
+  /// The time `age` ago, as SQL.
   static std::string ago(Age age);
 
   long long claims_of(const std::string& consumer) const;

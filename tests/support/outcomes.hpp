@@ -31,7 +31,7 @@ inline Outcomes outcomes(const std::vector<Result>& results) {
   return all;
 }
 
-/// The code of one of our errors; none for another.
+/// The code of an error of txinbox. Nothing for any other error.
 inline std::optional<ErrorCode> code_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -1,7 +1,7 @@
 #pragma once
 
-// A reader of Prometheus' text exposition format 0.0.4 that refuses what the format does not allow, and what
-// Prometheus' conventions for counters and histograms do not.
+// A reader of Prometheus' text exposition format 0.0.4. It refuses everything that the format, or Prometheus'
+// conventions for counters and histograms, do not allow.
 
 #include <cmath>
 #include <cstdlib>
@@ -33,7 +33,7 @@ class PrometheusText {
     end_metric();
   }
 
-  /// The sample's value; fails when there is none.
+  /// The value of a sample. Throws if there is no such sample.
   double value(const std::string& name, const Labels& labels) const {
     const auto found = samples_.find({name, labels});
     if (found == samples_.end()) throw std::runtime_error("no sample of " + name);
@@ -42,7 +42,7 @@ class PrometheusText {
 
   bool has(const std::string& name, const Labels& labels) const { return samples_.contains({name, labels}); }
 
-  /// How many samples a name has.
+  /// How many samples have this name.
   std::size_t count(const std::string& name) const {
     std::size_t count = 0;
     for (const auto& [sample, value] : samples_) count += sample.first == name ? 1U : 0U;
@@ -50,7 +50,7 @@ class PrometheusText {
   }
 
  private:
-  /// A histogram's buckets with the same labels, as they come.
+  /// The buckets of a histogram with the same labels, in the order of the text.
   struct Buckets {
     double bound = -std::numeric_limits<double>::infinity();
     double count = 0;

@@ -13,7 +13,7 @@ Proxy::Proxy(const std::string& url) : relay_(url, [this](int client, int server
 
 void Proxy::serve(int client, int server) {
   std::array<char, 65536> buffer{};
-  bool clients_turn = true;  // whoever spoke last, the other is awaited
+  bool clients_turn = true;  // after one side has sent, the other side is next
   std::array<pollfd, 2> ends = {pollfd{client, POLLIN, 0}, pollfd{server, POLLIN, 0}};
   while (!relay_.ending()) {
     if (silent_) {

@@ -16,10 +16,10 @@
 
 namespace txinbox::test {
 
-/// A broker that remembers what it was sent, in order. Any number of relays may publish to it.
+/// A broker that records the messages it gets, in order. Any number of relays may publish to it.
 class RecordingPublisher {
  public:
-  /// What it answers for a message; by default it confirms it.
+  /// The function that decides the result for a message. By default, the message is confirmed.
   using Answer = std::function<PublishResult(const OutgoingMessage&)>;
 
   Publisher publisher(Answer answer = {}) {
@@ -40,21 +40,21 @@ class RecordingPublisher {
     };
   }
 
-  /// Waits until it has confirmed so many messages, a minute at most. Returns all that it has confirmed.
+  /// Waits until it has confirmed this many messages, at most a minute. Returns all messages that it has confirmed.
   std::vector<OutgoingMessage> confirmed(std::size_t messages) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::minutes(1), [&] { return confirmed_.size() >= messages; });
     return confirmed_;
   }
 
-  /// The payloads of what it has confirmed, in order.
+  /// The payloads of the confirmed messages, in order.
   std::vector<std::string> payloads(std::size_t messages) {
     std::vector<std::string> all;
     for (const OutgoingMessage& message : confirmed(messages)) all.push_back(message.payload);
     return all;
   }
 
-  /// How often a message was sent.
+  /// How many times a message was sent.
   std::size_t tries(const std::string& payload) {
     const std::lock_guard lock(mutex_);
     std::size_t count = 0;

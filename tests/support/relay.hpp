@@ -8,9 +8,9 @@
 
 namespace txinbox::test {
 
-/// A relay between clients and the server that a URL names, on a loopback port of its own. `serve` passes the data. It
-/// is called for each connection, on a thread of its own, with both sockets, which are closed when it returns. It must
-/// return soon after `ending` is true.
+/// A relay between clients and the server that a URL names. It has its own port on the loopback. `serve` passes the
+/// data. Each connection gets a thread, which calls `serve` with both sockets. The sockets are closed when `serve`
+/// returns. `serve` must return soon after `ending` is true.
 class Relay {
  public:
   using Serve = std::function<void(int client, int server)>;
@@ -23,7 +23,7 @@ class Relay {
   /// The same URL through the relay.
   const std::string& url() const { return url_; }
 
-  /// From now on, connections are made to this server instead.
+  /// After this, connections go to this server instead.
   void forward_to(const std::string& url);
 
   bool ending() const { return ending_; }
@@ -40,7 +40,7 @@ class Relay {
   std::thread acceptor_;
 };
 
-/// Sends all of it, or as much as a peer that goes away takes.
+/// Sends all of it. If the other side closes the connection, it sends less.
 void send_all(int to, const char* data, std::size_t size);
 
 }  // namespace txinbox::test

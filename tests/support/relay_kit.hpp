@@ -14,7 +14,7 @@
 
 namespace txinbox::test {
 
-/// Waits briefly.
+/// Options with short waits.
 inline RelayOptions quick(std::function<void(const RelayEvent&)> observer = {}) {
   using namespace std::chrono_literals;
   return {.poll = 5ms,

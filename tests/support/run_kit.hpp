@@ -11,7 +11,7 @@
 
 namespace txinbox::test {
 
-/// The body is the business key.
+/// Makes the body the business key.
 inline Message body_is_key(const Incoming& incoming) {
   return {.business_key = std::string(incoming.body), .message_id = std::string(incoming.id)};
 }
@@ -37,7 +37,7 @@ class RunLog {
   std::vector<std::string> keys_;
 };
 
-/// Runs until the broker has nothing more.
+/// Runs until the broker has no more messages.
 inline RunOptions until_idle() {
   using namespace std::chrono_literals;
   return {.backoff = 2ms, .max_backoff = 20ms, .idle_exit = 30ms};

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -15,6 +14,7 @@
 #include "backend/postgresql/native.hpp"
 #include "backend/script.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/source_files.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -31,9 +31,7 @@ std::optional<Refusal> refusal_of(const F& call) {
 
 }  // namespace
 
-std::string migrations_folder() {
-  return (std::filesystem::path(TXINBOX_SOURCE_DIR) / "migrations" / database()).string();
-}
+std::string migrations_folder() { return (source_folder() / "migrations" / database()).string(); }
 
 std::vector<std::string> migration_files() {
   std::vector<std::string> files;

@@ -12,7 +12,7 @@
 
 namespace txinbox::test {
 
-/// The one of three that is for the database of this run.
+/// Chooses the text for the database of this run.
 template <typename T>
 T here(T sqlite3, T mysql, T postgresql) {
   return on_sqlite3() ? sqlite3 : on_mysql() ? mysql : postgresql;
@@ -21,23 +21,23 @@ T here(T sqlite3, T mysql, T postgresql) {
 /// The folder of this database's migrations in the source tree.
 std::string migrations_folder();
 
-/// The paths of its files, in order.
+/// The paths of the migrations, in order.
 std::vector<std::string> migration_files();
 
 std::string text_of(const std::string& path);
 
-/// The text of all of them, one behind the other.
+/// The texts of all migrations, one after the other.
 std::string all_migrations();
 
-/// `text` with what must occur in it replaced.
+/// Replaces a part of `text`. The part must occur in it.
 std::string replaced(std::string text, std::string_view from, std::string_view to);
 
-/// The migrations with another definition of the first column of that name; empty: without the column.
+/// The migrations with another definition of the first column with that name. Empty: without the column.
 std::string with_column(std::string migration, std::string_view name, std::string_view definition);
 
 void run_statements(const TestDatabase&, const std::string& script);
 
-/// What `verify` throws; none when it accepts.
+/// The error of `verify`; nothing if it throws none.
 struct Refusal {
   ErrorCode code;
   std::string text;
@@ -50,14 +50,14 @@ std::vector<Finding> findings_about(soci::session&, std::string_view subject);
 
 bool has_table(const TestDatabase&, const std::string& name);
 
-/// Runs a program; its output and status.
+/// Runs a program. Returns its exit status and its output.
 struct Ran {
   int status;
   std::string output;
 };
 Ran run_program(const std::string& command_line);
 
-/// Quoted for the shell.
+/// The text in quotes for the shell.
 std::string shell_quoted(const std::string& text);
 
 }  // namespace txinbox::test

@@ -22,7 +22,7 @@ std::string environment(const char* name, const char* otherwise) {
   return value == nullptr || *value == '\0' ? otherwise : value;
 }
 
-/// Random: what an earlier run left behind must not be met.
+/// A random name, so that the test never finds tables of an earlier run.
 std::string unique_name() { return "txinbox_test_" + detail::Token::random().hex(); }
 
 std::string server_url() {
@@ -33,7 +33,7 @@ std::string server_url() {
 
 std::unique_ptr<soci::session> open(const std::string& url, const std::string& more) {
   const auto& kind = backend::soci_database_named(database());
-  // As a service writes it by hand: none of a pool's time-outs, but for SQLite's.
+  // A session as a service opens it by itself. It has only SQLite's busy time-out, and no other time-out of a pool.
   const detail::Url parts = detail::parse_url(url);
   std::string string;
   const auto add = [&](const std::string& name, const std::string& value) {
@@ -52,7 +52,7 @@ std::unique_ptr<soci::session> open(const std::string& url, const std::string& m
   return kind.open(kind.factory(), string + more, {});
 }
 
-/// Ends the sessions that would make the removal wait: a test may leave a transaction open on purpose.
+/// Ends the sessions that would block the removal: a test may leave a transaction open on purpose.
 void disconnect_others(soci::session& server, const std::string& name) {
   if (on_postgresql()) {
     server << "select count(pg_terminate_backend(pid)) from (select distinct l.pid from pg_locks l "
@@ -66,7 +66,7 @@ void disconnect_others(soci::session& server, const std::string& name) {
   for (const long long id : ids) {
     try {
       server << "kill " + std::to_string(id);
-    } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): it has ended by itself
+    } catch (const soci::soci_error&) {  // NOLINT(bugprone-empty-catch): the session has ended
     }
   }
 }
@@ -102,7 +102,7 @@ TestDatabase::TestDatabase(Tables tables) : name_(unique_name()) {
       url_ = base + (base.find('?') == std::string::npos ? "?" : "&") + "options=-csearch_path%3D" + name_;
     }
   }
-  soci::session& sql = own();  // on SQLite this makes the file
+  soci::session& sql = own();  // on SQLite, this creates the file
   if (tables == Tables::migrated) migrate(sql);
 }
 
@@ -151,7 +151,7 @@ void TestDatabase::restart_server(std::chrono::seconds away) const {
   std::string command = environment("TXINBOX_TEST_RESTART", "");
   if (away.count() > 0) command += " " + std::to_string(away.count());
   if (std::system(command.c_str()) != 0) {  // NOLINT(cert-env33-c)
-    throw std::runtime_error("the server did not come back");
+    throw std::runtime_error("the server did not start again");
   }
   disconnect();
 }

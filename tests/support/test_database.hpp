@@ -12,20 +12,21 @@
 
 namespace txinbox::test {
 
-/// The database that this run of the suite is on: "sqlite3", "mysql" (MariaDB and MySQL) or
-/// "postgresql", from the environment variable TXINBOX_TEST_DATABASE; "sqlite3" when it is not set.
+/// The database of this run of the tests: "sqlite3", "mysql" (MariaDB and MySQL) or "postgresql". The environment
+/// variable TXINBOX_TEST_DATABASE names it; "sqlite3" if it is not set.
 const std::string& database();
 inline bool on_sqlite3() { return database() == "sqlite3"; }
 inline bool on_mysql() { return database() == "mysql"; }
 inline bool on_postgresql() { return database() == "postgresql"; }
 
-/// Which of the two servers "mysql" is. MariaDB takes what one round trip can carry as one statement, MySQL as a
-/// procedure. Told by an engine, because unknown_server.sh starts a MariaDB with another version string.
+/// Whether "mysql" is a MariaDB or a MySQL server. For one round trip, txinbox uses one statement on MariaDB, and a
+/// procedure on MySQL. An engine of the server decides, because unknown_server.sh starts a MariaDB with another version
+/// string.
 bool on_mariadb();
 inline bool has_procedures() { return on_mysql() && !on_mariadb(); }
 
-/// An empty database of its own for one test: a file, a MySQL database, a PostgreSQL schema on the
-/// server that TXINBOX_TEST_URL names. Removed at the end, also when others are still connected.
+/// An empty database for one test: a file, a MySQL database, or a PostgreSQL schema on the server that TXINBOX_TEST_URL
+/// names. The destructor removes it, even if others are still connected.
 class TestDatabase {
  public:
   enum class Tables { migrated, none };
@@ -35,34 +36,33 @@ class TestDatabase {
   TestDatabase(const TestDatabase&) = delete;
   TestDatabase& operator=(const TestDatabase&) = delete;
 
-  /// For open_pool.
+  /// The URL for open_pool.
   const std::string& url() const { return url_; }
 
   Pool pool(std::size_t connections = 4) const;
   Pool pool(PoolOptions) const;
 
-  /// A plain session of SOCI's, as a service that owns its sessions would open it: nothing configured
-  /// but SQLite's busy time-out. `more` is added to SOCI's connection string.
+  /// A plain session of SOCI, as a service that owns its sessions would open it. Only SQLite's busy time-out is set.
+  /// `more` is added to SOCI's connection string.
   std::unique_ptr<soci::session> session(const std::string& more = "") const;
 
-  /// The same through a proxy, whose URL this is.
+  /// The same through a proxy with this URL.
   static std::unique_ptr<soci::session> session_through(const std::string& url);
 
-  /// Runs one statement, or fetches one number, on a session kept for that: what others committed. Any
-  /// number of threads.
+  /// Runs one statement, or reads one number, on a separate session: it sees what others have committed. Any number of
+  /// threads may call it.
   void run(const std::string& sql) const;
   long long number(const std::string& sql) const;
   std::string text(const std::string& sql) const;
 
-  /// Closes that session until it is needed again. SQLite's connections must not be carried into another
-  /// process.
+  /// Closes that session until it is needed again. A process must not pass SQLite's connections to a child process.
   void disconnect() const;
 
-  /// Whether this run may kill the database's server: on_database.sh sets TXINBOX_TEST_RESTART.
+  /// Whether this run may kill the server: on_database.sh sets TXINBOX_TEST_RESTART.
   static bool can_restart_server();
 
-  /// Kills the server, keeps it away for so long, and waits until it is back. Other databases of the test must
-  /// `disconnect` afterwards.
+  /// Kills the server, waits for this time, and starts it again. Afterwards, the other databases of the test must
+  /// `disconnect`.
   void restart_server(std::chrono::seconds away = {}) const;
 
  private:

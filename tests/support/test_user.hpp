@@ -9,7 +9,7 @@
 
 namespace txinbox::test {
 
-/// A user of the server's, with what it is granted and nothing else.
+/// A user of the server with only the privileges that the test grants.
 class User {
  public:
   explicit User(const TestDatabase& db)
@@ -34,7 +34,7 @@ class User {
   User(const User&) = delete;
   User& operator=(const User&) = delete;
 
-  /// `privileges` as in "select, insert on txinbox_consumed_message".
+  /// `privileges`: such as "select, insert on txinbox_consumed_message".
   void grant(const std::string& privileges) const { db_.run("grant " + privileges + " to " + name_); }
   void revoke(const std::string& privileges) const { db_.run("revoke " + privileges + " from " + name_); }
 
@@ -54,7 +54,7 @@ inline std::string schema_of(const TestDatabase& db) {
   return db.text(on_mysql() ? "select database()" : "select current_schema()");
 }
 
-/// What docs/operations/migrations.md says that the service needs.
+/// The privileges that a service needs, from docs/operations/migrations.md.
 inline void grant_service(const User& user, const TestDatabase& db) {
   const std::string schema = schema_of(db);
   if (on_postgresql()) user.grant("usage on schema " + schema);

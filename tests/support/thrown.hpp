@@ -9,7 +9,7 @@
 
 namespace txinbox::test {
 
-/// What `f` throws, as one word: "nothing", an `ErrorCode`'s name, "transient" or "other".
+/// The exception of `f` as one word: "nothing", an `ErrorCode`'s name, "transient" or "other".
 template <class F>
 std::string thrown_by(F&& f) {
   try {

@@ -13,41 +13,41 @@ namespace {
 
 std::string with_ca(const std::string& name) { return (on_mysql() ? "&sslca=" : "&sslrootcert=") + file(name); }
 
-TEST_CASE("require encrypts, with whatever certificate") {
+TEST_CASE("sslmode=require encrypts with any certificate") {
   CHECK(connect(with_certificate() + "?sslmode=require") == "encrypted");
   CHECK(connect(with_other_hosts_certificate() + "?sslmode=require") == "encrypted");
 }
 
-TEST_CASE("require with an authority refuses a certificate of another's") {
+TEST_CASE("sslmode=require with a CA refuses a certificate of another CA") {
   CHECK(connect(with_other_hosts_certificate() + "?sslmode=require" + with_ca("ca.pem")) == "encrypted");
   CHECK(connect(with_certificate() + "?sslmode=require" + with_ca("other-ca.pem")) == "refused");
 }
 
-TEST_CASE("verify-ca refuses a certificate of another authority's, and takes one for another host") {
+TEST_CASE("sslmode=verify-ca refuses a certificate of another CA, and accepts one for another host") {
   CHECK(connect(with_certificate() + "?sslmode=verify-ca" + with_ca("ca.pem")) == "encrypted");
   CHECK(connect(with_other_hosts_certificate() + "?sslmode=verify-ca" + with_ca("ca.pem")) == "encrypted");
   CHECK(connect(with_certificate() + "?sslmode=verify-ca" + with_ca("other-ca.pem")) == "refused");
 }
 
-TEST_CASE("verify-full refuses a certificate of another authority's, and one for another host") {
+TEST_CASE("sslmode=verify-full refuses a certificate of another CA, and one for another host") {
   CHECK(connect(with_certificate() + "?sslmode=verify-full" + with_ca("ca.pem")) == "encrypted");
   CHECK(connect(with_other_hosts_certificate() + "?sslmode=verify-full" + with_ca("ca.pem")) == "refused");
   CHECK(connect(with_certificate() + "?sslmode=verify-full" + with_ca("other-ca.pem")) == "refused");
 }
 
-TEST_CASE("a server without TLS is refused by every mode that requires it") {
+TEST_CASE("every sslmode that requires TLS refuses a server without TLS") {
   CHECK(connect(without_tls() + "?sslmode=require") == "refused");
   CHECK(connect(without_tls() + "?sslmode=require" + with_ca("ca.pem")) == "refused");
   CHECK(connect(without_tls() + "?sslmode=verify-ca" + with_ca("ca.pem")) == "refused");
   CHECK(connect(without_tls() + "?sslmode=verify-full" + with_ca("ca.pem")) == "refused");
 }
 
-TEST_CASE("disable does not encrypt") {
+TEST_CASE("sslmode=disable does not encrypt") {
   CHECK(connect(with_certificate() + "?sslmode=disable") == "unencrypted");
   CHECK(connect(without_tls() + "?sslmode=disable") == "unencrypted");
 }
 
-TEST_CASE("an authority's file that is not there is refused without a repetition of its name") {
+TEST_CASE("a missing CA file is an error whose text does not contain the file's name") {
   const std::string url = with_certificate() + "?sslmode=verify-ca" + with_ca("S3cr3tPw.pem");
   CHECK(connect(url) == (on_mysql() ? "invalid_argument" : "refused"));
   const std::string said = error_of(url);
@@ -55,8 +55,8 @@ TEST_CASE("an authority's file that is not there is refused without a repetition
   CHECK_MESSAGE(said.find(on_mysql() ? "sslca" : "sslrootcert") != std::string::npos, said);
 }
 
-TEST_CASE("verify-ca without an authority is refused") {
-  const Variable home("HOME", file("nowhere"));  // libpq looks there for one
+TEST_CASE("sslmode=verify-ca without a CA is refused") {
+  const Variable home("HOME", file("nowhere"));  // libpq looks for a CA file in this folder
   CHECK(connect(with_certificate() + "?sslmode=verify-ca") == (on_mysql() ? "invalid_argument" : "refused"));
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("a connection that reconnects is encrypted again") {
   CHECK(!encryption(lent.session()).empty());
 }
 
-TEST_CASE("messages are consumed over an encrypted connection, and status says how it is encrypted") {
+TEST_CASE("messages are consumed over an encrypted connection, and inbox_status reports the encryption") {
   const TestDatabase db;
   const char mark = db.url().find('?') == std::string::npos ? '?' : '&';
   Pool pool = open_pool(db.url() + mark + "sslmode=verify-full" + with_ca("ca.pem"), {.connections = 1});

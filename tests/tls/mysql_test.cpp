@@ -1,4 +1,4 @@
-// What MariaDB and MySQL have of their own: parameters of the URL, and the client library's option files.
+// TLS settings that only MariaDB and MySQL have: parameters of the URL, and the client library's option files.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -23,7 +23,7 @@ namespace {
 
 TEST_SUITE_BEGIN("mysql" * doctest::skip(!on_mysql()));
 
-/// A home with a .my.cnf whose [client] group holds this.
+/// A home folder with a .my.cnf whose [client] group has these options. HOME names it while this object exists.
 class OptionFile {
  public:
   explicit OptionFile(const std::string& options)
@@ -47,7 +47,7 @@ std::string without_password(const std::string& url) {
 
 std::string password() { return detail::parse_url(given("URL")).password; }
 
-/// The number of the error that an attempt to connect ends with; 0 for none.
+/// Tries to connect, and returns the number of the error. 0 if there is no error.
 unsigned error_number(const std::string& url) {
   try {
     (void)open_pool(url, {.connections = 1});
@@ -59,7 +59,7 @@ unsigned error_number(const std::string& url) {
 
 constexpr unsigned ssl_connection_error = 2026;
 
-TEST_CASE("an authority without sslmode is checked, and never given up for no encryption") {
+TEST_CASE("a CA without sslmode is checked, and the connection never falls back to no encryption") {
   CHECK(connect(with_certificate() + "?sslca=" + file("ca.pem")) == "encrypted");
   CHECK(connect(with_other_hosts_certificate() + "?sslca=" + file("ca.pem")) == "encrypted");
   CHECK(connect(with_certificate() + "?sslca=" + file("other-ca.pem")) == "refused");
@@ -67,24 +67,24 @@ TEST_CASE("an authority without sslmode is checked, and never given up for no en
   CHECK(connect(with_certificate() + "?sslca=") == "invalid_argument");
 }
 
-TEST_CASE("a contradiction in the URL is refused") {
+TEST_CASE("a URL with sslmode=disable and a CA is refused") {
   CHECK(connect(with_certificate() + "?sslca=" + file("ca.pem") + "&sslmode=disable") == "invalid_argument");
 }
 
-TEST_CASE("an unknown mode is refused, and so is prefer, which would send the password as it is") {
+TEST_CASE("an unknown sslmode is refused, and so is prefer, which could send the password unencrypted") {
   CHECK(connect(with_certificate() + "?sslmode=S3cr3tPw") == "invalid_argument");
   CHECK(connect(with_certificate() + "?sslmode=prefer") == "invalid_argument");
 }
 
-TEST_CASE("verify-full without an authority trusts the system's") {
+TEST_CASE("sslmode=verify-full without a CA trusts the system's CAs") {
   CHECK(connect(with_certificate() + "?sslmode=verify-full") == "refused");
-  const Variable system("SSL_CERT_FILE", file("ca.pem"));  // OpenSSL's, which the client library uses
+  const Variable system("SSL_CERT_FILE", file("ca.pem"));  // the client library uses OpenSSL, which reads this variable
   CHECK(connect(with_certificate() + "?sslmode=verify-full") == "encrypted");
   CHECK(connect(with_other_hosts_certificate() + "?sslmode=verify-full") == "refused");
   CHECK(connect(without_tls() + "?sslmode=verify-full") == "refused");
 }
 
-TEST_CASE("a client's certificate is shown, and implies encryption") {
+TEST_CASE("a client certificate is sent to the server, and implies encryption") {
   {
     Pool pool = open_pool(with_certificate() + "?sslmode=require");
     const Connection admin = pool.acquire();
@@ -98,8 +98,8 @@ TEST_CASE("a client's certificate is shown, and implies encryption") {
   CHECK(connect(without_tls() + "?sslcert=" + file("client.pem") + "&sslkey=" + file("client.key")) == "refused");
 }
 
-TEST_CASE("a server without TLS is told nothing, neither a name nor a password") {
-  // A server that answers as the one without TLS does, and writes down what it hears.
+TEST_CASE("a server without TLS gets neither a user name nor a password") {
+  // This server sends the greeting of the server without TLS, and counts the bytes that it receives.
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -140,7 +140,7 @@ TEST_CASE("a server without TLS is told nothing, neither a name nor a password")
   close(listener);
 }
 
-TEST_CASE("a connection string of SOCI's with an authority is refused: SOCI cannot require encryption") {
+TEST_CASE("a SOCI connection string with a CA is refused, because SOCI cannot require encryption") {
   const auto soci = [](const std::string& server, const std::string& more) {
     const detail::Url url = detail::parse_url(server);
     return "soci:mysql://host=127.0.0.1 port=" + url.port + " user=txinbox password=" + url.password + " db=mysql" +
@@ -151,13 +151,13 @@ TEST_CASE("a connection string of SOCI's with an authority is refused: SOCI cann
   CHECK(connect(soci(with_certificate(), " sslca=" + file("ca.pem"))) == "unsafe_connection");
 }
 
-TEST_CASE("a password in an option file is found, whatever the file says about TLS") {
+TEST_CASE("a password in an option file is used, also if the file has no options for TLS") {
   const OptionFile options("password=" + password() + "\n");
   CHECK(connect(without_password(without_tls())) == "unencrypted");
   CHECK(connect(without_password(with_certificate()) + "?sslmode=require") == "encrypted");
 }
 
-TEST_CASE("an option file's authority holds for every connection") {
+TEST_CASE("the CA of an option file is used for every connection") {
   const OptionFile options("password=" + password() + "\nssl-ca=" + file("ca.pem") + "\n");
   for (const bool has_password : {true, false}) {
     CAPTURE(has_password);
@@ -170,12 +170,12 @@ TEST_CASE("an option file's authority holds for every connection") {
   }
 }
 
-TEST_CASE("a wrong authority in an option file is an error about TLS, not about a password") {
+TEST_CASE("a wrong CA in an option file is an error about TLS, not about a password") {
   const OptionFile options("password=" + password() + "\nssl-ca=" + file("other-ca.pem") + "\n");
   CHECK(error_number(without_password(with_certificate())) == ssl_connection_error);
 }
 
-TEST_CASE("an option file's authority is checked with the host's name, unless the file says no") {
+TEST_CASE("with the CA of an option file, the host name is also checked, unless the file disables this") {
   for (const std::string verify : {"", "ssl-verify-server-cert\n", "ssl-verify-server-cert=1\n"}) {
     CAPTURE(verify);
     const OptionFile options("ssl-ca=" + file("ca.pem") + "\n" + verify);
@@ -188,20 +188,20 @@ TEST_CASE("an option file's authority is checked with the host's name, unless th
   CHECK(connect(without_tls()) == "refused");
 }
 
-TEST_CASE("an option file can ask for encryption alone") {
+TEST_CASE("an option file can require encryption without a CA") {
   const OptionFile options("ssl-enforce=1\n");
   CHECK(connect(with_other_hosts_certificate()) == "encrypted");
   CHECK(connect(without_tls()) == "refused");
 }
 
-TEST_CASE("what the URL says counts before an option file") {
+TEST_CASE("the parameters of the URL override an option file") {
   const OptionFile options("ssl-ca=" + file("other-ca.pem") + "\n");
   CHECK(connect(with_certificate()) == "refused");
   CHECK(connect(with_certificate() + "?sslca=" + file("ca.pem")) == "encrypted");
   CHECK(connect(with_certificate() + "?sslmode=disable") == "unencrypted");
 }
 
-TEST_CASE("an option file's authority that is not there is an error, not a connection without it") {
+TEST_CASE("a missing CA file that an option file names is an error, and no connection is made without it") {
   const OptionFile options("ssl-ca=" + file("nowhere.pem") + "\n");
   CHECK(connect(with_certificate()) == "invalid_argument");
   CHECK(connect(without_tls()) == "invalid_argument");

@@ -13,7 +13,7 @@
 
 namespace txinbox::test {
 
-/// Of tests/tls.sh: TXINBOX_TEST_`name`.
+/// The variable TXINBOX_TEST_`name`, which tests/tls.sh sets.
 inline std::string given(const std::string& name) {
   const char* value = std::getenv(("TXINBOX_TEST_" + name).c_str());
   if (value == nullptr) throw std::runtime_error("TXINBOX_TEST_" + name + " is not set; tests/tls.sh sets it");
@@ -24,15 +24,15 @@ inline std::string with_certificate() { return given("URL"); }
 inline std::string with_other_hosts_certificate() { return given("OTHER_HOST_URL"); }
 inline std::string without_tls() { return given("UNENCRYPTED_URL"); }
 
-/// A file of the certificates, as a value in a URL.
+/// The path of a file in the folder of the certificates.
 inline std::string file(const std::string& name) { return given("CERTIFICATES") + "/" + name; }
 
 inline std::string encryption(soci::session& sql) {
   return backend::database_of(sql).catalog(backend::connection_of(sql))->transport().encryption;
 }
 
-/// How a pool's connection to this URL ends: "encrypted", "unencrypted", "refused" by the client library or the server,
-/// or the name of an `ErrorCode`.
+/// Opens a pool with this URL. Returns "encrypted", "unencrypted", "refused" if the client library or the server
+/// refused the connection, or the name of an `ErrorCode`.
 inline std::string connect(const std::string& url) {
   try {
     Pool pool = open_pool(url, {.connections = 1});
@@ -44,7 +44,7 @@ inline std::string connect(const std::string& url) {
   }
 }
 
-/// What an attempt to connect to this URL says.
+/// The error text of an attempt to connect to this URL.
 inline std::string error_of(const std::string& url) {
   try {
     (void)open_pool(url, {.connections = 1});
@@ -54,7 +54,7 @@ inline std::string error_of(const std::string& url) {
   }
 }
 
-/// An environment variable for the time of a test.
+/// Sets an environment variable while this object exists.
 class Variable {
  public:
   Variable(std::string name, const std::string& value) : name_(std::move(name)) {

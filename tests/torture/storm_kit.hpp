@@ -20,8 +20,8 @@ inline long long rows_left(const TestDatabase& db) {
   return db.number("select count(*) from txinbox_consumed_message");
 }
 
-// A storm of so many keys under this seed sends all of them before the first is delivered. So no acknowledged copy is
-// delivered again, and without kills the seed alone decides what each handler does. storm.sh uses the same.
+// A storm with this many keys under this seed sends all of them before the first is delivered. So it does not redeliver
+// acknowledged copies, and without kills only the seed decides what each handler does. storm.sh uses the same.
 inline constexpr std::uint64_t seed = 329;
 inline constexpr std::uint64_t key_count = 40;
 
@@ -31,7 +31,7 @@ inline Command::Arguments schedule(Command::Arguments more) {
   return arguments;
 }
 
-/// How many imbalances of that sort were found.
+/// How many imbalances of that kind were found.
 inline long long count(const nlohmann::json& report, const std::string& what, const std::string& found) {
   long long number = 0;
   for (const auto& each : report.at("imbalances")) {

@@ -12,7 +12,7 @@ using namespace txinbox::test;
 
 namespace {
 
-/// The file that a storm has kept, with what was published.
+/// The file of published messages that a storm has kept.
 std::filesystem::path kept_sink(const std::string& err) {
   const std::string begin = "txinbox-torture: /";
   const auto at = err.find(begin);
@@ -50,7 +50,7 @@ TEST_CASE("a relay that removes messages before they are published is detected")
   CHECK(count(report, "a message was lost", "none") > 0);
   CHECK(count(report, "effects", "") == 0);
 
-  // What was published is kept with the tables.
+  // The file of published messages is kept with the tables.
   CHECK(std::filesystem::remove(kept_sink(ended.err)));
 }
 

@@ -21,7 +21,7 @@ using namespace txinbox::torture;
 
 namespace {
 
-/// What stands in the table's row of that name.
+/// The value in the report's row with that name.
 std::string value_of(const std::string& table, const std::string& name) {
   const auto row = table.find("\n" + name + "  ");
   if (row == std::string::npos) return {};
@@ -39,7 +39,7 @@ std::set<std::string> keys_with_copies() {
   return keys;
 }
 
-/// The keys of which every copy's handler throws when the copy is delivered for the first time.
+/// The keys whose handlers all throw when a copy is delivered for the first time.
 std::set<std::string> keys_that_fail() {
   std::set<std::string> keys;
   for (std::uint64_t i = 0; i < key_count; ++i) {
@@ -54,7 +54,7 @@ std::set<std::string> keys_that_fail() {
   return keys;
 }
 
-/// The keys of which that was found, where `is_it` says so.
+/// The keys with an imbalance of this kind for which `is_it` accepts the value.
 template <class Condition>
 std::set<std::string> keys_found(const nlohmann::json& report, const std::string& what, const Condition& is_it) {
   std::set<std::string> keys;
@@ -108,7 +108,7 @@ TEST_CASE("a consumer that does not claim its keys is detected, and the tables a
   CHECK(count(report, "the balance", "") > 0);
   CHECK(ended.err.find("the evidence is kept") != std::string::npos);
 
-  // And the next storm does not begin on it.
+  // The next storm refuses to begin.
   CHECK(tables_left(db) == 3);
   const Ended refused = run({"--duration", "1s"}, db.url());
   CHECK(refused.status == 3);
@@ -198,7 +198,7 @@ TEST_CASE("rows of the scratch consumer are leftovers too, and other consumers' 
   CHECK(run({"--keys", "10"}, db.url()).status == 0);
 }
 
-TEST_CASE("a table of a user's that has the name is not touched") {
+TEST_CASE("a user's table with the same name is not changed") {
   const TestDatabase db;
   db.run("create table txinbox_torture_ledger (mine integer)");
   CHECK(run({"--keys", "10"}, db.url()).status == 3);
@@ -214,14 +214,14 @@ TEST_CASE("a database without the inbox's tables is refused, and gets none") {
   CHECK(db.number("select count(*) from sqlite_master") == 0);
 }
 
-TEST_CASE("a database that is not there is refused, and not made") {
+TEST_CASE("a database file that does not exist is refused, and not created") {
   const auto file = std::filesystem::temp_directory_path() / "txinbox_torture_no_such.db";
   const Ended ended = run({"--db", "sqlite://" + file.string()});
   CHECK(ended.status == 3);
   CHECK_FALSE(std::filesystem::exists(file));
 }
 
-TEST_CASE("SIGINT ends it early, and it removes what it made") {
+TEST_CASE("SIGINT ends a storm early, and the storm removes its tables and rows") {
   const TestDatabase db;
   Command command({"--duration", "1m"}, db.url());
   REQUIRE(command.printed("seed "));
@@ -241,7 +241,7 @@ TEST_CASE("workers end with a parent that is killed") {
     REQUIRE(command.printed("seed "));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     command.signal(SIGKILL);
-    CHECK(command.wait().status == -SIGKILL);  // its output was closed: no worker holds it open
+    CHECK(command.wait().status == -SIGKILL);  // its output was closed, so no worker has it open
   }
   const Ended cleaned = run({"--remove-leftovers"}, db.url());
   CHECK(cleaned.status == 0);
@@ -255,7 +255,7 @@ TEST_CASE("the command runs as often as asked, and its failures are reported") {
                           db.url());
   CAPTURE(ended.err);
   CHECK(ended.status == 0);
-  const auto report = nlohmann::json::parse(ended.out);  // what the command prints is not in it
+  const auto report = nlohmann::json::parse(ended.out);  // the report does not contain the command's output
   CHECK(report.at("commands_run") >= 3);
   CHECK(report.at("commands_failed") == report.at("commands_run"));
   CHECK(ended.err.find("the command ended with status 3") != std::string::npos);
@@ -263,7 +263,7 @@ TEST_CASE("the command runs as often as asked, and its failures are reported") {
 
 TEST_CASE("a database that stays unreachable ends the storm with status 3") {
   const TestDatabase db;
-  // As a server that is stopped: its tables cannot be reached any more.
+  // This is like a server that is stopped: its tables cannot be reached any more.
   db.run("pragma journal_mode = wal");
   const std::string file = db.url().substr(std::string("sqlite://").size());
   const Ended ended = run({"--duration", "20s", "--grace", "5s", "--command-every", "300ms", "--command",

@@ -23,7 +23,7 @@ constexpr milliseconds at_once{1};
 std::optional<ErrorCode> refusal(AttemptRegistry& flight, bool exclusive, milliseconds longest,
                                  std::stop_token stop = {}) {
   std::optional<ErrorCode> code;
-  // On a thread of its own: on this one it would be nested.
+  // On a separate thread, because on this one it would be a nested attempt.
   std::thread([&] {
     try {
       const auto place = flight.enter(exclusive, longest, stop);
@@ -64,7 +64,7 @@ TEST_CASE("an exclusive attempt begins when no other is in flight") {
     CHECK(exclusive.exclusive());
     in = true;
   });
-  // Whether it waits already or not: nobody may pass it, and it may not pass us.
+  // Even if the exclusive attempt does not wait yet, it must not begin while this one runs.
   CHECK(!in);
   place.leave();
   waiting.join();
@@ -75,7 +75,7 @@ TEST_CASE("an attempt that waits to be exclusive begins before later attempts") 
   AttemptRegistry flight;
   auto place = flight.enter(false, at_once, {});
   std::thread waiting([&] { CHECK(flight.enter(true, for_ever, {}).waited()); });
-  // We are let in until that one waits, and then no more.
+  // Other attempts may begin until the exclusive one waits, and then no more.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   bool refused = false;
   while (!refused && std::chrono::steady_clock::now() < give_up) refused = refusal(flight, false, at_once).has_value();

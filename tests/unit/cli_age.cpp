@@ -8,7 +8,7 @@
 using namespace txinbox::cli;
 using std::chrono::seconds;
 
-TEST_CASE("an age is told in its greatest whole unit") {
+TEST_CASE("an age is printed in its greatest whole unit") {
   CHECK(human_age(seconds(-5)) == "0s");
   CHECK(human_age(seconds(59)) == "59s");
   CHECK(human_age(seconds(60)) == "1m");
@@ -18,7 +18,7 @@ TEST_CASE("an age is told in its greatest whole unit") {
   CHECK(human_age(seconds(86400 * 400)) == "400d");
 }
 
-TEST_CASE("the time between two texts is told, and none where one is no time") {
+TEST_CASE("the time between two texts is known only if both are times") {
   CHECK(time_between("2026-02-28 23:59:59.999999", "2026-03-01 00:00:01.000000") == seconds(2));
   CHECK_FALSE(time_between("", "2026-03-01 00:00:01.000000").has_value());
 }

@@ -12,7 +12,7 @@ using Status = BatchReader::Status;
 
 namespace {
 
-// A reader of what was written to a pipe. The writer stays until `end`.
+// A reader of a pipe, into which the text was written. The writer stays open until `end`.
 class Fixture {
  public:
   explicit Fixture(BatchReader::Limits limits) : lines(pipe(), -1, 1000), reader(lines, messages, limits) {}
@@ -31,7 +31,7 @@ class Fixture {
     ends[1] = -1;
   }
 
-  // The lines of the next batch: the key of a message, an exclamation mark for what is none.
+  // The lines of the next batch: the key of a message, or an exclamation mark for an invalid line.
   std::string next(Status expected) {
     CHECK(reader.next(batch) == expected);
     std::string text;
@@ -72,7 +72,7 @@ std::string line(const std::string& key) { return "{\"k\":\"" + key + "\"}\n"; }
 
 }  // namespace
 
-TEST_CASE("a batch is what is there, up to its limit of lines") {
+TEST_CASE("a batch has the lines that have arrived, up to its limit of lines") {
   Fixture f({.lines = 3, .bytes = many});
   f.write(line("a") + "{\n" + line("c") + line("d") + line("e") + "{\"k\":");
   CHECK(f.next(Status::more) == "1a 2! 3c");
@@ -94,7 +94,7 @@ TEST_CASE("a batch is full when its lines have reached the limit of bytes") {
   CHECK(f.next(Status::end) == "5e");
 }
 
-TEST_CASE("empty lines belong to the line before them, and are no batch of their own") {
+TEST_CASE("empty lines belong to the line before them, and are not a batch") {
   Fixture f({.lines = 100, .bytes = many});
   f.write("\n \n" + line("a") + "\n\n" + line("b") + "\n");
   f.end();
@@ -104,7 +104,7 @@ TEST_CASE("empty lines belong to the line before them, and are no batch of their
   CHECK(f.batch.lines[1].through == 7);
 }
 
-TEST_CASE("where order counts, a line that is no message ends its batch") {
+TEST_CASE("if the order matters, an invalid line ends its batch") {
   Fixture f({.lines = 100, .bytes = many, .ends_at_wrong = true});
   f.write(line("a") + "{}\n" + line("c"));
   f.end();
@@ -112,7 +112,7 @@ TEST_CASE("where order counts, a line that is no message ends its batch") {
   CHECK(f.next(Status::end) == "3c");
 }
 
-TEST_CASE("a line that is too long is skipped, and told as no message") {
+TEST_CASE("a line that is too long is skipped, and reported as invalid") {
   Fixture f({.lines = 100, .bytes = many});
   f.write(line("a") + line(std::string(2000, 'x')) + line("c"));
   f.end();

@@ -27,7 +27,7 @@ Script parsed(const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("a JSON value keeps all that the line says of it") {
+TEST_CASE("a JSON value keeps all information of the line") {
   CHECK(std::holds_alternative<std::monostate>(bound("null")));
   CHECK(std::get<bool>(bound("true")));
   CHECK_FALSE(std::get<bool>(bound("false")));
@@ -59,7 +59,7 @@ TEST_CASE("placeholders take top-level members, and --bind overrides them") {
   CHECK_THROWS_WITH_AS(binder.bind(parse_json_line(R"({"a":1})"), "{}", {}), ":b: there is no /n/b", LineError);
 }
 
-TEST_CASE("a --bind that cannot be meant is refused") {
+TEST_CASE("an invalid --bind is refused") {
   const Script script = parsed("select :a");
   for (const auto& options :
        std::vector<std::vector<std::string>>{{"a"}, {"=/a"}, {"a=b"}, {"z=/a"}, {"a=/a", "a=/b"}, {"a=/~"}}) {

@@ -16,12 +16,13 @@ TEST_CASE("a duration is a decimal number and its unit") {
   CHECK(parse_duration("7d") == 7 * 24h);
   CHECK(parse_duration("0s") == 0ms);
   CHECK(parse_duration("010s") == 10s);
-  CHECK(parse_duration("9223372036854775807ms") == 9223372036854775807ms);
+  CHECK(parse_duration("100000d") == 100'000 * 24h);
 }
 
-TEST_CASE("what is no duration is refused") {
-  for (const char* text : {"", "s", "5", "-5s", "+5s", " 5s", "5 s", "5s ", "5.5s", "1e3s", "0x5s", "5S", "5w", "5s5s",
-                           "9223372036854775808ms", "9223372036854775807s", "106751991168d"}) {
+TEST_CASE("a text that is not a duration is refused") {
+  for (const char* text :
+       {"", "s", "5", "-5s", "+5s", " 5s", "5 s", "5s ", "5.5s", "1e3s", "0x5s", "5S", "5w", "5s5s", "100001d",
+        "9223372036854775807ms", "9223372036854775808ms", "9223372036854775807s", "106751991168d"}) {
     CAPTURE(text);
     CHECK_FALSE(parse_duration(text).has_value());
   }

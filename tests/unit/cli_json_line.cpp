@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "cli/sql/json_line.hpp"
+#include "cli/sql/bind.hpp"
 
 using namespace txinbox::cli;
 

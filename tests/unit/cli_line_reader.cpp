@@ -78,7 +78,7 @@ TEST_CASE("a line longer than the limit is skipped to its end") {
   CHECK(lines(big + "\nx", 1'000'000) == Lines{big, "x"});
 }
 
-TEST_CASE("a reader that waits wakes when it is told to") {
+TEST_CASE("a waiting reader ends when wake_fd becomes readable") {
   Pipe input;
   Pipe wake;
   LineReader reader(input.ends[0], wake.ends[0], 10);
@@ -88,7 +88,7 @@ TEST_CASE("a reader that waits wakes when it is told to") {
   waker.join();
 }
 
-TEST_CASE("a reader that does not wait gives the lines that are there, and keeps the begin of one") {
+TEST_CASE("a reader that does not wait returns the complete lines, and keeps an incomplete one") {
   using Status = LineReader::Status;
   constexpr auto no = LineReader::Wait::no;
   Pipe pipe;
@@ -136,10 +136,10 @@ TEST_CASE("a file that grows while it is read is read to its end, and one that s
   append("one\ntw");
   REQUIRE(reader.next(line) == LineReader::Status::line);
   CHECK(line == "one");
-  append("o\nthree\n");  // behind what was read
+  append("o\nthree\n");  // after the part that was read
   REQUIRE(reader.next(line) == LineReader::Status::line);
   CHECK(line == "two");
-  REQUIRE(::ftruncate(fd, 3) == 0);  // what is in memory is still told
+  REQUIRE(::ftruncate(fd, 3) == 0);  // lines in memory are still returned
   REQUIRE(reader.next(line) == LineReader::Status::line);
   CHECK(line == "three");
   CHECK(reader.next(line) == LineReader::Status::end);

@@ -100,7 +100,7 @@ TEST_CASE("MySQL's comments and strings are read as MySQL does") {
         Strings{"select '\\'", "select :x"});
 }
 
-TEST_CASE("what stands in a comment's place begins nothing new") {
+TEST_CASE("the replacement of a comment does not begin another token") {
   CHECK(statements("select 5--# x\n:y", mysql) == Strings{"select 5--/**/ :y"});
   CHECK(statements("select 5--/* x */:y", mysql) == Strings{"select 5--/**/:y"});
   CHECK(statements("select U&$$a$$, 1$$b$$", postgresql) == Strings{"select U&$$a$$, 1$$b$$"});
@@ -140,7 +140,7 @@ TEST_CASE("a placeholder that nothing would be bound to is refused") {
   CHECK(refused("select $1", postgresql));
 }
 
-TEST_CASE("what would end the transaction is refused up front") {
+TEST_CASE("a statement that would end the transaction is refused before it runs") {
   for (auto database : all) {
     for (const char* sql : {"begin", "select 1; COMMIT", "rollback", "start transaction", "/* x */ end"}) {
       CAPTURE(sql);

@@ -16,7 +16,7 @@ Script parsed(const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("a statement's size counts each value with its quotes and escapes, as often as it stands there") {
+TEST_CASE("a statement's size counts each use of a value with its quotes and escapes") {
   txinbox::backend::SqlLimits limits{.doubled = "\0\n\r\\'\"\x1a"sv};
   const Script script = parsed("select :a, :b, :a");
   const std::size_t text = std::string("select , , ").size();
@@ -26,7 +26,7 @@ TEST_CASE("a statement's size counts each value with its quotes and escapes, as 
   CHECK(size_with_values(script.statements[0], values, limits) == text + 2 * (6 + 1 + 2) + (2 + 2));
 }
 
-TEST_CASE("a statement that the server would not take is refused by its number") {
+TEST_CASE("a statement that is too long for the server is refused by its number") {
   const Script script = parsed("select 1; select :a");
   auto refusal = [&](std::size_t size, std::size_t longest) {
     try {

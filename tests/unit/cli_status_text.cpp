@@ -68,7 +68,7 @@ TEST_CASE("status shows what is not known as a dash, and rates only when it watc
   CHECK(orders.find(" - ") != std::string::npos);
 }
 
-TEST_CASE("rates are differences a second, and never below nothing") {
+TEST_CASE("rates are differences per second, and never negative") {
   Status before = example();
   Status now = example();
   now.consumers[0].consumed += 500;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/one_line.hpp"
-#include "cli/consume/tally.hpp"
+#include "cli/consume/report.hpp"
 #include "console/database_option.hpp"
 #include "console/output.hpp"
 #include "console/progress.hpp"
@@ -12,7 +12,7 @@
 
 using namespace txinbox::cli;
 
-TEST_CASE("a password in a URL is seen wherever it hides") {
+TEST_CASE("a password is found in each part of a URL") {
   for (const char* url :
        {"mysql://u:p@h/db", "mariadb://u:p%40x@h", "postgresql://u:p@h:5432/db", "postgresql://u:p/w@h/db",
         "postgresql://h/db?password=x", "postgresql://h/db?sslmode=require&password=x", "mysql://h/db?%70assword=x",
@@ -63,13 +63,13 @@ TEST_CASE("a table that is too wide is cut, wrapped or folded, but numbers never
         "KEY                COUNT  ERROR\néééééééééééé  1234567890  some text\n                          of words");
   CHECK(format_table(rows, right, {.columns = 30, .how = Narrow::fold}) ==
         "KEY              COUNT\nééééééééé…  1234567890\n\nKEY         ERROR\nééééééééé…  some text of words");
-  // No narrower than it can be read.
+  // A column keeps a least width, so that it can be read.
   CHECK(format_table(rows, right, {.columns = 5}) == "KEY            COUNT  ERROR\nééééééé…  1234567890  some te…");
   CHECK(format_table({{"A"}, {"a\nb"}}, {}, {.columns = 80, .how = Narrow::wrap}) == "A\na\\x0ab");
   CHECK(format_table({{"A"}, {"abcdefghijkl mn"}}, {}, {.columns = 8, .how = Narrow::wrap}) == "A\nabcdefgh\nijkl mn");
 }
 
-TEST_CASE("the progress tells the share and the time that is left, where they are known") {
+TEST_CASE("the progress shows the share and the remaining time, if they are known") {
   using namespace std::chrono_literals;
   CHECK(share_and_time_left({.done = 5, .all = 0}, 10s).empty());
   CHECK(share_and_time_left({.done = 0, .all = 100}, 10s) == ", 0 %");

@@ -12,7 +12,7 @@ namespace {
 
 using Fields = std::vector<std::string_view>;
 
-/// All texts of at most `length` of the bytes that the format itself uses, and of NUL.
+/// All texts of at most `length` bytes, made of NUL and the bytes with a meaning in the format.
 std::vector<std::string> texts_of(int length) {
   std::vector<std::string> all{""};
   for (std::size_t begin = 0; length > 0; --length) {
@@ -26,8 +26,8 @@ std::vector<std::string> texts_of(int length) {
 
 }  // namespace
 
-TEST_CASE("fields are netstrings, for ever") {
-  CHECK(content_of({"hello world!"}) == "12:hello world!,");  // the example of their description
+TEST_CASE("fields are netstrings, in all versions") {
+  CHECK(content_of({"hello world!"}) == "12:hello world!,");  // the example of the netstrings' specification
   CHECK(content_of({""}) == "0:,");
   CHECK(content_of({"a", "bc"}) == "1:a,2:bc,");
   CHECK(content_of({std::string_view("\0\xff,", 3), "EUR"}) == std::string_view("3:\0\xff,,3:EUR,", 12));

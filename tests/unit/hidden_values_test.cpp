@@ -18,7 +18,7 @@ TEST_CASE("a short value is replaced where it is quoted, and not in other number
   CHECK(without_values("SSL was required", {{"sslmode", "require"}}) == "SSL was required");
 }
 
-TEST_CASE("what a library takes out of a value is replaced as well") {
+TEST_CASE("a part of a value that a library extracts is replaced as well") {
   CHECK(without_values(R"(could not translate host name "S3cr3tPw")", {{"host", "a.example,S3cr3tPw"}}) ==
         R"(could not translate host name "[host]")");
   CHECK(without_values(R"(invalid value for parameter "x": "S3cr3tPw")",
@@ -26,7 +26,7 @@ TEST_CASE("what a library takes out of a value is replaced as well") {
         R"(invalid value for parameter "x": "[options]")");
 }
 
-TEST_CASE("a value that is part of another leaves nothing of that one") {
+TEST_CASE("if a value is part of another value, both are replaced completely") {
   CHECK(without_values("\"word S3cr3tPw word\"", {{"sslmode", "word"}, {"sslkey", "word S3cr3tPw word"}}) ==
         "\"[sslkey]\"");
 }

@@ -1,4 +1,4 @@
-// What `idempotent` makes of a message, with consumers that only note what they are given.
+// How `idempotent` calls a consumer. The consumers of this test only record the message.
 
 #include <cstdint>
 #include <functional>
@@ -75,7 +75,7 @@ TEST_CASE("the key is what a member, a member function or a function says, text 
   CHECK(key_by(JsonTemplate("order:{/no}").of(&Order::body)) == "order:J-1");
 }
 
-TEST_CASE("a prefix stands before whatever key") {
+TEST_CASE("the prefix comes before every kind of key") {
   CHECK(key_by(prefixed("order:", &Order::no)) == "order:A-1");
   CHECK(key_by(prefixed("order:", &Order::id)) == "order:-42");
   CHECK(key_by(prefixed("eu:", prefixed("order:", free_function))) == "eu:order:A-1");
@@ -91,7 +91,7 @@ TEST_CASE("a message that is JSON text itself needs a template alone") {
   CHECK(seen == R"({"no":1.50})");
 }
 
-TEST_CASE("a function may give the whole message: key, id and content") {
+TEST_CASE("a function may return the whole message: key, id and content") {
   Consumer consumer;
   const auto message_of = [](const Order& order) {
     return Message{.business_key = order.no, .message_id = "m-1", .content = order.body};

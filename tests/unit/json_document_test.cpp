@@ -19,7 +19,7 @@ struct Incoming {
   JsonDocument body;
 };
 
-/// The error text of a JSON that is refused.
+/// The text of the error for invalid JSON.
 std::string refusal(std::string_view json) {
   try {
     JsonDocument{json};

@@ -37,7 +37,7 @@ TEST_CASE("copies of a template make the same keys") {
   CHECK(copy(R"({"no":1})") == "o:1");
 }
 
-TEST_CASE("a template or a content that cannot be meant is an invalid_argument") {
+TEST_CASE("an invalid template or content is an invalid_argument") {
   for (const char* wrong : {"", "order", "{/a", "a}", "{}", "{order}", "/a~b"}) {
     CAPTURE(wrong);
     CHECK(thrown_by([&] { JsonTemplate{wrong}; }) == "invalid_argument");
@@ -72,7 +72,7 @@ TEST_CASE("a template and a content can be of a member of the service's own mess
   CHECK(JsonContent({"/amount"}).of([](const Incoming& in) { return in.body; })(incoming) == content_of({"10.50"}));
 }
 
-TEST_CASE("a content is its fields as JSON text, for ever") {
+TEST_CASE("a content is its fields as JSON text, in all versions") {
   const JsonContent content({"/amount", "/account", "/note", "/to"});
   CHECK(content(R"({ "account" : "DE\u002d1", "amount": 10.50, "to": {"b": [1, null], "a": false} })") ==
         R"(5:10.50,6:"DE-1",0:,24:{"b":[1,null],"a":false},)");
@@ -96,7 +96,7 @@ TEST_CASE("fields that are not the same JSON are not the same content") {
   CHECK(seen.size() == different.size());
 }
 
-TEST_CASE("what is written in another way is the same content") {
+TEST_CASE("a different notation of the same JSON is the same content") {
   const JsonContent content({"/a", "/b"});
   CHECK(content(R"({"a":"é","b":[1,2]})") == content("{\n \"b\": [ 1,\t2 ],\"x\":0, \"a\":\"\\u00e9\"}"));
 }

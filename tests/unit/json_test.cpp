@@ -26,7 +26,7 @@ std::string key(const std::string& key_template, const std::string& line) {
   return KeyTemplate(key_template).key(parse_json(line));
 }
 
-/// The code with which a pointer or a template is refused.
+/// The error code for an invalid pointer or template.
 template <class T>
 std::string code_for(const std::string& text) {
   try {
@@ -141,7 +141,7 @@ TEST_CASE("a JSON Pointer finds what RFC 6901 says") {
   CHECK(JsonPointer("").is_whole());
 }
 
-TEST_CASE("a pointer that is none is refused") {
+TEST_CASE("a text that is not a JSON Pointer is refused") {
   for (const char* wrong : {"foo", "#/foo", "/a~b", "/a~", "/~2"})
     CHECK(code_for<JsonPointer>(wrong) == "invalid_argument");
 }
@@ -166,7 +166,7 @@ TEST_CASE("JSON without a scalar key is refused with the pointer's name") {
   }
 }
 
-TEST_CASE("a key template that cannot be meant is refused") {
+TEST_CASE("an invalid key template is refused") {
   for (const char* wrong : {"", "order", "{/a", "a}", "{}", "{order}", "{{x}}"}) {
     CAPTURE(wrong);
     CHECK(code_for<KeyTemplate>(wrong) == "invalid_argument");

@@ -14,14 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = LeaseTime::Clock;
 
-/// Waits for a minute at most.
+/// Waits for at most a minute.
 bool is_over(const LeaseTime& time) {
   const auto give_up = Clock::now() + 1min;
   while (!time.over.stop_requested() && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
   return time.over.stop_requested();
 }
 
-TEST_CASE("each time is told when it is over and not before, in whatever order they were added") {
+TEST_CASE("each time is reported when it is over and not before, in any order of adding") {
   const auto timer = LeaseTimer::make();
   std::deque<LeaseTime> times;
   std::deque<LeaseTimer::Watch> watches;
@@ -35,7 +35,7 @@ TEST_CASE("each time is told when it is over and not before, in whatever order t
   }
 }
 
-TEST_CASE("a short time is told while the timer waits for a long one, also for one that is watched no more") {
+TEST_CASE("a short time is reported while the timer waits for a longer one, even if that one was removed") {
   const auto timer = LeaseTimer::make();
   LeaseTime ended(Clock::now() + 24h);
   LeaseTime longest(Clock::now() + 25h);
@@ -50,7 +50,7 @@ TEST_CASE("a short time is told while the timer waits for a long one, also for o
   CHECK(!longest.over.stop_requested());
 }
 
-TEST_CASE("a time that was extended is told at its new end") {
+TEST_CASE("an extended time is reported at its new end") {
   const auto timer = LeaseTimer::make();
   LeaseTime time(Clock::now() + 200ms);
   const LeaseTimer::Watch watch(*timer, time);
@@ -60,7 +60,7 @@ TEST_CASE("a time that was extended is told at its new end") {
   CHECK(Clock::now() >= later);
 }
 
-TEST_CASE("a time that is watched no more is not told, and one that is told may end itself") {
+TEST_CASE("a removed time is not reported, and a reported time may remove itself") {
   const auto timer = LeaseTimer::make();
   LeaseTime first(Clock::now() + 100ms);
   LeaseTime second(Clock::now() + 200ms);
@@ -78,7 +78,7 @@ TEST_CASE("a time that is watched no more is not told, and one that is told may 
   third.reset();
 }
 
-TEST_CASE("a timer that nobody has used ends") { (void)LeaseTimer::make(); }
+TEST_CASE("a timer that was never used ends") { (void)LeaseTimer::make(); }
 
 }  // namespace
 }  // namespace txinbox::detail

@@ -100,7 +100,7 @@ TEST_CASE("durations and ages lie in the bucket of the next greater or equal bou
   for (const auto age : {-5ms, 1'000ms, 1'001ms, 90'000ms}) {
     metrics({.type = EventType::already_consumed, .consumer = "orders", .age = age});
   }
-  metrics({.type = EventType::already_consumed, .consumer = "orders"});  // from memory: of no known age
+  metrics({.type = EventType::already_consumed, .consumer = "orders"});  // answered from memory, so the age is unknown
   const PrometheusText text(metrics.text());
   const auto consumed = with(orders, "outcome", "consumed");
   const auto duration = [&](const char* bound) {
@@ -118,7 +118,7 @@ TEST_CASE("durations and ages lie in the bucket of the next greater or equal bou
   CHECK(age("+Inf") == 4);
 }
 
-TEST_CASE("the default buckets make a text that is right") {
+TEST_CASE("the default buckets make a valid text") {
   Metrics metrics;
   metrics({.type = EventType::already_consumed, .consumer = "orders", .duration = 3ms, .age = 36h});
   const PrometheusText text(metrics.text());
@@ -129,9 +129,9 @@ TEST_CASE("the default buckets make a text that is right") {
   CHECK(age("259200") == 1);
 }
 
-TEST_CASE("no metrics yet is a text, too") { CHECK_NOTHROW(PrometheusText(Metrics().text())); }
+TEST_CASE("without any metrics, the text is valid") { CHECK_NOTHROW(PrometheusText(Metrics().text())); }
 
-TEST_CASE("no name of a consumer or class can break the text") {
+TEST_CASE("no name of a consumer or class can make the text invalid") {
   Metrics metrics;
   const std::string nasty = "a\"} 1\nb\\n{,}\x7f 鍵";
   metrics({.type = EventType::failed, .consumer = nasty, .error_class = nasty});

@@ -14,7 +14,7 @@ using Product = ServerVersion::Product;
 
 Flavour flavour_of_text(const char* version) { return flavour_of(parse_server_version(version)); }
 
-/// What `doctor` calls a server whose handshake and variable `version` are the same.
+/// The name that `doctor` gives to a server whose handshake and variable `version` are the same.
 std::string unknown(const std::string& version, Settings others = {}) {
   others["version"] = version;
   return unknown_product(version, others);
@@ -75,7 +75,7 @@ TEST_CASE("a server that is neither gets the careful set, and doctor names it") 
 }
 
 TEST_CASE("a version that is too old gets the careful set, and doctor does not call it unknown") {
-  // OceanBase, ProxySQL and Azure's gateway also say such versions when a client connects.
+  // OceanBase, ProxySQL and Azure's gateway send such versions, too, when a client connects.
   for (const char* version :
        {"8.0.18", "8.0.11", "5.7.44", "5.6.47.0", "5.7.25", "10.4.32-MariaDB", "5.5.5-10.3.39-MariaDB-log"}) {
     CAPTURE(version);
@@ -85,7 +85,7 @@ TEST_CASE("a version that is too old gets the careful set, and doctor does not c
   }
 }
 
-TEST_CASE("a server that hides behind the version of MySQL is named by its other variables") {
+TEST_CASE("a server that reports a version of MySQL is recognized by its other variables") {
   CHECK(unknown("8.0.28", {{"aurora_version", "3.04.0"}}) == "Aurora 3.04.0");
   CHECK(unknown("8.0.33", {{"version_comment", "Dolt"}}) == "8.0.33 (Dolt)");
   CHECK(unknown("5.7.25", {{"version_comment", "OceanBase_CE 4.2.1.0 (r100000102023092807)"}}) ==
@@ -98,7 +98,7 @@ TEST_CASE("a server that hides behind the version of MySQL is named by its other
   CHECK(unknown("10.6.14-MariaDB", {{"wsrep_provider", "/usr/lib/galera4/libgalera_smm.so"}}).empty());
 }
 
-TEST_CASE("doctor names a proxy that tells another server's version") {
+TEST_CASE("doctor names a proxy that sends another server's version") {
   CHECK(unknown_product("8.0.11", {{"version", "10.11.6-MariaDB"}}) ==
         "10.11.6-MariaDB, behind a proxy that calls it 8.0.11");
   CHECK(unknown_product("10.11.6-MariaDB", {{"version", "5.5.5-10.11.6-MariaDB"}}).empty());

@@ -1,4 +1,4 @@
-// How much a purge takes at a time, and how long it rests.
+// How many rows a purge removes at a time, and how long it pauses.
 
 #include <chrono>
 
@@ -13,10 +13,10 @@ using namespace std::chrono_literals;
 using detail::PurgeThrottle;
 
 constexpr auto quick = 1ms;
-constexpr auto fair = 40ms;  // more than half of what it may take
-constexpr auto slow = 60ms;  // more than all of it
+constexpr auto fair = 40ms;  // more than half of the allowed time
+constexpr auto slow = 60ms;  // more than all of the allowed time
 
-/// After batches that were quick and full.
+/// The throttle after batches that were quick and full.
 PurgeThrottle at_its_most(const PurgeOptions& options) {
   PurgeThrottle throttle(options);
   for (int i = 0; i < 20; ++i) throttle.on_batch(quick, throttle.rows(), throttle.rows());

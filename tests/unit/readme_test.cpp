@@ -1,4 +1,4 @@
-// The code that the documents show is code that is compiled and run.
+// The C++ code of the documents is code that is compiled and run.
 
 #include <filesystem>
 #include <fstream>
@@ -8,9 +8,11 @@
 
 #include <doctest/doctest.h>
 
+#include "support/source_files.hpp"
+
 namespace {
 
-const std::filesystem::path source = TXINBOX_SOURCE_DIR;
+const std::filesystem::path source = txinbox::test::source_folder();
 
 std::string text_of(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -18,7 +20,7 @@ std::string text_of(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Each line without its indentation, so that a block may stand inside a function.
+/// The lines without their indentation, so that a block can also be in a function.
 std::string without_indentation(const std::string& text) {
   std::string out;
   bool at_start = true;

@@ -95,11 +95,11 @@ TEST_CASE("a lost connection empties the cache, and keys that were committed dur
   memory.remember("before", "", 0, 0);
   CHECK(memory.knows("before", "", 0));
   CHECK(!memory.knows("before", "", 1));
-  CHECK(!memory.knows("before", "", 0));  // who read the count earlier does not bring it back
+  CHECK(!memory.knows("before", "", 0));  // a caller who read the count before this must not add the key again
 
   memory.remember("around", "", 0, 1);  // began before the loss
   CHECK(!memory.knows("around", "", 1));
-  memory.remember("late", "", 0, 0);  // has not heard of it yet
+  memory.remember("late", "", 0, 0);  // does not know about the loss yet
   CHECK(!memory.knows("late", "", 1));
   memory.remember("after", "", 1, 1);
   CHECK(memory.knows("after", "", 1));

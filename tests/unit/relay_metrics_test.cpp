@@ -9,7 +9,7 @@
 namespace txinbox::test {
 namespace {
 
-TEST_CASE("the metrics of a relay count what it does, and show the backlog that they were told") {
+TEST_CASE("the metrics of a relay count its work, and show the backlog") {
   RelayMetrics metrics;
   metrics({.type = RelayEventType::published, .messages = 40});
   metrics({.type = RelayEventType::published, .messages = 2});

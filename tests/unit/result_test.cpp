@@ -39,10 +39,11 @@ TEST_CASE("each outcome has its action") {
   CHECK(action_for(Result{.outcome = Outcome::failed, .error = thrown(std::runtime_error(""))}) == Action::redeliver);
 }
 
-TEST_CASE("each error has its action, and what is unknown is delivered again") {
+TEST_CASE("each error has its action, and an unknown error is delivered again") {
   const auto action_of = [](ErrorCode code) { return action_for(thrown(Error(code, ""))); };
   CHECK(action_of(ErrorCode::invalid_key) == Action::dead_letter);
   CHECK(action_of(ErrorCode::rejected) == Action::dead_letter);
+  CHECK(action_of(ErrorCode::invalid_message) == Action::dead_letter);
   CHECK(action_of(ErrorCode::schema_missing) == Action::stop);
   CHECK(action_of(ErrorCode::schema_outdated) == Action::stop);
   CHECK(action_of(ErrorCode::schema_too_new) == Action::stop);
@@ -59,7 +60,7 @@ TEST_CASE("each error has its action, and what is unknown is delivered again") {
   CHECK(action_for(std::exception_ptr()) == Action::redeliver);
 }
 
-TEST_CASE("errors of the environment are told by their code: delivered again, and not run again before") {
+TEST_CASE("the code decides what is an error of the environment: it is delivered again, without a retry") {
   const auto is_environment = [](const std::exception_ptr& error) {
     return detail::is_environment_error(error) && !is_transient(error) && action_for(error) == Action::redeliver;
   };
@@ -71,7 +72,7 @@ TEST_CASE("errors of the environment are told by their code: delivered again, an
     CAPTURE(state);
     CHECK(is_environment(postgresql(state)));
   }
-  // Full, I/O, an I/O error's extended code, no memory, a corrupt file, no database.
+  // A full disk, I/O, an extended code of I/O, no memory, a corrupt file, not a database.
   for (const int code : {13, 10, 266, 7, 11, 26}) {
     CAPTURE(code);
     CHECK(is_environment(thrown(soci::sqlite3_soci_error("locked", code))));
@@ -84,7 +85,7 @@ TEST_CASE("errors of the environment are told by their code: delivered again, an
   }
 }
 
-TEST_CASE("transient errors are told by their code, whatever the text says") {
+TEST_CASE("the code decides what is a transient error, and not the text") {
   for (const int number : {1213, 1205, 1020, 2006, 2013, 4031, 1053, 1927, 1317, 1969, 3024, 2002, 2005, 3101,
                            2003, 1290, 1836, 1792, 1047, 1040, 1135, 1158, 1159, 1160, 1161, 1615, 1689, 3572}) {
     CAPTURE(number);

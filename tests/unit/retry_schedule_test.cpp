@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_CASE("a backoff is never longer than its bound, and the bound doubles up to the policy's") {
+TEST_CASE("a backoff is at most its bound, and the bound doubles up to the policy's limit") {
   for (int round = 0; round < 200; ++round) {
     RetrySchedule schedule({.initial_backoff = milliseconds(10), .max_backoff = milliseconds(35)});
     CHECK(schedule.next_backoff() <= milliseconds(10));

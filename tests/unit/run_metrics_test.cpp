@@ -41,7 +41,7 @@ TEST_CASE("the metrics of run count what happens at the broker") {
     auto parked = orders;
     parked["reason"] = "parked";
     CHECK(text.value("txinbox_source_dead_letters_total", parked) == 2);
-    CHECK(metrics.text().find("txinbox_source_lag{") == std::string::npos);  // no status has come
+    CHECK(metrics.text().find("txinbox_source_lag{") == std::string::npos);  // no status has arrived
   }
   const SourceStatus status{.name = "kafka orders", .connected = true, .lag = 7, .lanes = 4, .reconnects = 1};
   RunEvent told = event(RunEventType::status);

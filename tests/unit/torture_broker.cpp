@@ -19,7 +19,7 @@ const Broker::Time much_later = start + 1h;
 const Answer consumed{.outcome = Outcome::consumed, .action = Action::acknowledge};
 const Answer duplicate{.outcome = Outcome::already_consumed, .action = Action::acknowledge};
 
-/// A key of the plan that stores, or does not, and has content, or has not.
+/// A key of the plan that stores a result or not, and has content or not.
 std::uint64_t key_with(const Plan& plan, bool stores, bool has_content, int copies = 0) {
   for (std::uint64_t i = 0;; ++i) {
     const KeyPlan key = plan.key(i);
@@ -27,7 +27,7 @@ std::uint64_t key_with(const Plan& plan, bool stores, bool has_content, int copi
   }
 }
 
-/// A broker whose next answers are about one key only.
+/// A broker whose next answers are all for one key.
 struct OneKey {
   explicit OneKey(bool stores = false, bool has_content = false, int copies = 2)
       : key(key_with(plan, stores, has_content, copies)) {
@@ -150,10 +150,10 @@ TEST_CASE("a key that is reported as consumed twice is an imbalance") {
   one.broker.answered(one.arrivals[1], consumed, start);
   REQUIRE(one.broker.wrong().size() == 1);
   CHECK(one.broker.wrong()[0] ==
-        Imbalance{Plan::business_key(one.key), "was told to be consumed more than once", "1", "2"});
+        Imbalance{Plan::business_key(one.key), "was reported as consumed more than once", "1", "2"});
 }
 
-TEST_CASE("a conflict is right for other content, and an imbalance for the same") {
+TEST_CASE("a conflict is correct for different content, and an imbalance for equal content") {
   const Answer conflict{.outcome = Outcome::conflict, .action = Action::dead_letter};
   OneKey one(false, true);
   one.broker.answered(one.arrivals[0], conflict, start);
@@ -167,7 +167,7 @@ TEST_CASE("a conflict is right for other content, and an imbalance for the same"
   CHECK(one.broker.tally().conflicts == 1);
 }
 
-TEST_CASE("other content that is taken for the same is an imbalance, and so is a parked key") {
+TEST_CASE("different content that counts as a duplicate is an imbalance, and so is a parked key") {
   OneKey one(false, true);
   Arrival altered = one.arrivals[0];
   altered.is_altered = true;
@@ -178,7 +178,7 @@ TEST_CASE("other content that is taken for the same is an imbalance, and so is a
   CHECK(one.broker.wrong()[1].found == "parked");
 }
 
-TEST_CASE("all consumers are told the same stored result, or none where none was stored") {
+TEST_CASE("all consumers report the same stored result, or none if none was stored") {
   const auto told = [](const char* stored) {
     return Answer{.outcome = Outcome::already_consumed, .action = Action::acknowledge, .stored = stored};
   };

@@ -10,7 +10,7 @@ using namespace txinbox::torture;
 
 namespace {
 
-/// A storm that balances, to be tampered with.
+/// A storm that balances. The tests change it.
 struct Balanced : StormRecord {
   Balanced() {
     for (std::uint64_t i = 0; i < 30; ++i) add(i);
@@ -25,7 +25,7 @@ struct Balanced : StormRecord {
 
   std::vector<Imbalance> check() const { return txinbox::torture::check(plan, keys, evidence); }
 
-  /// The only thing that is wrong.
+  /// The only imbalance.
   Imbalance wrong() const {
     const auto all = check();
     REQUIRE(all.size() == 1);
@@ -41,7 +41,7 @@ struct Balanced : StormRecord {
 
 }  // namespace
 
-TEST_CASE("a storm that balances is found to balance") { CHECK(Balanced().check().empty()); }
+TEST_CASE("a correct storm balances") { CHECK(Balanced().check().empty()); }
 
 TEST_CASE("a lost effect is named, and a doubled one with its runs") {
   Balanced lost;
@@ -79,7 +79,7 @@ TEST_CASE("another transfer than the key's, and a balance that is off, are named
   CHECK(gone.wrong().found == "no such account");
 }
 
-TEST_CASE("what was never sent is named") {
+TEST_CASE("a key that was never sent is named") {
   Balanced effect;
   effect.evidence.ledger.push_back({"9-9", "ORDER-1", {}});
   CHECK(effect.wrong() == Imbalance{"ORDER-1", "an effect of a key that was never sent", "0", "1: run 9-9"});
@@ -99,7 +99,7 @@ TEST_CASE("a row in another state, or of another message, is named") {
   CHECK(merged.wrong().what == "the row's message id");
 }
 
-TEST_CASE("the stored result is that of the run that took effect, and what consumers were told") {
+TEST_CASE("the stored result is that of the run that took effect, and consumers have reported it") {
   Balanced other;
   const std::size_t stores = other.first(true);
   other.evidence.inbox[stores].stored = "7-7";
@@ -109,7 +109,7 @@ TEST_CASE("the stored result is that of the run that took effect, and what consu
 
   Balanced told;
   told.keys[stores].stored = "7-7";
-  CHECK(told.wrong().what == "the stored result that consumers were told");
+  CHECK(told.wrong().what == "the stored result that consumers reported");
 
   Balanced missing;
   missing.evidence.inbox[stores].stored.reset();

@@ -11,7 +11,7 @@ using namespace txinbox::torture;
 
 namespace {
 
-/// A storm under leases that balances, in which every third key took effect twice; to be tampered with.
+/// A storm under leases that balances, in which every third key took effect twice. The tests change it.
 struct Balanced : StormRecord {
   Balanced() {
     for (std::uint64_t i = 0; i < 30; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("a completion by another lease than that of the last effect is named")
 TEST_CASE("a resource that has seen more or less than the ledger says is named") {
   Balanced effects;
   effects.evidence.resources[Plan::business_key(1)].effects = 2;
-  CHECK(effects.names("the effects that the resource took"));
+  CHECK(effects.names("the effects that the resource accepted"));
 
   Balanced fence;
   fence.evidence.resources[Plan::business_key(1)].fence = 101;
@@ -97,7 +97,7 @@ TEST_CASE("a resource that has seen more or less than the ledger says is named")
 
   Balanced place;
   place.evidence.ledger[0].place = 3;
-  CHECK(place.names("the place of an effect"));
+  CHECK(place.names("the number of an effect"));
 }
 
 TEST_CASE("under leases, the stored result is that of the run that completed the key") {

@@ -17,7 +17,7 @@ using namespace txinbox::torture;
 
 namespace {
 
-/// A storm on the outbox that balances; to be tampered with.
+/// A storm on the outbox that balances. The tests change it.
 struct Balanced : StormRecord {
   Balanced() {
     for (std::uint64_t i = 0; i < 30; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("an order of messages of one key that is not that of their transaction
   CHECK(storm.check().size() == 1);
   CHECK(storm.names("an older message after a newer one"));
 
-  // An older transaction after a newer one of the account.
+  // The message of an older transaction comes after one of a newer transaction of the account.
   Balanced other;
   auto at = other.first_of_several();
   at->payload.change += 1;
@@ -122,7 +122,7 @@ TEST_CASE("a message under the key of another account is found") {
   CHECK(storm.names("the key of a message"));
 }
 
-TEST_CASE("a sink gives back what it took, and nothing else is read as that") {
+TEST_CASE("a sink returns its messages, and refuses lines that it did not write") {
   const auto file = std::filesystem::temp_directory_path() / ("txinbox-sink-" + std::to_string(::getpid()));
   {
     Sink first(file.string());

@@ -6,7 +6,6 @@
 #include <doctest/doctest.h>
 
 #include "torture/conduct.hpp"
-#include "torture/lease_conduct.hpp"
 #include "torture/messages.hpp"
 #include "torture/plan.hpp"
 
@@ -27,10 +26,10 @@ TEST_CASE("a storm's keys are distinct, and valid, and a collation would merge s
     folded.insert(key);
   }
   CHECK(keys.size() == count);
-  CHECK(folded.size() == count / 2);  // an accent is more than a letter's case
+  CHECK(folded.size() == count / 2);  // an accent changes more than the case of a letter does
 }
 
-TEST_CASE("the same seed gives the same schedule, and another one another") {
+TEST_CASE("the same seed gives the same schedule, and another seed a different one") {
   int differing = 0;
   for (std::uint64_t i = 0; i < 100; ++i) {
     const KeyPlan a = Plan(7).key(i);
@@ -80,7 +79,7 @@ TEST_CASE("every conduct under a lease occurs, and the last attempts are honest"
   CHECK(met.size() == static_cast<std::size_t>(LeaseConduct::throws_last) + 1);
 }
 
-TEST_CASE("messages between broker and worker are read whole, or not at all") {
+TEST_CASE("a message between broker and worker is read completely, or not at all") {
   const Assignment assignment{.number = 3,
                               .is_batch = true,
                               .skips_failures = true,
@@ -131,7 +130,7 @@ TEST_CASE("messages between broker and worker are read whole, or not at all") {
   CHECK(replied->met.leases_lost == 7);
   CHECK(replied->met.effects_refused == 8);
 
-  for (std::size_t length = 0; length + 1 < line.size(); ++length) {  // the last is the line feed
+  for (std::size_t length = 0; length + 1 < line.size(); ++length) {  // the last character is the line feed
     CHECK_FALSE(read_reply(line.substr(0, length)));
   }
 }

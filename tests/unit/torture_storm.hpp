@@ -8,7 +8,7 @@
 
 namespace txinbox::torture {
 
-/// What a storm leaves when its keys were added one after the other, from the first, and all is well with them.
+/// The tables after a correct storm in which the keys took effect one after the other, in their order.
 struct StormRecord {
   StormRecord() {
     for (int account = 0; account < account_count; ++account) evidence.balances[account] = initial_balance;
@@ -26,7 +26,7 @@ struct StormRecord {
     evidence.balances[key.transfer.to] += key.transfer.amount;
   }
 
-  /// The run's result is the one that was stored and told, if the key has one.
+  /// If the key stores a result, the ledger's run is the stored result, and the consumers reported it.
   void complete(std::uint64_t i, const std::string& run) {
     if (!plan.key(i).stores) return;
     keys[i].stored = run;

@@ -7,10 +7,11 @@
 
 namespace txinbox::cli {
 
-/// How long something takes or is ago, in its greatest whole unit: 40s, 3m, 2h, 5d. A negative one is 0s.
+/// A duration or an age in its greatest whole unit: 40s, 3m, 2h, 5d. A negative duration is 0s.
 std::string human_age(std::chrono::seconds age);
 
-/// The time from one "2026-01-31 23:59:59.123456" to another, both in UTC; none where one is no such text.
+/// The time from one "2026-01-31 23:59:59.123456" to another, both in UTC. Nothing if one of the texts is not such a
+/// time.
 std::optional<std::chrono::seconds> time_between(std::string_view from, std::string_view to);
 
 }  // namespace txinbox::cli

@@ -5,7 +5,7 @@
 namespace txinbox::cli {
 
 std::string base64(std::string_view bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with the NUL that it ends with
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with a NUL at the end
   const int length =
       EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                       reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));

@@ -68,12 +68,12 @@ int run_doctor(const DoctorOptions& options) {
 
 void add_doctor(Command app, Run& run) {
   auto options = std::make_shared<DoctorOptions>();
-  auto command =
-      app.subcommand("doctor", "Say what makes this database, or this Redis server, unsafe or slow, and the remedy");
+  auto command = app.subcommand(
+      "doctor", "Print what makes this database, or this Redis server, unsafe or slow, and the remedies");
   options->database.add_to(command);
   command.flag("--json", options->json, "Print JSON");
   command.add_help({"txinbox doctor --db sqlite:orders.db", "txinbox doctor --db redis://cache"},
-                   {{exit_ok, "nothing but notes was found"},
+                   {{exit_ok, "only notes were found"},
                     {exit_found, "an error or a warning was found"},
                     usage_status,
                     database_status,

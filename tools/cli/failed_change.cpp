@@ -1,4 +1,4 @@
-#include "cli/failed_change.hpp"
+#include "cli/failed.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -24,7 +24,7 @@ struct Change {
   std::string_view command;
   std::string_view done;
   std::size_t (*run)(ConnectionRef, const FailedFilter&);
-  std::vector<FailedState> states;  ///< That it can change.
+  std::vector<FailedState> states;  ///< The states that it can change.
   std::string_view meaning;
 };
 
@@ -32,8 +32,8 @@ std::string count_of(std::size_t count, std::string_view one, std::string_view m
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
-/// One state after the other: what cannot be changed is not listed again and again. Nor is what fails anew
-/// meanwhile: its last failure is younger than this call.
+/// Changes one state after the other, so that messages that cannot be changed are not listed repeatedly. Messages that
+/// fail during this call are not changed: their last failure is too recent for the filter.
 std::size_t change_all(soci::session& session, const Change& change, const FailedOptions& options) {
   const auto began = std::chrono::steady_clock::now();
   std::size_t changed = 0;
@@ -54,7 +54,7 @@ std::size_t change_all(soci::session& session, const Change& change, const Faile
   return changed;
 }
 
-/// At most `at_once`.
+/// The number of chosen messages, up to `at_once`.
 std::size_t count_in(soci::session& session, const FailedOptions& options, FailedState state) {
   FailedFilter filter = options.filter();
   filter.state = state;
@@ -62,11 +62,11 @@ std::size_t count_in(soci::session& session, const FailedOptions& options, Faile
   return list_failed(session, filter).size();
 }
 
-/// Why nothing was changed.
+/// The reason why nothing was changed.
 std::string why_not(soci::session& session, const FailedOptions& options) {
-  if (options.all) return "nothing that was chosen can be changed; txinbox failed list shows what there is";
+  if (options.all) return "no chosen message can be changed; txinbox failed list shows all of them";
   if (count_in(session, options, FailedState::running) > 0) {
-    return "the message is being consumed, under a lease; try again when that has ended or run out";
+    return "a consumer has a lease on the message; try again when the lease has ended";
   }
   if (count_in(session, options, FailedState::discarded) > 0) {
     return "the message was discarded; txinbox forget lets its next delivery run";
@@ -77,14 +77,14 @@ std::string why_not(soci::session& session, const FailedOptions& options) {
 struct Changed {
   std::size_t messages = 0;
   std::size_t torn = 0;
-  std::size_t unchanged = 0;  ///< Keys of the file.
+  std::size_t unchanged = 0;  ///< the keys in the file
 };
 
 bool changes_torn(const Change& change) {
   return std::ranges::find(change.states, FailedState::torn) != change.states.end();
 }
 
-/// `where`: goes before what is told of messages that were not changed.
+/// `where`: a prefix of the message about keys that were not changed.
 void change_some(soci::session& session, const Change& change, const FailedOptions& options, const std::string& where,
                  Changed& so_far) {
   const std::size_t changed = change_all(session, change, options);

@@ -1,4 +1,4 @@
-#include "cli/failed_list.hpp"
+#include "cli/failed.hpp"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@
 namespace txinbox::cli {
 namespace {
 
-/// Since the first failure; as the last one where that is not told.
+/// The age of the first failure. If its time is unknown, the age of the last failure.
 std::chrono::seconds first_age(const FailedMessage& failed) {
   return failed.age + time_between(failed.first_failed_at, failed.last_failed_at).value_or(std::chrono::seconds(0));
 }
@@ -36,21 +36,21 @@ void add_payload(Json& json, const FailedMessage& failed) {
 int print_payload(Output& output, const FailedMessage& failed) {
   if (!failed.payload) {
     message(
-        "txinbox: no payload of this message was kept: Message::payload, or txinbox consume --keep-payload, keeps it");
+        "txinbox: this message has no stored payload; Message::payload, or txinbox consume --keep-payload, stores it");
     return exit_found;
   }
   output.lines(*failed.payload);
   return output.failed() ? exit_stopped : exit_ok;
 }
 
-/// What the filters choose, and one more than the limit, to know of more.
+/// The messages that the filters choose. It reads one more than the limit, to find out whether there are more.
 std::vector<FailedMessage> list_one_more(soci::session& session, const FailedOptions& options) {
   FailedFilter filter = options.filter();
   ++filter.limit;
   return list_failed(session, filter);
 }
 
-/// The same of each key of the file. `all`: false where one of them is not listed.
+/// The same for each key of the file. `all`: false if one of them is not listed.
 std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions& options,
                                      const std::vector<FileKey>& keys, bool& all) {
   std::vector<FailedMessage> listed;
@@ -66,8 +66,6 @@ std::vector<FailedMessage> list_keys(soci::session& session, const FailedOptions
   });
   return listed;
 }
-
-}  // namespace
 
 std::string failed_table(const std::vector<FailedMessage>& messages) {
   std::vector<std::vector<std::string>> rows{
@@ -85,7 +83,7 @@ std::string failed_json(const std::vector<FailedMessage>& messages, bool payload
   for (const auto& failed : messages) {
     Json json{{"consumer", failed.consumer},       {"business_key", failed.business_key},
               {"message_id", failed.message_id},   {"state", to_string(failed.state)},
-              {"attempts", failed.attempts},       {"deaths", failed.deaths},
+              {"attempts", failed.attempts},       {"crashes", failed.crashes},
               {"first_error", failed.first_error}, {"first_failed_at", failed.first_failed_at},
               {"last_error", failed.last_error},   {"last_failed_at", failed.last_failed_at},
               {"age_seconds", failed.age.count()}, {"error_text", failed.error_text}};
@@ -94,6 +92,8 @@ std::string failed_json(const std::vector<FailedMessage>& messages, bool payload
   }
   return list.text();
 }
+
+}  // namespace
 
 int run_failed_list(const FailedOptions& options) {
   if (options.has_file()) {

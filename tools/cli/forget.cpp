@@ -57,7 +57,7 @@ void add_forget(Command app, Run& run) {
   options->add_to(command);
   command.add_help(
       {"txinbox forget --consumer order-service o22", "txinbox forget --consumer order-service --keys-from keys.txt"},
-      {{exit_ok, "all is well"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
+      {{exit_ok, "success"}, {exit_found, "a key had no row"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] { return run_forget(*options); });
 }
 

@@ -15,7 +15,7 @@
 namespace txinbox::cli {
 namespace {
 
-// Longer than any key, so that the text about a longer one says how long it is.
+// Longer than any valid key, so that the error about a longer key can say how long it is.
 constexpr std::size_t longest_line = 65'536;
 
 void check(const std::string& name, std::size_t number, std::string_view line) {
@@ -29,8 +29,7 @@ void check(const std::string& name, std::size_t number, std::string_view line) {
 }  // namespace
 
 void add_keys_from(Command command, std::string& path) {
-  command.option("--keys-from", path, "The business keys are in this file, one a line; - for standard input")
-      .type("FILE");
+  command.option("--keys-from", path, "A file with one business key in each line; - for standard input").type("FILE");
 }
 
 std::vector<FileKey> read_keys(const std::string& path) {

@@ -8,7 +8,7 @@
 
 namespace txinbox::cli {
 
-/// A business key, and the line of the file that it stands in.
+/// A business key, and its line in the file.
 struct FileKey {
   std::string key;
   std::size_t line;  // from 1
@@ -20,17 +20,17 @@ inline constexpr std::size_t max_file_keys = 1'000'000;
 /// Adds `--keys-from FILE`.
 void add_keys_from(Command command, std::string& path);
 
-/// The keys of a file, or of standard input ("-"): one a line, ended by LF or CRLF. Empty lines and a byte order mark
-/// are skipped, a key that came before as well. It is read whole before anything is done with it.
+/// The keys of a file, or of standard input ("-"). Each line is a key and ends with LF or CRLF. Empty lines, a byte
+/// order mark and repeated keys are skipped. The whole file is read before the first key is used.
 ///
-/// Errors: `UsageError` that names the line, for one that is no business key; for more than `max_file_keys`; for a
-///         file without a key, or one that cannot be read.
+/// Errors: `UsageError` that names the line, for an invalid business key; `UsageError` for more than `max_file_keys`,
+///          for a file without a key, and for a file that cannot be read.
 std::vector<FileKey> read_keys(const std::string& path);
 
-/// To standard error, before the error itself: the keys before this one are done.
+/// Prints to standard error, before the error itself, that the keys before this one are done.
 void say_where_it_stopped(const FileKey& key);
 
-/// Calls `change` with each key. Where it throws, says where that was.
+/// Calls `change` with each key. If `change` throws, the function prints at which key this was.
 template <typename Change>
 void for_each_key(const std::vector<FileKey>& keys, Change change) {
   for (const FileKey& key : keys) {

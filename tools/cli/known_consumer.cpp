@@ -14,9 +14,9 @@ bool say_if_unknown(soci::session& session, const std::string& consumer) {
   try {
     if (has_consumer(session, consumer)) return false;
   } catch (const soci::soci_error&) {
-    return false;  // a user who may not read all tables; what was asked for is done
+    return false;  // this user may not read all tables; the main result is correct all the same
   }
-  message(fmt::format("txinbox: nothing is recorded of a consumer '{}'; txinbox status lists those that there are",
+  message(fmt::format("txinbox: nothing is recorded for a consumer '{}'; txinbox status lists all consumers",
                       printable(consumer)));
   return true;
 }

@@ -8,10 +8,10 @@ class session;
 
 namespace txinbox::cli {
 
-/// Where nothing was found: says on standard error that nothing is recorded of a consumer of that name, if that is
-/// so. An empty name is none.
+/// Call this if nothing was found. If the inbox has no record of a consumer with this name, it says so on standard
+/// error. An empty name means no consumer.
 ///
-/// @return whether it said so.
+/// @return whether it printed this.
 bool say_if_unknown(soci::session& session, const std::string& consumer);
 
 }  // namespace txinbox::cli

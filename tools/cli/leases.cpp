@@ -50,8 +50,8 @@ std::string as_json(const std::vector<LeaseInfo>& leases) {
 
 std::string left_of(const LeaseInfo& lease) {
   if (lease.remaining > milliseconds::zero()) return human_age(ceil<seconds>(lease.remaining));
-  if (lease.expires_at.empty()) return "ran out";
-  return fmt::format("ran out {} ago", human_age(floor<seconds>(-lease.remaining)));
+  if (lease.expires_at.empty()) return "expired";
+  return fmt::format("expired {} ago", human_age(floor<seconds>(-lease.remaining)));
 }
 
 std::string to_the_second(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
@@ -72,7 +72,7 @@ int run_leases(const LeasesOptions& options) {
   auto pool = open_for_reading(options.database);
   auto connection = pool.acquire();
   LeaseFilter filter = options.filter;
-  ++filter.limit;  // to know of more
+  ++filter.limit;  // to find out whether there are more
   auto leases = list_leases(connection.session(), filter);
   const bool more = leases.size() > options.filter.limit;
   if (more) leases.pop_back();
@@ -88,16 +88,16 @@ int run_leases(const LeasesOptions& options) {
 
 void add_leases(Command app, Run& run) {
   auto options = std::make_shared<LeasesOptions>();
-  auto command = app.subcommand("leases", "List the leases: who holds which key, since when and until when");
+  auto command = app.subcommand("leases", "List the leases: the owner of each key, since when and until when");
   options->database.add_to(command);
-  command.option("--consumer", options->filter.consumer, "Of this consumer").type("NAME");
-  command.option("--limit", options->filter.limit, "The most that are listed, from 1 to 100000")
+  command.option("--consumer", options->filter.consumer, "Only of this consumer").type("NAME");
+  command.option("--limit", options->filter.limit, "The most rows to list, from 1 to 100000")
       .type("N")
       .with_default()
       .range(1, 100'000);
   command.flag("--json", options->json, "Print JSON");
   command.add_help({"txinbox leases --consumer payments"},
-                   {{exit_ok, "all is well, also when there is none"}, usage_status, database_status, output_status});
+                   {{exit_ok, "success, even if the list is empty"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] { return run_leases(*options); });
 }
 

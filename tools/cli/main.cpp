@@ -10,6 +10,7 @@
 #include "cli/command_line.hpp"
 #include "cli/consume/open_source.hpp"
 #include "cli/redis_doctor.hpp"
+#include "cli/relay/open_publisher.hpp"
 #include "cli/subcommands.hpp"
 #include "console/database_option.hpp"
 #include "console/describe_error.hpp"
@@ -52,16 +53,16 @@ int run_reporting_errors(const Run& run) {
 
 int main(int argc, char** argv) {
   occupy_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write
+  std::signal(SIGPIPE, SIG_IGN);  // if the reader of a pipe has ended, write() returns an error instead
 
-  // Before the parser sees it: its messages repeat what it does not understand.
+  // The check is before the parser, because the parser's errors repeat words that it does not know.
   for (int i = 1; i < argc; ++i) {
     if (!is_url_with_password(argv[i]) && !is_source_url_with_password(argv[i]) &&
-        !is_redis_url_with_password(argv[i])) {
+        !is_redis_url_with_password(argv[i]) && !is_publisher_url_with_password(argv[i])) {
       continue;
     }
     message(
-        "txinbox: the command line holds a URL with a password, which every user of this machine can read; put a "
+        "txinbox: the command line contains a URL with a password, which every user of this machine can read; put a "
         "database's URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass; "
         "docs/operations/command.md says where the password of a broker belongs");
     return exit_usage;

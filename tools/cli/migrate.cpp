@@ -94,11 +94,10 @@ int run_migrate(const MigrateOptions& options) {
 
 void add_migrate(Command app, Run& run) {
   auto options = std::make_shared<MigrateOptions>();
-  auto command = app.subcommand("migrate", "Create the tables of the inbox, or bring them up to date");
+  auto command = app.subcommand("migrate", "Create or update the tables of the inbox");
   options->database.add_to(command);
-  auto print =
-      command.flag("--print", options->print, "Print the SQL for this kind of database instead, without connecting");
-  command.flag("--info", options->info, "Say which versions are applied and which are pending, and change nothing")
+  auto print = command.flag("--print", options->print, "Print the SQL for this kind of database, and do not connect");
+  command.flag("--info", options->info, "Print which versions are applied and which are pending, and change nothing")
       .excludes(print);
   command.flag("--json", options->json, "Print JSON");
   command.add_help(

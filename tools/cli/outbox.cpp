@@ -34,13 +34,13 @@ struct OutboxOptions {
 
   void add_to(Command command) {
     database.add_to(command);
-    command.option("--topic", topic, "Of this topic").type("TOPIC");
-    command.option("--key", key, "Of this key").type("KEY");
+    command.option("--topic", topic, "Only of this topic").type("TOPIC");
+    command.option("--key", key, "Only with this key").type("KEY");
     command.option("id", id, "The message with this id").shown_as("[ID]");
     command.flag("--json", json, "Print JSON");
   }
 
-  /// Errors: `UsageError` where it is not said which messages are meant.
+  /// Errors: `UsageError` if the options do not say which messages to change.
   void check_choice(std::string_view command) const {
     const bool one = !id.empty();
     if (one == all) {
@@ -85,7 +85,7 @@ int run_status(const OutboxOptions& options) {
     std::vector<std::vector<std::string>> rows{{"RELAY", "STARTED (UTC)", "PARTS", "LEASE"}};
     for (const auto& relay : status.relays) {
       rows.push_back({relay.name, relay.started_at.substr(0, 19), std::to_string(relay.parts),
-                      relay.remaining.count() > 0 ? human_age(floor<seconds>(relay.remaining)) : "ran out"});
+                      relay.remaining.count() > 0 ? human_age(floor<seconds>(relay.remaining)) : "expired"});
     }
     if (rows.size() > 1)
       output.line(format_table(rows, {false, true, true, true}, {.columns = terminal_size().columns}));
@@ -138,7 +138,7 @@ int run_list(const OutboxOptions& options) {
   auto pool = open_for_reading(options.database);
   auto connection = pool.acquire();
   OutboxFilter filter = options.filter();
-  ++filter.limit;  // to know of more
+  ++filter.limit;  // to find out whether there are more
   auto messages = list_outbox(connection.session(), filter);
   const bool more = messages.size() > options.limit;
   if (more) messages.pop_back();
@@ -172,9 +172,9 @@ void add_change(Command app, Run& run, const std::string& name, const std::strin
   auto options = std::make_shared<OutboxOptions>();
   auto command = app.subcommand(name, help);
   options->add_to(command);
-  command.flag("--all", options->all, "All that are chosen, instead of one");
-  if (!states.empty()) command.option("--state", options->state, "In this state").type("STATE").one_of(states);
-  command.add_help({"txinbox outbox " + name + " --all --topic stock"}, {{exit_ok, "what was chosen was changed"},
+  command.flag("--all", options->all, "All messages that the filters choose, instead of one");
+  if (!states.empty()) command.option("--state", options->state, "Only in this state").type("STATE").one_of(states);
+  command.add_help({"txinbox outbox " + name + " --all --topic stock"}, {{exit_ok, "the chosen messages were changed"},
                                                                          {exit_found, "nothing was changed"},
                                                                          usage_status,
                                                                          database_status,
@@ -185,7 +185,7 @@ void add_change(Command app, Run& run, const std::string& name, const std::strin
 }  // namespace
 
 void add_outbox(Command app, Run& run) {
-  auto outbox = app.subcommand("outbox", "Show what waits to be published, let it be tried again, or give it up");
+  auto outbox = app.subcommand("outbox", "Show the messages that wait, publish them again, or discard them");
   outbox.requires_subcommand();
 
   auto shown = std::make_shared<OutboxOptions>();
@@ -193,20 +193,20 @@ void add_outbox(Command app, Run& run) {
   shown->database.add_to(status);
   status.flag("--json", shown->json, "Print JSON");
   status.add_help({"txinbox outbox status --json"},
-                  {{exit_ok, "all is well"}, usage_status, database_status, output_status});
+                  {{exit_ok, "success"}, usage_status, database_status, output_status});
   status.on_chosen(run, [shown] { return run_status(*shown); });
 
   auto listed = std::make_shared<OutboxOptions>();
   auto list = outbox.subcommand("list", "The messages, in the order in which they were added");
   listed->add_to(list);
-  list.option("--state", listed->state, "In this state").type("STATE").one_of({"waiting", "failing", "parked"});
-  list.option("--limit", listed->limit, "The most that are listed, from 1 to 100000")
+  list.option("--state", listed->state, "Only in this state").type("STATE").one_of({"waiting", "failing", "parked"});
+  list.option("--limit", listed->limit, "The most rows to list, from 1 to 100000")
       .type("N")
       .with_default()
       .range(1, 100'000);
   list.flag("--payload", listed->payload, "With --json: also print the payloads");
-  list.add_help({"txinbox outbox list --state parked"}, {{exit_ok, "all is well, also when there is none"},
-                                                         {exit_found, "the message that was given is not there"},
+  list.add_help({"txinbox outbox list --state parked"}, {{exit_ok, "success, even if the list is empty"},
+                                                         {exit_found, "there is no message with this id"},
                                                          usage_status,
                                                          database_status,
                                                          output_status});
@@ -214,7 +214,7 @@ void add_outbox(Command app, Run& run) {
 
   add_change(outbox, run, "retry", "retried", "Let parked messages be published again", {}, retry_outbox);
   add_change(outbox, run, "discard", "discarded",
-             "Remove messages for good: parked and failing ones, unless a state is given",
+             "Remove messages permanently: parked and failing ones, unless a state is given",
              {"waiting", "failing", "parked"}, discard_outbox);
 }
 

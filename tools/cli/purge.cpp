@@ -50,7 +50,7 @@ milliseconds duration_of(std::string_view option, const std::string& text, milli
   return *duration;
 }
 
-/// One of the tables, as the output calls it.
+/// The name of a table in the output.
 struct Table {
   const char* name;
   std::size_t (*purge)(ConnectionRef, seconds, PurgeOptions);
@@ -100,7 +100,7 @@ Counts count_each(soci::session& session, const PurgeCommand& command, seconds o
   return counts;
 }
 
-/// For the progress; 0 where they cannot be counted in the time of a statement.
+/// The number of rows, for the progress. 0 if counting them takes longer than a statement may take.
 std::size_t count_all(Pool& pool, const PurgeCommand& command, seconds older_than) {
   try {
     auto connection = pool.acquire();
@@ -176,11 +176,11 @@ int run_purge(const PurgeCommand& command) {
 
 void add_purge(Command app, Run& run) {
   auto command = std::make_shared<PurgeCommand>();
-  auto purge = app.subcommand("purge", "Remove old rows: a message that comes again after that runs again");
+  auto purge = app.subcommand("purge", "Remove old rows: if one of these messages comes again, it runs again");
   command->database.add_to(purge);
   purge
       .option("--older-than", command->older_than,
-              "How old: longer than the longest time after which a message can come again (30m, 12h, 7d)")
+              "The age, greater than the longest time after which a message can come again (30m, 12h, 7d)")
       .required()
       .type("AGE");
   purge.option("--consumer", command->options.consumer, "Only this consumer's rows").type("NAME");
@@ -188,17 +188,15 @@ void add_purge(Command app, Run& run) {
       .type("N")
       .with_default()
       .range(1, largest_batch);
-  purge.option("--max-rows", command->options.max_rows, "Stop when so many rows of a table are gone")
-      .type("N")
-      .positive();
-  purge.option("--max-time", command->max_time, "Begin no batch after that time (30s, 10m)").type("TIME");
-  purge.flag("--failed", command->failed, "Failed messages that are not parked, instead of consumed ones");
-  purge.flag("--conflicts", command->conflicts, "Conflicting messages, instead of consumed ones");
-  purge.flag("--dry-run", command->dry_run, "Only say how many rows would go");
+  purge.option("--max-rows", command->options.max_rows, "Stop after this many rows of a table").type("N").positive();
+  purge.option("--max-time", command->max_time, "Begin no batch after this time (30s, 10m)").type("TIME");
+  purge.flag("--failed", command->failed, "Remove failed messages that are not parked, instead of consumed ones");
+  purge.flag("--conflicts", command->conflicts, "Remove conflicting messages, instead of consumed ones");
+  purge.flag("--dry-run", command->dry_run, "Only print how many rows would be removed");
   purge.flag("--json", command->json, "Print JSON");
   purge.add_help({"txinbox purge --older-than 30d --dry-run", "txinbox purge --older-than 30d --max-time 10m",
                   "txinbox purge --older-than 90d --failed --conflicts"},
-                 {{exit_ok, "all is well, also when --max-rows or --max-time ended it"},
+                 {{exit_ok, "success, even if --max-rows or --max-time ended it"},
                   usage_status,
                   database_status,
                   {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});

@@ -10,9 +10,9 @@
 namespace txinbox::cli {
 namespace {
 
-/// A subcommand, or the command itself.
+/// The command or a subcommand.
 struct Place {
-  std::string path;  ///< "failed list"; empty for the command itself.
+  std::string path;  ///< Such as "failed list". Empty for the command itself.
   const CommandDescription* command;
 };
 
@@ -31,13 +31,13 @@ std::vector<Place> places_of(const CommandDescription& command) {
 
 bool is_positional(const OptionDescription& option) { return option.long_names.empty() && option.short_names.empty(); }
 
-/// "STATE" of "STATE:{failing,parked}".
+/// The type without its values: "STATE" of "STATE:{failing,parked}".
 std::string value_name(const OptionDescription& option) {
   const std::string type = option.type;
   return type.substr(0, type.find(':'));
 }
 
-/// "{failing,parked}" as words.
+/// The values of "{failing,parked}".
 std::string choices_of(const OptionDescription& option) {
   const std::string type = option.type;
   const auto begin = type.find('{');
@@ -51,7 +51,7 @@ bool takes_file(const OptionDescription& option) {
   return is_positional(option) ? option.text == "[FILE]" : value_name(option) == "FILE";
 }
 
-/// "--help -h"
+/// All names of an option: "--help -h".
 std::string names_of(const OptionDescription& option) {
   std::string names;
   for (const auto& name : option.long_names) names += (names.empty() ? "--" : " --") + name;
@@ -104,14 +104,14 @@ std::string roff_of(const Place& place) {
 
 // --- shells
 
-/// The words that can follow at a place: its subcommands.
+/// The subcommands that can follow this command.
 std::string subcommand_words(const CommandDescription& command) {
   std::string words;
   for (const CommandDescription& each : command.subcommands) words += (words.empty() ? "" : " ") + each.name;
   return words;
 }
 
-/// "--help | -h"
+/// The names of an option as a shell pattern: "--help | -h".
 std::string alternatives(std::string names) {
   for (auto at = names.find(' '); at != std::string::npos; at = names.find(' ', at + 3)) names.replace(at, 1, " | ");
   return names;
@@ -147,7 +147,7 @@ std::string single_quoted(std::string_view text) {
   return result + "'";
 }
 
-/// Where the words of a place stand on the line, and no subcommand of it behind them.
+/// A condition for fish: the command line has the words of this command, and none of its subcommands.
 std::string fish_condition(const Place& place) {
   if (place.path.empty()) return "__fish_use_subcommand";
   std::string condition;
@@ -166,7 +166,7 @@ std::string fish_condition(const Place& place) {
 std::string man_page(const CommandDescription& command) {
   std::string text = fmt::format(
       ".\\\" Made from the command's own help.\n.TH TXINBOX 1 \"\" \"txinbox {}\" \"User Commands\"\n.SH NAME\n"
-      "txinbox \\- takes each message's effect into a database exactly once\n.SH SYNOPSIS\n"
+      "txinbox \\- applies each message to a database exactly once\n.SH SYNOPSIS\n"
       "\\fBtxinbox\\fR \\fISUBCOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
       "Results go to standard output, messages and progress to standard error.\n.SH OPTIONS\n",
       roff(version()));

@@ -6,12 +6,12 @@
 
 namespace txinbox::cli {
 
-// What is made of the command's own help, so that it cannot differ from it.
+// Documents that are generated from the command's own help, so that they always agree with it.
 
-/// The page for man, in roff.
+/// The man page, in roff.
 std::string man_page(const CommandDescription& command);
 
-/// Completion for bash; in zsh after bashcompinit.
+/// Completion for bash. It also works in zsh after bashcompinit.
 std::string bash_completion(const CommandDescription& command);
 
 /// Completion for fish.

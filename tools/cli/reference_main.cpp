@@ -1,4 +1,4 @@
-// Writes the man page and the shells' completions. For the build: the files are installed with the command.
+// Writes the man page and the shells' completions. The build runs it, and these files are installed with the command.
 
 #include <iostream>
 #include <string_view>

@@ -11,9 +11,10 @@ namespace txinbox::cli {
 void RowOptions::add_to(Command command) {
   database.add_to(command);
   command.option("--consumer", consumer, "The consumer's name").required().type("NAME");
-  command.option("key", key, "The business key; -- before one that begins with a dash").shown_as("[BUSINESS_KEY]");
+  command.option("key", key, "The business key; write -- before a key that begins with a dash")
+      .shown_as("[BUSINESS_KEY]");
   add_keys_from(command, keys_from);
-  command.flag("--json", json, "Print JSON; with --keys-from an object a line");
+  command.flag("--json", json, "Print JSON; with --keys-from, one object in each line");
 }
 
 std::vector<FileKey> RowOptions::keys(const std::string& command) const {

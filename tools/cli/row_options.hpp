@@ -8,7 +8,7 @@
 
 namespace txinbox::cli {
 
-/// What a subcommand about single rows takes: the database, the consumer, and a business key or a file of them.
+/// The options of a subcommand for single rows: the database, the consumer, and a business key or a file of keys.
 struct RowOptions {
   DatabaseOption database;
   std::string consumer;
@@ -20,12 +20,12 @@ struct RowOptions {
 
   bool has_file() const { return !keys_from.empty(); }
 
-  /// The keys of the file, or the one that was given.
+  /// The keys of the file, or the one key of the command line.
   ///
-  /// Errors: `UsageError` where there is neither; as `read_keys`. `command`: for its text.
+  /// Errors: `UsageError` if there is neither; as `read_keys`. `command`: named in the error's text.
   std::vector<FileKey> keys(const std::string& command) const;
 
-  /// Tells, on standard error, that the row of this key is not there.
+  /// Prints to standard error that this key has no row.
   void say_no_row(const FileKey& key) const;
 };
 

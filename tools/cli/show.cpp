@@ -59,7 +59,7 @@ std::string as_text(const ConsumedMessage& row) {
   }
   if (row.conflicts > 0) rows.push_back({"conflicts", std::to_string(row.conflicts)});
   if (!row.stored) return format_table(rows);
-  // Last and as it is: it can have several lines.
+  // It is last and not aligned, because it can have several lines.
   rows.push_back({"stored", ""});
   std::string text = format_table(rows);
   const std::string label = "stored        ";
@@ -99,7 +99,7 @@ void add_show(Command app, Run& run) {
   command.add_help(
       {"txinbox show --consumer order-service o22",
        "txinbox show --consumer order-service --keys-from keys.txt --json"},
-      {{exit_ok, "all is well"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
+      {{exit_ok, "success"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] { return run_show(*options); });
 }
 

@@ -45,8 +45,9 @@ Look look(Pool& pool, const std::string& consumer) {
   return {std::move(found), start, Clock::now() - start};
 }
 
-/// The lines over what stood there, each cleared behind its end, and what is below them: nothing flickers.
-/// Only as many as the terminal has: more would make it scroll.
+/// The escape sequences that write the text over the previous one. They clear the rest of each line, and everything
+/// below the text, so that nothing flickers. The text has at most as many lines as the terminal: more lines would make
+/// it scroll.
 std::string over_the_last(const std::string& text, bool first) {
   const std::size_t rows = terminal_size().rows;
   std::string screen = first ? "\x1b[2J\x1b[H" : "\x1b[H";
@@ -65,7 +66,7 @@ bool print(Output& output, const std::string& text, bool json, bool first) {
   return output.line(first ? text : '\n' + text);
 }
 
-/// Every two seconds, or so rarely that the database is at it for a fifth of the time at most.
+/// Every two seconds. If the query is slow, less often: the database is busy with it for a fifth of the time at most.
 std::chrono::milliseconds pause_after(Clock::duration cost) {
   constexpr std::chrono::milliseconds redraw_every{2'000};
   constexpr int share = 4;
@@ -116,12 +117,13 @@ void add_status(Command app, Run& run) {
   auto options = std::make_shared<StatusOptions>();
   auto command = app.subcommand("status", "Count what is recorded for each consumer");
   options->database.add_to(command);
-  command.option("--consumer", options->consumer, "Only of this consumer, whose rows alone are read").type("NAME");
-  command.flag("--watch", options->watch, "Again every two seconds, until a signal");
+  command.option("--consumer", options->consumer, "Only of this consumer; it reads only the rows of this consumer")
+      .type("NAME");
+  command.flag("--watch", options->watch, "Print the counts again every two seconds, until a signal");
   command.flag("--json", options->json, "Print JSON");
   command.add_help(
       {"txinbox status --db sqlite:orders.db", "txinbox status --watch --consumer order-service"},
-      {{exit_ok, "all is well, also when a signal ends --watch"}, usage_status, database_status, output_status});
+      {{exit_ok, "success, even if a signal ended --watch"}, usage_status, database_status, output_status});
   command.on_chosen(run, [options] { return run_status(*options); });
 }
 

@@ -32,7 +32,7 @@ std::optional<double> rate_of(const std::optional<Rates>& rates, const std::stri
 
 double in_last_minute(const ConsumerStatus& consumer) { return static_cast<double>(consumer.last_minute) / 60; }
 
-/// To the second.
+/// Without fractions of a second.
 std::string shortened(const std::string& time) { return time.empty() ? "-" : time.substr(0, 19); }
 
 template <typename Duration>
@@ -139,7 +139,7 @@ std::string status_text(const Status& status, const std::optional<Rates>& now, s
 std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size) {
   std::string whole = status_text(status, now, size.columns);
   const std::size_t all = status.consumers.size();
-  const std::size_t room = size.rows - 1;  // the cursor stands below
+  const std::size_t room = size.rows - 1;  // the cursor needs the last line
   if (size.rows < 2 || all < 2 || lines_in(whole) <= room) return whole;
   Status some = status;
   some.consumers.resize(1);

@@ -12,20 +12,20 @@
 
 namespace txinbox::cli {
 
-/// Consumed a second by each consumer, between two looks at the tables.
+/// How many messages each consumer has consumed per second between two reads of the tables.
 using Rates = std::map<std::string, double, std::less<>>;
 
-/// What was removed between the two counts as if it had not been there: never below 0.
+/// If rows were removed between the two reads, the rate is too small, but never below 0.
 Rates rates_between(const Status& before, const Status& now, std::chrono::duration<double> time);
 
-/// One value on one line. `now`: of a consumer without a rate, null.
+/// The status as JSON on one line. `now`: the rates; null for a consumer without a rate.
 std::string status_json(const Status& status, const std::optional<Rates>& now = {});
 
-/// Two tables of one line for each consumer, or more where `columns` is not wide enough; 0: any width. `now`: with a
-/// column for it.
+/// Two tables with one line for each consumer. If `columns` is too small, there are more tables; 0: any width. `now`:
+/// adds a column with the rates.
 std::string status_text(const Status& status, const std::optional<Rates>& now = {}, std::size_t columns = 0);
 
-/// The same with no more consumers than there is room for, and how many more there are.
+/// The same, but only as many consumers as the terminal has room for, and the number of the others.
 std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size);
 
 }  // namespace txinbox::cli

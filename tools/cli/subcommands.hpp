@@ -4,7 +4,7 @@
 
 namespace txinbox::cli {
 
-// Each adds itself to the command and sets `run` when it is chosen.
+// Each function adds its subcommand to the command. If the user chooses it, it sets `run`.
 
 void add_migrate(Command app, Run& run);
 void add_doctor(Command app, Run& run);

@@ -1,6 +1,7 @@
 #pragma once
 
-// The options of a command, declared without CLI11's headers: to compile those takes several seconds for each file.
+// The options of a command, declared without CLI11's headers, because these take several seconds to compile in each
+// file.
 
 #include <cstddef>
 #include <functional>
@@ -25,30 +26,30 @@ namespace txinbox::cli {
 /// What the chosen subcommand does; the result is the exit status.
 using Run = std::function<int()>;
 
-/// One option. Its functions say more about it, each in CLI11's sense.
+/// One option. Its functions configure it. They mean what CLI11's functions with the same purpose mean.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option& required();
 
-  /// What its value is called in the help.
+  /// The name of its value in the help.
   Option& type(const std::string& name);
 
-  /// How the help shows an argument that has no name.
+  /// How the help shows a positional argument.
   Option& shown_as(const std::string& text);
 
-  /// The help shows the value that the variable has now.
+  /// The help shows the current value of the variable as the default.
   Option& with_default();
 
-  /// It takes one value each time, so that an argument may follow.
+  /// The option takes one value each time, so that a positional argument may follow.
   Option& once_each();
 
   Option& range(long long least, long long most);
   Option& positive();
   Option& one_of(const std::vector<std::string>& words);
 
-  /// `check` returns why the text is wrong; empty: it is not.
+  /// `check` returns the reason why the text is invalid; empty if it is valid.
   Option& checked(const std::function<std::string(const std::string&)>& check);
 
   Option& excludes(const Option& other);
@@ -72,24 +73,24 @@ class Command {
   Option option(const std::string& name, int& value, const std::string& help);
   Option flag(const std::string& name, bool& value, const std::string& help);
 
-  /// One of its options, or of its subcommands, must be given.
+  /// The user must give one of its options or subcommands.
   void requires_option();
   void requires_subcommand();
 
   void version(const std::string& text);
 
-  /// Ends the help with examples and with what the exit statuses mean.
+  /// Adds examples and the meanings of the exit statuses to the end of the help.
   void add_help(std::initializer_list<std::string_view> examples,
                 std::initializer_list<std::pair<ExitStatus, std::string_view>> statuses);
 
-  /// Sets `run` when the command is chosen.
+  /// The chosen command sets `run` to this.
   void on_chosen(Run& run, Run what);
 
  private:
   CLI::App* app_;
 };
 
-/// A program's command and the reading of its arguments.
+/// The command of a program. It parses the arguments.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& help);
@@ -97,7 +98,7 @@ class CommandLine {
 
   Command command() const { return Command(*app_); }
 
-  /// Returns the exit status where there is nothing to run: the help was printed, or what is wrong.
+  /// Returns the exit status if there is nothing to run: it has printed the help, or the error in the arguments.
   std::optional<int> parse(int argc, const char* const* argv);
 
   CommandDescription description() const;

@@ -5,13 +5,13 @@
 
 namespace txinbox::cli {
 
-/// What the help says of an option or of an argument.
+/// What the help says about an option or a positional argument.
 struct OptionDescription {
-  std::vector<std::string> long_names;   ///< Without dashes; an argument has no names.
+  std::vector<std::string> long_names;   ///< Without dashes. A positional argument has no names.
   std::vector<std::string> short_names;  ///< Without the dash.
   std::string description;
   std::string type;  ///< "NAME", or "STATE:{failing,parked}".
-  std::string text;  ///< Of an argument: "[FILE]".
+  std::string text;  ///< For a positional argument: "[FILE]".
   std::string default_value;
   bool takes_value = false;
 };
@@ -20,7 +20,7 @@ struct CommandDescription {
   std::string name;
   std::string description;
   std::string footer;
-  std::vector<OptionDescription> options;  ///< With those of its groups.
+  std::vector<OptionDescription> options;  ///< Including those of its groups.
   std::vector<CommandDescription> subcommands;
 };
 

@@ -58,7 +58,7 @@ bool user_part_holds_password(std::string_view url) {
   return colon != std::string_view::npos && colon + 1 < at;
 }
 
-// `password = x` as the client libraries read it.
+// Finds `password = x` by the rules of the client libraries.
 bool parameter_holds_password(std::string_view text) {
   constexpr std::array<std::string_view, 5> names{"password", "passwd", "pass", "pwd", "sslpassword"};
   for (auto name : names) {
@@ -110,7 +110,7 @@ std::string DatabaseOption::url() const {
   if (!option_.empty()) {
     if (holds_password(option_)) {
       throw UsageError(
-          "--db holds a password, which every user of this machine can read; put the URL into the environment "
+          "--db contains a password, which every user of this machine can read; put the URL into the environment "
           "variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
     }
     return option_;
@@ -125,7 +125,7 @@ std::string DatabaseOption::url() const {
 const backend::Database& DatabaseOption::database() const {
   try {
     return backend::database_of_url(url());
-  } catch (const Error& error) {  // another run cannot succeed either
+  } catch (const Error& error) {  // the command would fail again in the same way
     if (error.code() != ErrorCode::unsupported_database) throw;
     throw UsageError(error.what());
   }

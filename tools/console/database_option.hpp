@@ -17,11 +17,11 @@ TXINBOX_NAMESPACE_END
 
 namespace txinbox::cli {
 
-/// Whether the text holds a password: in a URL's user part or query, or in a connection string of
-/// SOCI's. In doubt it says so.
+/// Whether the text contains a password: in the user part or the query of a URL, or in a connection string of SOCI. If
+/// it is not sure, it returns true.
 bool holds_password(std::string_view url);
 
-/// Whether a word of the command line is a database URL with a password, also where no URL belongs.
+/// Whether a word of the command line is a database URL with a password. It need not be the value of --db.
 bool is_url_with_password(std::string_view argument);
 
 /// `--db URL`, or the environment variable TXINBOX_DB.
@@ -29,10 +29,10 @@ class DatabaseOption {
  public:
   void add_to(Command command);
 
-  /// Errors: `UsageError` when there is none, or one in `--db` with a password.
+  /// Errors: `UsageError` if there is no URL, or if the one in `--db` contains a password.
   std::string url() const;
 
-  /// Told by the URL's scheme, without connecting.
+  /// The scheme of the URL decides. This does not connect.
   ///
   /// Errors: as `url`, and as `backend::database_of_url`.
   const backend::Database& database() const;

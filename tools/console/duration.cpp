@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -14,14 +13,16 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   using namespace std::string_view_literals;
   constexpr std::array<std::pair<std::string_view, std::int64_t>, 5> units{
       {{"ms"sv, 1}, {"s"sv, 1'000}, {"m"sv, 60'000}, {"h"sv, 3'600'000}, {"d"sv, 86'400'000}}};
-  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;  // from_chars takes a minus sign
+  if (text.empty() || text[0] < '0' || text[0] > '9') return std::nullopt;  // from_chars would accept a minus sign
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   for (const auto& [name, length] : units) {
     if (text != name) continue;
-    if (number > std::numeric_limits<std::int64_t>::max() / length) return std::nullopt;
+    // A time point of a clock, in nanoseconds, ends after 292 years.
+    constexpr std::int64_t longest = std::int64_t{100'000} * 86'400'000;
+    if (number > longest / length) return std::nullopt;
     return std::chrono::milliseconds(number * length);
   }
   return std::nullopt;

@@ -7,11 +7,11 @@
 
 namespace txinbox::cli {
 
-/// A time with its unit, as 500ms, 30s, 10m, 2h or 7d; none for what is no such text, or too long to count
-/// in milliseconds. The number is decimal, also with zeros before it, and has neither sign nor fraction.
+/// A time with its unit, such as 500ms, 30s, 10m, 2h or 7d. Nothing for any other text, and for a time that is longer
+/// than 100,000 days. The number is decimal, even if it begins with zeros. It has no sign and no fraction.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-/// A time in its two greatest units, as 8d3h, 1m30s or 500ms; what is smaller is left out.
+/// A time in its two greatest units, such as 8d3h, 1m30s or 500ms. Smaller units are left out.
 std::string format_duration(std::chrono::milliseconds time);
 
 }  // namespace txinbox::cli

@@ -1,6 +1,7 @@
 #pragma once
 
-// JSON for --json, written without the JSON library's header: to compile that takes several seconds for each file.
+// JSON for --json, declared without the JSON library's header, because this takes several seconds to compile in each
+// file.
 
 #include <concepts>
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace txinbox::cli {
 
-/// A text, a number, a bool or null. It does not own the text: use it only as an argument.
+/// A string, a number, a bool or null. It does not own its string: use it only as an argument.
 class JsonScalar {
  public:
   JsonScalar(std::nullptr_t) noexcept : value_(nullptr) {}
@@ -47,14 +48,14 @@ class Json {
   Json(Json&& other) noexcept;
   Json& operator=(Json&& other) noexcept;
 
-  /// A member that is there already keeps its place.
+  /// Sets a member. If the member exists, it keeps its place.
   void set(std::string_view name, JsonScalar value);
   void set(std::string_view name, Json value);
 
   void append(JsonScalar element);
   void append(Json element);
 
-  /// On one line. A byte that is no UTF-8 becomes U+FFFD: a database's own text need not be UTF-8.
+  /// The JSON on one line. A byte that is not UTF-8 becomes U+FFFD, because texts of a database are not always UTF-8.
   std::string text() const;
 
  private:
@@ -62,7 +63,7 @@ class Json {
   std::unique_ptr<Tree> tree_;
 };
 
-/// The same of one value.
+/// The JSON of one value.
 std::string json_text(JsonScalar value);
 
 }  // namespace txinbox::cli

@@ -11,12 +11,12 @@ namespace {
 
 constexpr std::size_t buffer_size = 65'536;
 
-// What a line's memory may keep for the next one.
+// How much memory a line may leave for the next line.
 constexpr std::size_t kept_capacity = 1024UL * 1024;
 
 }  // namespace
 
-// `line` when there is something in rest_.
+// Returns `line` if rest_ has data.
 LineReader::Status LineReader::fill(Wait wait) {
   if (at_end_) return Status::end;
   buffer_.resize(buffer_size);

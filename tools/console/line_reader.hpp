@@ -6,33 +6,33 @@
 
 namespace txinbox::cli {
 
-/// Lines of a file or pipe, in bounded memory, which a signal can interrupt.
+/// Reads a file or pipe line by line. Its memory is bounded. A signal can interrupt it.
 class LineReader {
  public:
   enum class Status {
     line,
-    too_long,  ///< Longer than the limit; it was skipped to its end.
-    none,      ///< No whole line is there yet.
+    too_long,  ///< The line is longer than the limit. It was skipped.
+    none,      ///< No complete line has arrived yet.
     end,
     stopped,  ///< `wake_fd` became readable.
-    error,    ///< `error_number` says which.
+    error,    ///< See `error_number`.
   };
   enum class Wait { yes, no };
 
-  /// `wake_fd`: while it is readable, nothing more is read; -1: none. `limit`: in bytes, without the
-  /// line's end. Neither descriptor is closed.
+  /// `wake_fd`: while it is readable, nothing more is read; -1: none. `limit`: the length of a line in bytes, without
+  /// its end. Neither descriptor is closed by this object.
   LineReader(int fd, int wake_fd, std::size_t limit) : fd_(fd), wake_fd_(wake_fd), limit_(limit) {}
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  /// The next line, without LF or CRLF, and the first one without a byte order mark. An unfinished
-  /// last line counts. `line` is valid until the next call.
+  /// Reads the next line. It removes LF or CRLF, and a byte order mark from the first line. A last line without LF is a
+  /// line, too. `line` is valid until the next call.
   ///
-  /// Blocking: with `Wait::no` it takes what is there: the begin of a line is kept for the next call.
+  /// Blocking: with `Wait::no`, it takes the data that has arrived, and keeps an incomplete line for the next call.
   Status next(std::string_view& line, Wait wait = Wait::yes);
 
-  std::size_t number() const { return number_; }                     ///< Of the last line that `next` gave, from 1.
-  unsigned long long bytes() const { return read_ - rest_.size(); }  ///< Taken so far.
+  std::size_t number() const { return number_; }                     ///< Of the last line that `next` returned, from 1.
+  unsigned long long bytes() const { return read_ - rest_.size(); }  ///< How many bytes were taken so far.
   int error_number() const { return error_number_; }
 
  private:
@@ -48,9 +48,9 @@ class LineReader {
   int error_number_ = 0;
   bool at_end_ = false;
   std::string buffer_;
-  std::string_view rest_;  // of the buffer
+  std::string_view rest_;  // the unread part of the buffer
 
-  // A line that the buffer does not hold whole.
+  // The begin of a line that is longer than the buffer.
   std::string begin_;
   bool begun_ = false;
   bool too_long_ = false;

@@ -16,7 +16,7 @@ namespace txinbox::cli {
 
 namespace {
 
-/// The file that the URL names. Empty if it is not for us to say: behind `soci:`, or for a server.
+/// The file that the URL names. Empty for a server, and for `soci:`, because its connection string is not parsed here.
 std::string file_of(const DatabaseOption& option) {
   const std::string url = option.url();
   const auto& database = option.database();
@@ -25,7 +25,10 @@ std::string file_of(const DatabaseOption& option) {
 
 }  // namespace
 
-Pool create_database(const DatabaseOption& database) { return open_pool(database.url(), {.connections = 1}); }
+Pool create_database(const DatabaseOption& database) {
+  // The longest time that a pool takes. V6 copies a table on MariaDB and MySQL, and the client waits for the reply.
+  return open_pool(database.url(), {.connections = 1, .statement_timeout = std::chrono::days(24)});
+}
 
 namespace {
 

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 namespace txinbox::cli {
-namespace {
 
-// 0, or the number of the error.
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const auto count = ::write(fd, text.data(), text.size());
@@ -28,12 +26,11 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-}  // namespace
-
 void occupy_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
-    // The lowest free number is fd itself; open for the wrong direction, so that its use is an error.
+    // The new descriptor is the lowest free number, so it is fd. It is opened for the wrong direction, so that each use
+    // fails.
     [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }
@@ -52,7 +49,7 @@ bool Output::lines(std::string_view text) {
 void message(std::string_view text) {
   std::string whole(text);
   whole += '\n';
-  write_all(STDERR_FILENO, whole);  // nobody is left to be told when this fails
+  write_all(STDERR_FILENO, whole);  // if this fails, there is nowhere to report it
 }
 
 }  // namespace txinbox::cli

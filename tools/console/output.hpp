@@ -5,18 +5,21 @@
 
 namespace txinbox::cli {
 
-/// Call first. Where a standard descriptor is closed, the next file or connection would take its number
-/// and then be read or written as if it were it: occupies it with one that fails.
+/// Call this first. If a standard descriptor is closed, the next file or connection would get its number, and the
+/// program would read or write it by mistake. This opens a descriptor there, whose use fails.
 void occupy_standard_descriptors();
 
-/// Standard output, unbuffered: what was written there is there when the process is killed.
+/// Writes the whole text, and waits if the descriptor does not block. Returns 0, or the number of the error.
+int write_all(int fd, std::string_view text);
+
+/// Standard output without a buffer: written text is not lost if the process is killed.
 class Output {
  public:
-  /// Writes text and a line feed. False, now and from then on, when nobody reads any more or the
-  /// disk is full; the reason goes to standard error once. SIGPIPE must be ignored.
+  /// Writes text and a line feed. Returns false, in this and all later calls, if nobody reads the output any more or
+  /// the disk is full. The reason is written to standard error once. SIGPIPE must be ignored.
   bool line(std::string_view text);
 
-  /// The same for text that ends in a line feed already.
+  /// The same for text that already ends with a line feed.
   bool lines(std::string_view text);
 
   bool failed() const { return failed_; }
@@ -25,7 +28,7 @@ class Output {
   bool failed_ = false;
 };
 
-/// One line on standard error; what has several becomes several.
+/// Writes a message to standard error, line by line.
 void message(std::string_view text);
 
 }  // namespace txinbox::cli

@@ -1,7 +1,6 @@
 #include "console/progress.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -58,15 +57,13 @@ void Progress::draw(std::string_view text) {
 
 void Progress::show(std::string_view text) {
   drawn_ = true;
-  fmt::print(stderr, "\r{}\x1b[K", text);
-  std::fflush(stderr);
+  write_all(STDERR_FILENO, fmt::format("\r{}\x1b[K", text));  // an error does not matter
 }
 
 void Progress::erase() {
   if (!drawn_) return;
   drawn_ = false;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
+  write_all(STDERR_FILENO, "\r\x1b[K");
 }
 
 void Progress::message(std::string_view text) {

@@ -9,7 +9,7 @@
 namespace txinbox::cli {
 namespace {
 
-constexpr int wake_up = SIGUSR2;  // ends the waiting thread; taken by sigwait, so never delivered
+constexpr int wake_up = SIGUSR2;  // ends the waiting thread; sigwait takes it, so it is never delivered
 
 bool is_ignored(int signal) {
   struct sigaction action {};
@@ -41,7 +41,7 @@ StopSignals::~StopSignals() {
 void StopSignals::request_stop() {
   source_.request_stop();
   const char byte = 0;
-  // Full means that it is readable already.
+  // If the pipe is full, it is already readable.
   [[maybe_unused]] const auto written = ::write(pipe_[1], &byte, 1);
 }
 

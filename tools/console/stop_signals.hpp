@@ -6,12 +6,11 @@
 
 namespace txinbox::cli {
 
-/// While it lives, SIGINT and SIGTERM set a stop token and make a descriptor readable instead of
-/// ending the process; a second signal ends it. One that was ignored stays so (nohup, background
-/// jobs).
+/// While this object exists, SIGINT and SIGTERM do not end the process. They set a stop token and make a descriptor
+/// readable. A second signal ends the process. A signal that was ignored before stays ignored (nohup, background jobs).
 ///
-/// The signals are blocked in every thread and taken by one with sigwait: no handler runs, and no
-/// system call of a database client is interrupted. Make it before other threads.
+/// The signals are blocked in every thread, and one thread takes them with sigwait. So no signal handler runs, and no
+/// system call of a database client is interrupted. Create this object before other threads.
 class StopSignals {
  public:
   StopSignals();
@@ -23,7 +22,7 @@ class StopSignals {
   void request_stop();
   bool stopped() const { return source_.stop_requested(); }
 
-  /// Readable from the first signal on.
+  /// Readable after the first signal.
   int wake_fd() const { return pipe_[0]; }
 
  private:

@@ -10,7 +10,7 @@ namespace txinbox::cli {
 namespace {
 
 constexpr std::size_t gap = 2;
-constexpr std::size_t least_width = 8;  // of a cell that is cut or wrapped
+constexpr std::size_t least_width = 8;  // the least width of a cell that is cut or wrapped
 
 /// The first characters of a text.
 std::string_view first_characters(std::string_view text, std::size_t count) {
@@ -27,7 +27,7 @@ std::string cut(const std::string& text, std::size_t width) {
   return begin + "…";
 }
 
-/// Lines of at most `width` characters, between words where that is possible.
+/// Splits a text into lines of at most `width` characters, between words where that is possible.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   while (count_characters(text) > width) {
@@ -59,7 +59,8 @@ std::size_t total(const Widths& widths) {
   return std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + gap * (widths.empty() ? 0 : widths.size() - 1);
 }
 
-/// The widest first, as far as they may; of equal ones the last, since keys come first.
+/// Makes the widest columns narrower until the table fits, if possible. If two columns are equally wide, it takes the
+/// later one, because keys come first.
 void shrink(Widths& widths, const std::vector<bool>& right, std::size_t limit) {
   while (total(widths) > limit) {
     std::size_t widest = widths.size();
@@ -83,7 +84,7 @@ std::string line_of(const std::vector<std::string>& cells, const Widths& widths,
   return line;
 }
 
-/// One line, or several where cells are wrapped.
+/// One row of the table. If cells are wrapped, it has several lines.
 std::string lines_of(const std::vector<std::string>& row, const Widths& widths, const std::vector<bool>& right,
                      Narrow how) {
   std::vector<std::vector<std::string>> lines(1, std::vector<std::string>(row.size()));
@@ -109,7 +110,7 @@ std::string format(const TableRows& cells, const std::vector<bool>& right, const
   return result;
 }
 
-/// The columns of one table: the first, and as many from `begin` on as have room.
+/// The columns of one table: the first column, and those from `begin` on, as many as fit.
 std::vector<std::size_t> columns_from(std::size_t begin, const Widths& widths, std::size_t limit) {
   std::vector<std::size_t> columns{0};
   std::size_t used = widths[0];

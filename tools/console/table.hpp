@@ -6,15 +6,15 @@
 
 namespace txinbox::cli {
 
-/// What becomes of a table that is wider than it may be. Columns that are aligned at their end are never made narrower:
-/// they hold numbers.
+/// How to print a table that is wider than its limit. Right-aligned columns never become narrower, because they contain
+/// numbers.
 enum class Narrow {
   cut,   ///< The widest cells end in an ellipsis.
-  wrap,  ///< The widest cells go on in further lines.
-  fold,  ///< Columns without room go into another table below, which begins with the first column, too.
+  wrap,  ///< The widest cells continue in further lines.
+  fold,  ///< Columns that do not fit go into another table below. It also begins with the first column.
 };
 
-/// How wide a table may be, in characters; 0: as wide as it is.
+/// The greatest width of a table, in characters. 0: no limit.
 struct TableWidth {
   std::size_t columns = 0;
   Narrow how = Narrow::cut;
@@ -22,9 +22,8 @@ struct TableWidth {
 
 using TableRows = std::vector<std::vector<std::string>>;
 
-/// Rows in aligned columns, two spaces apart; no line feed at the end. Columns for which `right` is true
-/// are aligned at their end. Control characters are shown as \xNN. A table that cannot be made as narrow as `width`
-/// stays wider.
+/// Rows in aligned columns, two spaces apart, without a line feed at the end. Columns for which `right` is true are
+/// right-aligned. Control characters are shown as \xNN. If a table cannot be made as narrow as `width`, it is wider.
 std::string format_table(const TableRows& rows, const std::vector<bool>& right = {}, TableWidth width = {});
 
 }  // namespace txinbox::cli

@@ -4,13 +4,14 @@
 
 namespace txinbox::cli {
 
-/// In characters; 0 where it is not known.
+/// In characters. 0 if unknown.
 struct TerminalSize {
   std::size_t columns = 0;
   std::size_t rows = 0;
 };
 
-/// Of the terminal that standard output is; both 0 where it is none. It can change at any time.
+/// The size of the terminal that is standard output. Both are 0 if standard output is not a terminal. The size can
+/// change at any time.
 TerminalSize terminal_size();
 
 /// Whether standard output is a terminal.

@@ -6,7 +6,7 @@
 
 namespace txinbox::cli {
 
-/// The command line cannot be meant like this. The text says the remedy and never holds a URL.
+/// An error in the command line. The text says the remedy, and never contains a URL.
 class UsageError : public Error {
  public:
   explicit UsageError(const std::string& text) : Error(ErrorCode::invalid_argument, text) {}

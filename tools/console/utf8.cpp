@@ -7,7 +7,7 @@ namespace {
 
 using detail::character_length;
 
-// C0, DEL, and C1, which some terminals obey in UTF-8 too.
+// C0, DEL, and C1. Some terminals obey C1 characters in UTF-8, too.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first < 0x20 || first == 0x7F;

@@ -10,15 +10,15 @@ namespace txinbox::cli {
 
 using detail::find_invalid_utf8;
 
-/// How many characters the text has; it must be valid.
+/// The number of characters. The text must be valid UTF-8.
 std::size_t count_characters(std::string_view text);
 
-/// The text with control characters and invalid bytes as \xNN, so that a key from outside cannot
-/// drive the terminal.
+/// The text with control characters and invalid bytes as \xNN. So a key from outside cannot send commands to the
+/// terminal.
 std::string printable(std::string_view text);
 
-/// The text as it is when it is valid UTF-8 without control characters other than tab and line feed,
-/// else its bytes in hexadecimal.
+/// The text itself if it is valid UTF-8 without control characters other than tab and line feed. Otherwise its bytes in
+/// hexadecimal.
 std::string text_or_hex(std::string_view bytes);
 
 }  // namespace txinbox::cli

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Numbers of copies from here on belong to redeliveries of acknowledged messages.
+// From this number on, a copy's number belongs to a redelivery of an acknowledged message.
 constexpr unsigned first_late_copy = 100;
 
 // The longest pause between an unplanned failure and the next delivery. Without it, an outage would be a busy loop.
@@ -51,7 +51,7 @@ std::vector<Arrival> Broker::take(std::size_t most, Time now) {
     *at = waiting_.back();
     waiting_.pop_back();
   }
-  in_hand_ += taken.size();
+  unanswered_ += taken.size();
   tally_.deliveries += taken.size();
   return taken;
 }
@@ -64,7 +64,7 @@ void Broker::close() {
 }
 
 void Broker::answered(const Arrival& arrival, const Answer& answer, Time now) {
-  --in_hand_;
+  --unanswered_;
   if (answer.failure == Failure::by_handler) ++tally_.handler_failures;
   if (answer.failure == Failure::unexpected) ++tally_.unexpected_failures;
   if (answer.outcome == Outcome::in_progress) ++tally_.in_progress;
@@ -89,7 +89,7 @@ void Broker::answered(const Arrival& arrival, const Answer& answer, Time now) {
 }
 
 void Broker::lost(const Arrival& arrival) {
-  --in_hand_;
+  --unanswered_;
   ++tally_.lost_with_worker;
   Arrival again = arrival;
   ++again.tries;
@@ -101,10 +101,11 @@ void Broker::acknowledged(const Arrival& arrival, const Answer& answer, Time now
   KeyLedger& key = keys_[arrival.key];
   if (answer.outcome == Outcome::already_consumed) ++tally_.duplicates;
   if (answer.outcome == Outcome::consumed && ++key.consumed > 1) {
-    add_imbalance(arrival, "was told to be consumed more than once", "1", std::to_string(key.consumed));
+    add_imbalance(arrival, "was reported as consumed more than once", "1", std::to_string(key.consumed));
   }
   if (arrival.is_altered) {
-    add_imbalance(arrival, "other content was taken for the same", text(Outcome::conflict), text(answer.outcome));
+    add_imbalance(arrival, "different content was taken for a duplicate", text(Outcome::conflict),
+                  text(answer.outcome));
   }
   key.is_acknowledged = true;
   check_stored(arrival, answer);
@@ -121,7 +122,7 @@ void Broker::dead_lettered(const Arrival& arrival, const Answer& answer) {
   if (answer.outcome == Outcome::conflict && arrival.is_altered) {
     ++tally_.conflicts;
   } else {
-    add_imbalance(arrival, "was to be dead-lettered", text(Outcome::already_consumed), text(answer.outcome));
+    add_imbalance(arrival, "became a dead letter", text(Outcome::already_consumed), text(answer.outcome));
   }
   settle(arrival);
 }
@@ -138,7 +139,7 @@ void Broker::check_stored(const Arrival& arrival, const Answer& answer) {
   if (stores && !key.stored && answer.stored) {
     key.stored = answer.stored;
   } else if (stores ? answer.stored != key.stored || !answer.stored : answer.stored.has_value()) {
-    add_imbalance(arrival, "another stored result was told", key.stored.value_or(stores ? "one" : "none"),
+    add_imbalance(arrival, "a different stored result was reported", key.stored.value_or(stores ? "one" : "none"),
                   answer.stored.value_or("none"));
   }
 }

@@ -22,10 +22,10 @@ struct KeyLedger {
   std::optional<std::string> stored = {};  ///< The stored result that the consumers reported.
 };
 
-/// A broker that delivers at least once. It shuffles the copies of some keys at a time. It redelivers messages that
-/// were not acknowledged, and sometimes those that were.
+/// A broker that delivers at least once. It mixes the copies of several keys. It redelivers messages that were not
+/// acknowledged, and sometimes messages that were.
 ///
-/// It is no process and has no clock: the storm calls it and passes the time.
+/// It is not a process and has no clock: the storm calls it and passes the time.
 class Broker {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -36,9 +36,9 @@ class Broker {
     std::uint64_t duplicates = 0;        ///< Answered with already_consumed.
     std::uint64_t in_progress = 0;       ///< Answered with in_progress, and redelivered when due.
     std::uint64_t conflicts = 0;         ///< Answered with conflict, as expected.
-    std::uint64_t handler_failures = 0;  ///< On purpose.
+    std::uint64_t handler_failures = 0;  ///< The handler failed on purpose.
     std::uint64_t unexpected_failures = 0;
-    std::uint64_t lost_with_worker = 0;  ///< Being processed by a worker that was killed.
+    std::uint64_t lost_with_worker = 0;  ///< A worker that was killed had this delivery.
   };
 
   /// `window`: how many copies may be outstanding before the next key is sent.
@@ -57,12 +57,12 @@ class Broker {
   void close();
 
   /// Whether everything that was sent is acknowledged.
-  bool is_done() const { return in_hand_ == 0 && waiting_.empty() && delayed_.empty(); }
+  bool is_done() const { return unanswered_ == 0 && waiting_.empty() && delayed_.empty(); }
 
   const std::vector<KeyLedger>& keys() const { return keys_; }
   const Tally& tally() const { return tally_; }
 
-  /// What the answers alone have shown to be wrong.
+  /// The imbalances that the answers alone show.
   const std::vector<Imbalance>& wrong() const { return wrong_; }
 
  private:
@@ -78,8 +78,8 @@ class Broker {
   std::vector<KeyLedger> keys_;
   std::vector<Arrival> waiting_;
   std::multimap<Time, Arrival> delayed_;
-  std::size_t outstanding_ = 0;  // copies of the stream
-  std::size_t in_hand_ = 0;
+  std::size_t outstanding_ = 0;  // unacknowledged copies, without redeliveries of acknowledged ones
+  std::size_t unanswered_ = 0;
   std::uint64_t last_key_ = 0;
   bool closed_ = false;
   Tally tally_;

@@ -12,7 +12,7 @@
 namespace txinbox::torture {
 namespace {
 
-/// What the database has of one key.
+/// The rows of the database for one key.
 struct Found {
   std::vector<const LedgerLine*> effects;
   std::vector<const InboxRow*> rows;
@@ -124,7 +124,7 @@ class Check {
       add_imbalance(plan.business_key, "the stored result", expected, stored);
     }
     if (keys_[index].stored && *keys_[index].stored != stored) {
-      add_imbalance(plan.business_key, "the stored result that consumers were told", stored, *keys_[index].stored);
+      add_imbalance(plan.business_key, "the stored result that consumers reported", stored, *keys_[index].stored);
     }
   }
 

@@ -7,23 +7,22 @@
 
 namespace txinbox::torture {
 
-/// A program to be started.
+/// A program to start.
 struct Child {
   std::string file;
-  std::vector<std::string> words;             ///< Its arguments, its own name included.
-  std::vector<std::string> environment = {};  ///< NAME=VALUE, which take the place of ours of that name.
-  int input = -1;                             ///< For its standard input; -1: ours.
-  int output = -1;                            ///< For its standard output; -1: ours.
+  std::vector<std::string> words;             ///< Its arguments, beginning with its own name.
+  std::vector<std::string> environment = {};  ///< NAME=VALUE. Each replaces the parent's variable with that name.
+  int input = -1;                             ///< Its standard input. -1: the parent's.
+  int output = -1;                            ///< Its standard output. -1: the parent's.
   bool has_own_group = false;                 ///< So that Ctrl-C at a terminal does not reach it.
 };
 
-/// Starts it with no signal blocked or ignored. Descriptors that are close-on-exec do not reach it.
+/// Starts it with no signal blocked or ignored. It does not inherit descriptors that are close-on-exec.
 ///
-/// Errors: `std::system_error`.
-/// @return its process id.
+/// Errors: `std::system_error`. @return its process id.
 pid_t start(const Child& child);
 
-/// How a process ended, as `waitpid` tells it: "status 3", "signal 9".
+/// How a process ended, from the status of `waitpid`: "status 3", "signal 9".
 std::string describe_end(int wait_status);
 
 }  // namespace txinbox::torture

@@ -7,12 +7,12 @@
 
 namespace txinbox::torture {
 
-/// Random numbers that a seed and the coordinates of a decision determine, so that each process and
-/// each rerun decides the same without talking to the others. SplitMix64, after G. L. Steele,
-/// D. Lea, C. H. Flood, "Fast Splittable Pseudorandom Number Generators" (OOPSLA 2014).
+/// Random numbers. A seed and the coordinates of a decision determine them. So each process and each rerun makes the
+/// same decisions without communication. SplitMix64, after G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable
+/// Pseudorandom Number Generators" (OOPSLA 2014).
 class Dice {
  public:
-  /// How often something comes up.
+  /// A value and its probability in ten thousand.
   template <class T>
   struct Share {
     T value;
@@ -30,7 +30,7 @@ class Dice {
     return z ^ (z >> 31U);
   }
 
-  /// From 0 to n - 1; n is small, so that the bias of the remainder does not matter.
+  /// From 0 to n - 1. n is small, so the bias of the remainder does not matter.
   std::uint64_t below(std::uint64_t n) { return next() % n; }
 
   bool chance(std::uint64_t in_ten_thousand) { return below(10'000) < in_ten_thousand; }
@@ -40,7 +40,7 @@ class Dice {
     return values[below(N)];
   }
 
-  /// The value of one of the shares, or of what they leave.
+  /// One of the values, by their probabilities; `otherwise` for the rest of the probability.
   template <class T, std::size_t N>
   T draw(const std::array<Share<T>, N>& shares, T otherwise) {
     std::uint64_t thrown = below(10'000);

@@ -32,7 +32,7 @@ std::vector<LedgerLine> read_ledger(soci::session& sql) {
 }
 
 std::vector<InboxRow> read_inbox(soci::session& sql) {
-  // The results of the storm are text.
+  // The storm's results are text.
   const std::string stored_as_text =
       fmt::format(fmt::runtime(backend::database_of(sql).scratch_sql().as_text), "result");
   const std::string consumer = consumer_name;

@@ -14,16 +14,16 @@ class session;
 
 namespace txinbox::torture {
 
-/// One effect, as the ledger has it.
+/// One effect: a line of the ledger.
 struct LedgerLine {
   std::string run;
   std::string business_key;
   Transfer transfer;
-  std::int64_t fence = 0;  ///< Of its lease; 0 of one in a transaction.
-  std::int64_t place = 0;  ///< Among the effects of its key, from 1.
+  std::int64_t fence = 0;  ///< The fence of its lease; 0 without a lease.
+  std::int64_t place = 0;  ///< Its number among the effects of its key, from 1.
 };
 
-/// One row of the consumer in the inbox.
+/// One row of the storm's consumer in the inbox.
 struct InboxRow {
   std::string business_key;
   std::string message_id;
@@ -32,13 +32,13 @@ struct InboxRow {
   std::int64_t fence = 0;
 };
 
-/// The state of the resource for one key.
+/// The resource's state for one key.
 struct ResourceRow {
-  std::int64_t fence = 0;  ///< The greatest, if it was asked.
+  std::int64_t fence = 0;  ///< The greatest fence that the resource has seen.
   std::int64_t effects = 0;
 };
 
-/// What the database holds when the storm is over.
+/// The contents of the database at the end of the storm.
 struct Evidence {
   std::vector<LedgerLine> ledger;
   std::vector<InboxRow> inbox;
@@ -46,7 +46,7 @@ struct Evidence {
   std::map<std::string, ResourceRow> resources = {};
 };
 
-/// Errors: a database error as it was.
+/// Errors: database errors.
 Evidence read_evidence(soci::session& sql);
 
 }  // namespace txinbox::torture

@@ -10,14 +10,14 @@ class session;
 
 namespace txinbox::torture {
 
-/// What a service stores about a key so that it can refuse a worker whose lease was taken over: the greatest fence that
-/// it has seen, and how many effects it took. `pass` locks it until the end of the transaction.
+/// What a service stores for each key, so that it can refuse a worker whose lease was taken over: the greatest fence
+/// that it has seen, and how many effects it has accepted. `pass` locks this row until the end of the transaction.
 class FencedResource {
  public:
   FencedResource(soci::session& sql, const std::string& business_key) : sql_(sql), key_(business_key) {}
 
-  /// The place of the effect among those of its key, from 1; none when the fence is not greater than all
-  /// before it.
+  /// The number of the effect among those of its key, from 1. Nothing if an earlier effect had the same or a greater
+  /// fence.
   std::optional<std::int64_t> pass(std::int64_t fence) const { return pass(fence, " and fence < :least"); }
 
   /// Broken on purpose: accepts every fence.
@@ -25,8 +25,7 @@ class FencedResource {
     return pass(fence, " and (fence < :least or fence >= 0)");
   }
 
-  /// Adds the key to the resource.
-  /// @return whether it was not there.
+  /// Adds the key to the resource. @return true if it was not there yet.
   bool introduce() const;
 
   /// The greatest fence that it has seen; 0 if none.

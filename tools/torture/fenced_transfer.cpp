@@ -23,7 +23,7 @@ void FencedTransfer::operator()(Lease& lease) {
   const Arrival& arrival = assignment_.arrivals.at(index_);
   const KeyPlan key = setting_.plan.key(arrival.key);
   if (lease.message().business_key != key.business_key) {
-    throw WrongMessage("a handler was given another message than its own");
+    throw WrongMessage("a handler got another message than its own");
   }
   LeaseConduct conduct = lease_conduct_of(setting_.plan.seed(), arrival, key.is_hot);
   if (!setting_.checks_fence) conduct = unfenced_conduct(key, conduct);
@@ -68,17 +68,17 @@ void FencedTransfer::work(Lease& lease, const KeyPlan& key, LeaseConduct conduct
   if (key.stores) lease.delivery().store(run);
 }
 
-/// Makes sure that an ignored fence does harm: the first handler of a contested key is late, and its successors are
-/// not.
+/// Makes sure that an ignored fence causes a wrong result: the first handler of a contested key is late, and the later
+/// handlers are not.
 LeaseConduct FencedTransfer::unfenced_conduct(const KeyPlan& key, LeaseConduct otherwise) const {
   if (!is_contested(setting_.plan.seed(), assignment_.arrivals.at(index_).key)) return otherwise;
-  if (key.copies == 1) return LeaseConduct::honest;  // there is no successor
+  if (key.copies == 1) return LeaseConduct::honest;  // no other handler follows
   const Connection connection = setting_.pool.acquire();
   const bool is_first = FencedResource(connection.session(), key.business_key).introduce();
   return is_first ? LeaseConduct::late_effect : LeaseConduct::honest;
 }
 
-/// Waits until it has had its effect.
+/// Waits until a later handler has had its effect.
 void FencedTransfer::let_successor_go_first(const Lease& lease, const KeyPlan& key) {
   constexpr milliseconds pause{20};
   for (milliseconds waited{0}; waited < longest_wait_for_successor; waited += pause) {

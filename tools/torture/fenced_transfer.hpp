@@ -6,23 +6,23 @@
 #include <txinbox/lease.hpp>
 #include <txinbox/pool.hpp>
 
-#include "torture/lease_conduct.hpp"
+#include "torture/conduct.hpp"
 #include "torture/messages.hpp"
 #include "torture/plan.hpp"
 #include "torture/transfer_handler.hpp"
 
 namespace txinbox::torture {
 
-/// The resource has seen the fence of a later lease, or this one.
+/// The resource has already seen the fence of a later lease, or the same fence.
 class FenceRefused : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// The handler of one delivery under a lease. It runs the transfer of its key in a transaction of its own, and behaves
-/// as the seed says.
+/// The handler of one delivery under a lease. It runs the transfer of its key in its own transaction. The seed decides
+/// how it behaves.
 ///
-/// It acts as a service that stores the greatest fence of each key in a resource, and refuses a smaller one.
+/// It works like a service that stores the greatest fence of each key in a resource, and refuses smaller fences.
 class FencedTransfer {
  public:
   struct Setting {

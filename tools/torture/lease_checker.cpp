@@ -22,7 +22,7 @@ std::vector<Imbalance> check_leased(LeasedKey key) {
   const LedgerLine* last = nullptr;
   for (const LedgerLine* line : key.effects) {
     if (line->place != ++place) {
-      add_imbalance("the place of an effect", std::to_string(place), std::to_string(line->place));
+      add_imbalance("the number of an effect", std::to_string(place), std::to_string(line->place));
     }
     if (last != nullptr && line->fence <= last->fence) {
       add_imbalance("an older effect after a newer one", "more than " + describe(*last), describe(*line));
@@ -30,7 +30,8 @@ std::vector<Imbalance> check_leased(LeasedKey key) {
     last = line;
   }
   if (key.resource.effects != place) {
-    add_imbalance("the effects that the resource took", std::to_string(place), std::to_string(key.resource.effects));
+    add_imbalance("the effects that the resource accepted", std::to_string(place),
+                  std::to_string(key.resource.effects));
   }
   if (last != nullptr && key.resource.fence != last->fence) {
     add_imbalance("the fence that the resource has seen", std::to_string(last->fence),

@@ -6,17 +6,17 @@
 #include <txinbox/error.hpp>
 #include <txinbox/lease_consumer.hpp>
 
-#include "torture/answer_for.hpp"
-#include "torture/error_kind.hpp"
+#include "torture/counters.hpp"
 #include "torture/fenced_transfer.hpp"
 #include "torture/scratch_tables.hpp"
+#include "torture/subject.hpp"
 
 namespace txinbox::torture {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Short, so that some handlers run for longer, and the leases of a killed worker are soon taken over.
+// Short, so that some handlers run for longer, and other workers soon take over the leases of a killed worker.
 constexpr std::chrono::milliseconds lease_length = 500ms;
 
 thread_local Counters* thread_counters = nullptr;
@@ -65,7 +65,7 @@ class LeaseSubject : public Subject {
   /// The handler was too slow, on purpose or because the machine was slow.
   static Answer taken_over() { return {.outcome = Outcome::failed, .action = action_for(std::current_exception())}; }
 
-  /// `may_renew`: with false, the lease of each late handler is taken over.
+  /// `may_renew`: if false, other workers take over the lease of each late handler.
   static LeaseOptions consumer_options(SubjectOptions options, bool may_renew) {
     return {.lease = lease_length,
             .wait = options.waits ? 200ms : 0ms,

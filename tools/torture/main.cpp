@@ -37,18 +37,19 @@ int run(torture::Arguments& arguments) {
 
 int main(int argc, char** argv) {
   cli::occupy_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a worker or a reader that went away is an error of write
+  std::signal(SIGPIPE, SIG_IGN);  // if a worker or a reader has ended, write() returns an error instead
 
-  // Before the parser sees it: its messages repeat what it does not understand.
+  // The check is before the parser, because the parser's errors repeat words that it does not know.
   for (int i = 1; i < argc; ++i) {
     if (!cli::is_url_with_password(argv[i])) continue;
     cli::message(
-        "txinbox-torture: the command line holds a database URL with a password, which every user of this machine can "
+        "txinbox-torture: the command line contains a database URL with a password, which every user of this machine "
+        "can "
         "read; put the URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass");
     return cli::exit_usage;
   }
 
-  CLI::App app{"Proves on your own database that each message takes effect exactly once", "txinbox-torture"};
+  CLI::App app{"Tests on your own database that each message takes effect exactly once", "txinbox-torture"};
   app.set_version_flag("--version", std::string("txinbox-torture ") + version());
   torture::Arguments arguments;
   torture::add_options(app, arguments);

@@ -36,7 +36,7 @@ std::optional<T> read(std::string_view line, Read read_json) {
   }
 }
 
-// A database's text need not be UTF-8.
+// A database's text is not always UTF-8.
 std::string as_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n'; }
 
 }  // namespace

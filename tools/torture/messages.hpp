@@ -15,34 +15,34 @@
 
 namespace txinbox::torture {
 
-// The messages between the broker and its workers. Each is a line of JSON. A line that a killed worker could not finish
-// is not JSON, and is ignored.
+// The messages between the broker and its workers. Each is a line of JSON. If a worker is killed while it writes, its
+// line is not JSON, and is ignored.
 
 /// One delivery of a key to a worker.
 struct Arrival {
   std::uint64_t key = 0;    ///< Its index in the plan.
-  unsigned copy = 0;        ///< Which of the key's copies.
+  unsigned copy = 0;        ///< Which copy of the key.
   unsigned tries = 0;       ///< How often this copy was delivered before.
-  bool is_altered = false;  ///< Carries another content than the key's other copies: a conflict.
+  bool is_altered = false;  ///< Its content differs from that of the key's other copies: a conflict.
 
   bool operator==(const Arrival&) const = default;
 };
 
-/// The message of an arrival, as a broker hands it out.
+/// The message of an arrival, as a broker delivers it.
 Message message_of(const KeyPlan& plan, const Arrival& arrival);
 
-/// When a worker is to kill itself, with SIGKILL. What a kill from outside hardly ever hits.
+/// When a worker must kill itself with SIGKILL. These are moments that a kill from outside hits very rarely.
 enum class Death {
   never,
   in_handler,    ///< When the handler of the assignment's last message has run its SQL.
   near_commit,   ///< Within two milliseconds after that.
-  before_reply,  ///< When everything is committed, and the broker does not know yet.
+  before_reply,  ///< When everything is committed, before the broker gets the answer.
 };
 
-/// Deliveries that are consumed by one call.
+/// Deliveries that one call consumes.
 struct Assignment {
   std::uint64_t number = 0;
-  bool is_batch = false;        ///< By `consume_batch`, and else by `consume`: of one arrival.
+  bool is_batch = false;        ///< True: by `consume_batch`. False: one arrival by `consume`.
   bool is_at_once = false;      ///< The batch has one handler for all of its new messages.
   bool skips_failures = false;  ///< The batch's `OnFailure`.
   Death death = Death::never;
@@ -52,32 +52,32 @@ struct Assignment {
 /// Why a delivery failed.
 enum class Failure {
   none,
-  by_handler,  ///< Its handler failed, or destroyed its transaction, on purpose.
-  transient,   ///< The database could not be used for it, and may be later.
+  by_handler,  ///< Its handler failed, or ended its transaction, on purpose.
+  transient,   ///< The database was not available for it, and may be available later.
   unexpected,
 };
 
-/// How one delivery ended, and what the consumer said to do.
+/// How one delivery ended, and which action the consumer asked for.
 struct Answer {
   Outcome outcome = Outcome::failed;
   Action action = Action::redeliver;
   std::optional<std::string> stored = {};
   Failure failure = Failure::none;
-  std::string why = {};                      ///< Of an unexpected failure: in words.
-  std::chrono::milliseconds retry_after{0};  ///< Of one that is in progress.
+  std::string why = {};                      ///< For an unexpected failure: its description.
+  std::chrono::milliseconds retry_after{0};  ///< If it is in progress: when to redeliver.
 };
 
 struct Reply {
-  std::uint64_t number = 0;  ///< Of the assignment; 0 when the worker says that it is ready.
+  std::uint64_t number = 0;  ///< The number of the assignment. 0: the worker is ready.
   std::vector<Answer> answers = {};
   Counters met = {};
-  std::string fatal = {};  ///< The worker cannot go on: in words.
+  std::string fatal = {};  ///< Why the worker cannot continue.
 };
 
 std::string to_line(const Assignment&);
 std::string to_line(const Reply&);
 
-/// Errors: none for a line that is not whole or not one of ours: it gives nothing.
+/// Errors: none. If the line is incomplete or is not such a message, it returns nothing.
 std::optional<Assignment> read_assignment(std::string_view line);
 std::optional<Reply> read_reply(std::string_view line);
 

@@ -19,7 +19,7 @@ void quietly(F&& f) {
   }
 }
 
-/// What a misbehaving handler has at hand.
+/// What a misbehaving handler can use.
 struct HandlerScene {
   soci::session& sql;
   std::string write;          ///< A statement that writes a row.
@@ -31,8 +31,8 @@ struct Misbehaviour {
   void (*act)(const HandlerScene&);
 };
 
-/// What a handler can do to the transaction that txinbox has begun for it. The storm, the guard's tests and the fault
-/// tests run the same actions; what comes of each, `guard_cases` says.
+/// What a handler can do to the transaction that txinbox has begun for it. The storm, the tests of the guard and the
+/// fault tests run the same actions. `guard_cases` defines how each of them ends.
 inline constexpr std::array misbehaviours{
     Misbehaviour{"uses a savepoint of its own",
                  [](const HandlerScene& h) {
@@ -69,7 +69,7 @@ inline constexpr std::array misbehaviours{
     Misbehaviour{"closes the session", [](const HandlerScene& h) { h.sql.close(); }},
 };
 
-/// Errors: as the action; `std::logic_error` for a name that is not in the list.
+/// Errors: those of the action; `std::logic_error` for a name that is not in the list.
 inline void misbehave(std::string_view name, const HandlerScene& scene) {
   const auto* const found = std::ranges::find(misbehaviours, name, &Misbehaviour::name);
   if (found == misbehaviours.end()) throw std::logic_error("no misbehaviour has this name: " + std::string(name));

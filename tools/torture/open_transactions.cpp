@@ -11,8 +11,8 @@
 namespace txinbox::torture {
 namespace {
 
-/// Reads all rows of a query that locks them, and lets go again. False when another transaction has a
-/// lock on one.
+/// Reads all rows of a query that locks them, and then releases the locks. False if another transaction has locked one
+/// of them.
 bool can_lock(soci::session& sql, const std::string& begin, const std::string& query) {
   sql << begin;
   bool locked = true;

@@ -9,13 +9,13 @@ class session;
 
 namespace txinbox::torture {
 
-/// What shows that a transaction of the storm is still open, in words; nothing when there is none.
+/// Describes what shows that a transaction of the storm is still open. Nothing if no transaction is open.
 ///
-/// A server that lists its sessions is asked for those of that name. Any other is asked for a lock on
-/// everything that a transaction of the storm locks, without waiting: the accounts and the consumer's
-/// rows; or for the lock of its one writer.
+/// If the server lists its sessions, this looks for those with that name. On other databases, it tries to lock, without
+/// waiting, everything that a transaction of the storm locks: the accounts and the consumer's rows, or the only
+/// writer's lock.
 ///
-/// Errors: a database error as it was.
+/// Errors: database errors.
 std::optional<std::string> open_transaction(soci::session& sql, const std::string& name);
 
 }  // namespace txinbox::torture

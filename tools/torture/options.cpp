@@ -17,10 +17,10 @@ constexpr std::chrono::hours longest{720};
 
 void add_time(CLI::App& app, const std::string& name, std::chrono::milliseconds& time, bool may_be_zero,
               const std::string& description) {
-  // Not CLI11's numbers with units, to which 010s is eight seconds, and s alone is one.
+  // This does not use CLI11's numbers with units: CLI11 reads 010s as eight seconds, and s as one second.
   const auto take = [name, may_be_zero, &time](const std::string& text) {
     const auto parsed = cli::parse_duration(text);
-    if (!parsed) throw CLI::ValidationError(name, "a number and its unit, as 500ms, 30s, 10m or 2h");
+    if (!parsed) throw CLI::ValidationError(name, "a number and its unit, such as 500ms, 30s, 10m or 2h");
     if (*parsed > longest || (parsed->count() == 0 && !may_be_zero)) {
       throw CLI::ValidationError(name, may_be_zero ? "at least 0s, at most 720h" : "at least 1ms, at most 720h");
     }
@@ -40,14 +40,14 @@ void add_number(CLI::App& app, const std::string& name, Number& number, std::int
 void add_options(CLI::App& app, Arguments& arguments) {
   StormOptions& storm = arguments.torture.storm;
   arguments.torture.database.add_to(cli::Command(app));
-  add_time(app, "--duration", storm.duration, false, "How long keys are sent, as 30s, 10m or 2h; default 60s");
-  add_number(app, "--keys", storm.keys, 1, most_keys, "Send no more keys than this, also before the duration is over");
+  add_time(app, "--duration", storm.duration, false, "How long keys are sent, such as 30s, 10m or 2h; default 60s");
+  add_number(app, "--keys", storm.keys, 1, most_keys, "Send at most this many keys, even if the duration is not over");
   add_number(app, "--rate", storm.rate, 1, most_keys,
-             "Send so many keys a second; default: as fast as they are acknowledged");
+             "Send this many keys per second; default: as fast as they are acknowledged");
   add_number(app, "--processes", storm.processes, 1, 256, "Worker processes; default 4");
   add_number(app, "--relays", storm.relays, 1, 64, "With --kind outbox: relay processes; default 3");
   add_number(app, "--threads", storm.threads, 1, 64, "Consuming threads of each process; default 2");
-  app.add_option("--seed", storm.seed, "The schedule's seed; default: another one each time")->type_name("N");
+  app.add_option("--seed", storm.seed, "The seed of the schedule; default: a random one")->type_name("N");
   add_time(app, "--kill-every", storm.kill_every, true,
            "How often a worker is killed, on average; default 500ms; 0s: never");
   app.add_option("--command", storm.command, "A command that kills or restarts the server, for the shell")
@@ -55,16 +55,16 @@ void add_options(CLI::App& app, Arguments& arguments) {
   add_time(app, "--command-every", storm.command_every, false,
            "From the end of the command to its next run; default 10s");
   add_number(app, "--command-at-least", storm.command_at_least, 1, 1'000'000,
-             "Go on beyond the duration until the command ran so often");
+             "Continue after the duration until the command has run this often");
   add_time(app, "--grace", storm.grace, false,
-           "Give up when nothing was acknowledged for so long, as by a database that is away; default 60s");
-  auto* kind = app.add_option("--kind", storm.subject, "What is tested: tx, the default, lease or outbox")
+           "Give up if nothing was acknowledged for this time, for example while the database is down; default 60s");
+  auto* kind = app.add_option("--kind", storm.subject, "What is tested: tx (the default), lease or outbox")
                    ->check(CLI::IsMember({"tx", "lease", "outbox"}).description(""))
                    ->type_name("KIND");
   app.add_option("--break", storm.subject,
-                 "Prove that the checker can fail: consume without a claim (dedup), acknowledge before the commit "
+                 "Show that the checker finds a defect: consume without a claim (dedup), acknowledge before the commit "
                  "(acknowledge), ignore the fence of a lease (fence), remove messages from the outbox before they are "
-                 "published (delete), or publish them in another order (order)")
+                 "published (delete), or publish them in the wrong order (order)")
       ->check(CLI::IsMember({"dedup", "acknowledge", "fence", "delete", "order"}).description(""))
       ->type_name("WHAT")
       ->excludes(kind);
@@ -72,7 +72,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
                "Remove what an earlier storm left in the database, and do nothing else");
   app.add_flag("--json", arguments.torture.json, "Print JSON");
 
-  // How the parent starts a worker.
+  // The arguments with which the parent starts a worker.
   app.add_option("--worker", arguments.worker.number)->group("");
   app.add_option("--worker-subject", arguments.worker.subject)->group("");
   app.add_option("--worker-name", arguments.worker.name)->group("");

@@ -9,18 +9,18 @@ class App;
 
 namespace txinbox::torture {
 
-/// What the command line says.
+/// The values of the command line.
 struct Arguments {
   TortureOptions torture;
   bool removes_leftovers = false;
-  WorkerOptions worker;  ///< Number 0: this is no worker process.
+  WorkerOptions worker;  ///< Number 0: this process is not a worker.
 };
 
 void add_options(CLI::App& app, Arguments& arguments);
 
-/// Completes what was parsed: a seed where none was given.
+/// Checks and completes the parsed options: it chooses a seed if none was given.
 ///
-/// Errors: `CLI::ParseError` for options that do not go together.
+/// Errors: `CLI::ParseError` for options that exclude each other.
 void check_options(const CLI::App& app, Arguments& arguments);
 
 }  // namespace txinbox::torture

@@ -12,7 +12,7 @@
 namespace txinbox::torture {
 namespace {
 
-using Name = std::pair<std::string, unsigned>;  // a run, and which of its messages
+using Name = std::pair<std::string, unsigned>;  // a run, and the number of the message in it
 
 Name name_of(const Published& message) { return {message.payload.run, message.payload.number}; }
 
@@ -98,7 +98,7 @@ class Check {
   std::unordered_map<std::string, const LedgerLine*> lines_;  // by run
   std::unordered_map<std::string, Name> by_id_;
   std::map<Name, std::string> ids_;
-  std::unordered_map<std::string, const Published*> last_;  // the newest by key
+  std::unordered_map<std::string, const Published*> last_;  // the newest message of each key
   std::vector<Imbalance> wrong_;
 };
 

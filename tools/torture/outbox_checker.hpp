@@ -10,18 +10,17 @@
 
 namespace txinbox::torture {
 
-/// What the sink took.
+/// The messages in the sink.
 struct OutboxFigures {
-  std::uint64_t messages = 0;         ///< Different ones.
-  std::uint64_t published_again = 0;  ///< Repeats, under the same ids.
+  std::uint64_t messages = 0;         ///< Without repetitions.
+  std::uint64_t published_again = 0;  ///< Repetitions with the same ids.
 };
 
-/// Compares what the sink took with the ledger. It has each message of each run that took effect, and no other message.
-/// A message has one id, also if it came again. Messages of one account came for the first time in the order of the
-/// transactions that added them.
+/// Compares the sink with the ledger. The sink must have each message of each run that took effect, and no other
+/// message. A message must have one id, even if it came several times. The messages of an account must come for the
+/// first time in the order of the transactions that added them.
 ///
-/// @param keys how many keys were sent.
-/// @param left how many of the storm's messages are still in the outbox.
+/// @param keys how many keys were sent. @param left how many of the storm's messages are still in the outbox.
 std::vector<Imbalance> check_outbox(const Plan& plan, std::uint64_t keys, const std::vector<LedgerLine>& ledger,
                                     const std::vector<Published>& published, std::uint64_t left);
 

@@ -13,7 +13,7 @@
 namespace txinbox::torture {
 namespace {
 
-/// Takes the text up to the separator, or all of it.
+/// Takes the text up to the separator, or the whole text.
 std::string_view take_part(std::string_view& text, char separator) {
   const auto end = text.find(separator);
   const auto part = text.substr(0, end);
@@ -61,7 +61,7 @@ std::vector<Published> read_sink(const std::string& file) {
     const auto id = take_part(line, '\t');
     const auto key = take_part(line, '\t');
     const auto payload = read_payload(line);
-    if (id.empty() || !payload) throw std::runtime_error("the file of the sink has a line of something else: " + file);
+    if (id.empty() || !payload) throw std::runtime_error("the file of the sink has an invalid line: " + file);
     all.push_back({.id = std::string(id), .key = std::string(key), .payload = *payload});
   }
   return all;

@@ -13,27 +13,27 @@ namespace txinbox::torture {
 /// The topic of a storm's messages.
 inline constexpr const char* outbox_topic = "txinbox-torture";
 
-/// What a handler says of one of its messages.
+/// What a handler writes into one of its messages.
 struct OutboxPayload {
   std::string run;          ///< The run of the handler, as in the ledger.
-  unsigned number = 0;      ///< Among the messages of the run, from 1.
-  std::int64_t change = 0;  ///< Of the account that is the message's key: grows with each transaction that has it.
+  unsigned number = 0;      ///< Its number among the messages of the run, from 1.
+  std::int64_t change = 0;  ///< How many transactions have changed the account that is the message's key.
 };
 
 std::string to_text(const OutboxPayload& payload);
 
-/// Errors: none for a text that is no payload: it gives nothing.
+/// Errors: none. If the text is not a payload, it returns nothing.
 std::optional<OutboxPayload> read_payload(std::string_view text);
 
-/// A message that the sink has taken.
+/// A message in the sink.
 struct Published {
   std::string id;
   std::string key;
   OutboxPayload payload;
 };
 
-/// Where the relays of a storm publish: a file to which each of them appends. It has the order in which it took the
-/// messages.
+/// A file to which the relays of a storm publish. Each relay appends to it, so the file has the order of the
+/// publications.
 class Sink {
  public:
   /// Errors: `std::system_error`.
@@ -42,7 +42,7 @@ class Sink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  /// Appends the message in one write, so that it is there as a whole or not at all.
+  /// Appends the message in one write, so that the file has all of it or nothing.
   ///
   /// Errors: `std::system_error`.
   void take(const OutgoingMessage& message);
@@ -51,9 +51,9 @@ class Sink {
   int file_;
 };
 
-/// What a sink took, in its order.
+/// The contents of a sink, in order.
 ///
-/// Errors: `std::runtime_error` for a file that cannot be read, or a line that no sink wrote.
+/// Errors: `std::runtime_error` if the file cannot be read, or has a line that no sink wrote.
 std::vector<Published> read_sink(const std::string& file);
 
 }  // namespace txinbox::torture

@@ -20,7 +20,7 @@ std::string Plan::business_key(std::uint64_t index) {
     case 3:
       return fmt::format("\xc3\xb3rder-{}", group);  // an accent
     default: {
-      // As long as a key may be; the two differ in the last byte.
+      // As long as a key may be. The two differ only in the last byte.
       std::string key = fmt::format("order-{}-", group);
       key.append(longest - 1 - key.size(), '.');
       return key + (index % group_size == 4 ? 'a' : 'b');

@@ -5,7 +5,8 @@
 
 namespace txinbox::torture {
 
-/// So many that two transactions rarely lock the same account, except for the hot accounts, which are the first.
+/// There are so many accounts that two transactions rarely lock the same one. The exception are the hot accounts, which
+/// are the first ones.
 inline constexpr int account_count = 500;
 inline constexpr int hot_account_count = 2;
 inline constexpr std::int64_t initial_balance = 1'000'000;
@@ -21,12 +22,12 @@ struct Transfer {
 
 /// What the seed decides about one key.
 struct KeyPlan {
-  int copies = 1;  ///< How often the stream holds it, 1 to 10.
+  int copies = 1;  ///< How many copies of it are sent, 1 to 10.
   Transfer transfer;
   bool is_hot = false;       ///< The transfer is between hot accounts.
   bool stores = false;       ///< Its handler stores a result.
-  bool has_content = false;  ///< Its deliveries carry content, so that another content is a conflict.
-  unsigned messages = 0;     ///< How many its handler adds to the outbox, up to 3, in a storm on it.
+  bool has_content = false;  ///< Its deliveries have content, so that different content is a conflict.
+  unsigned messages = 0;     ///< In a storm on the outbox: how many messages its handler adds, up to 3.
   bool is_prepared = false;  ///< Its handler uses statements prepared for the connection.
   std::string business_key;
 };

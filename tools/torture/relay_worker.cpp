@@ -32,7 +32,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Short, so that the parts of a killed relay are soon taken over, and some publishers take longer.
+// The lease is short, so that other relays soon take over from a killed relay. Some publishers take longer than the
+// lease.
 constexpr std::chrono::milliseconds lease = 500ms;
 constexpr std::chrono::milliseconds stall = lease + lease / 2;
 
@@ -48,7 +49,8 @@ class Broker {
     if (dice_.chance(50)) std::this_thread::sleep_for(stall);
     std::vector<PublishResult> results;
     for (const OutgoingMessage& message : messages) results.push_back(publish(message));
-    // A relay is killed here, too: the sink has the messages, and the rows are still there.
+    // The pause makes it likely that a relay is killed here: the sink has the messages, and the rows are still in the
+    // outbox.
     if (dice_.chance(1'000)) std::this_thread::sleep_for(5ms);
     if (dice_.chance(100)) throw std::runtime_error("the reply of the sink is lost");
     return results;
@@ -56,8 +58,8 @@ class Broker {
 
  private:
   PublishResult publish(const OutgoingMessage& message) {
-    // The storm's messages are all that it knows. Those of a service stay in the outbox.
-    if (message.topic != outbox_topic) return {.status = PublishStatus::failed, .error = "no message of the storm"};
+    // It accepts only the storm's messages. Those of a service stay in the outbox.
+    if (message.topic != outbox_topic) return {.status = PublishStatus::failed, .error = "not a message of the storm"};
     PublishResult result;
     if (is_refused(message)) {
       result = {.status = PublishStatus::failed, .error = "refused"};
@@ -68,7 +70,7 @@ class Broker {
     return confirms_early_ ? PublishResult{} : result;
   }
 
-  /// Every fifth message, the first time that it comes here.
+  /// Every fifth message, when it comes to this publisher for the first time.
   bool is_refused(const OutgoingMessage& message) {
     return Dice(std::hash<std::string>()(message.id), {8}).chance(2'000) && refused_.insert(message.id).second;
   }
@@ -112,13 +114,13 @@ class UnorderedRelay {
   std::jthread thread_;
 };
 
-/// Opens the database, and tries again until it can be opened.
+/// Opens the database. It tries again until this succeeds.
 Pool open(const WorkerOptions& options, const cli::DatabaseOption& database) {
   while (true) {
     try {
       return open_worker_pool(database, options.name, 2);
     } catch (const soci::soci_error&) {
-      std::this_thread::sleep_for(50ms);  // the parent could connect, and kills us when it gives up
+      std::this_thread::sleep_for(50ms);  // the parent could connect; it kills this process when it gives up
     }
   }
 }

@@ -13,11 +13,12 @@ namespace {
 
 using cli::grouped;
 
-// What is printed of the imbalances; the evidence is in the database.
+// The most imbalances that are printed. All evidence is in the database.
 constexpr std::size_t most_printed = 20;
 constexpr std::size_t most_in_json = 1'000;
 
-// In quotes, for a blank at the end; of a long key the two ends, since such keys differ in the last byte.
+// The key in quotes, because it can end with a blank. A long key is shown as its two ends, because such keys differ in
+// the last byte.
 std::string short_subject(const std::string& subject) {
   constexpr std::size_t longest = 40;
   constexpr std::size_t end = 10;
@@ -35,7 +36,7 @@ std::string imbalances(const std::vector<Imbalance>& wrong) {
   return text;
 }
 
-// They stand before the workers killed.
+// The number of rows from "workers killed" to the end. The rows for leases and for the outbox are inserted before them.
 constexpr std::ptrdiff_t rows_from_the_end = 5;
 
 const char* verdict(const Report& report) {
@@ -68,7 +69,7 @@ std::string as_text(const Report& report) {
       {"connections lost", grouped(figures.met.connections_lost)},
       {"retries", grouped(figures.met.retries)},
       {"workers killed", grouped(figures.workers_killed)},
-      {"deliveries lost with them", grouped(tally.lost_with_worker)},
+      {"deliveries lost in kills", grouped(tally.lost_with_worker)},
       {"commands run", grouped(figures.commands_run)},
       {"commands failed", grouped(figures.commands_failed)},
       {"longest outage", fmt::format("{:.3f} s", figures.longest_outage.count())}};

@@ -11,16 +11,16 @@
 
 namespace txinbox::torture {
 
-/// What a storm is to be judged by.
+/// The result of a storm.
 struct Report {
   std::string database = {};        ///< "sqlite3", "mysql" or "postgresql".
-  std::string server_version = {};  ///< As the server gives it.
+  std::string server_version = {};  ///< As the server reports it.
   bool is_leased = false;
   bool has_outbox = false;
   std::uint64_t seed = 0;
   std::uint64_t keys = 0;
   std::uint64_t effects = 0;
-  std::uint64_t lost_commit_replies = 0;  ///< Keys that took effect, and the worker died before it could say so.
+  std::uint64_t lost_commit_replies = 0;  ///< Keys that took effect, but whose worker was killed before its reply.
   Broker::Tally tally;
   StormFigures figures;
   OutboxFigures outbox = {};
@@ -29,7 +29,7 @@ struct Report {
   bool balances() const { return wrong.empty(); }
 };
 
-/// An aligned table, the imbalances if there are any, and a line that says whether all balances.
+/// An aligned table, the imbalances if there are any, and a line that says whether everything balances.
 std::string as_text(const Report& report);
 
 /// The same as one JSON object.

@@ -12,7 +12,7 @@
 namespace txinbox::torture {
 namespace {
 
-// What a transaction removes of the inbox; a service's statements must not wait long for it.
+// The most rows of the inbox that one transaction removes, because a service's statements must not wait long for it.
 constexpr int rows_at_once = 5'000;
 
 bool is_there(soci::session& sql, const std::string& table) {
@@ -32,13 +32,13 @@ bool has_rows(soci::session& sql) {
 bool has_messages(soci::session& sql) { return !list_outbox(sql, {.topic = outbox_topic, .limit = 1}).empty(); }
 
 void create_accounts(soci::session& sql) {
-  // A column for what must not change a balance.
+  // `touched` is a column that can change without a change of a balance.
   sql << fmt::format(
       "create table {} (id integer not null primary key, balance bigint not null, touched bigint not null){}",
       account_table, backend::database_of(sql).scratch_sql().table_options);
 }
 
-// Without a unique key for each business key: a doubled effect must be seen, not refused.
+// The business key is not unique in the ledger, so that a doubled effect is recorded and not refused.
 void create_ledger(soci::session& sql) {
   const auto own = backend::database_of(sql).scratch_sql();
   sql << fmt::format(
@@ -57,7 +57,7 @@ void create_resource(soci::session& sql) {
 void remove_inbox_rows(soci::session& sql) {
   const std::string consumer = consumer_name;
   while (true) {
-    // The key that the first so many rows are below; none when there are fewer.
+    // The first key that this transaction does not remove. There is none if fewer rows are left.
     std::string bound;
     sql << fmt::format(
         "select business_key from txinbox_consumed_message where consumer = :c order by business_key limit 1 offset {}",
@@ -83,7 +83,7 @@ std::vector<std::string> scratch_leftovers(soci::session& sql) {
 }
 
 void create_scratch_tables(soci::session& sql) {
-  create_accounts(sql);  // of two storms that begin at once, one fails here
+  create_accounts(sql);  // if two storms begin at the same time, one of them fails here
   try {
     create_ledger(sql);
     create_resource(sql);

@@ -14,19 +14,18 @@ inline constexpr const char* account_table = "txinbox_torture_account";
 inline constexpr const char* ledger_table = "txinbox_torture_ledger";
 inline constexpr const char* resource_table = "txinbox_torture_resource";
 
-/// What a storm writes besides rows of its consumer: the accounts, the ledger, and the
-/// resource that remembers fences.
+/// The tables that a storm writes besides its rows in the inbox: the accounts, the ledger, and the resource that stores
+/// fences.
 ///
-/// Errors: of all: a database error as it was.
+/// Errors: all functions throw database errors.
 
-/// What is there of it, in words: tables, and rows of the consumer. Empty when nothing is.
+/// Describes which tables and rows of a storm exist. Empty if there are none.
 std::vector<std::string> scratch_leftovers(soci::session& sql);
 
-/// Creates the tables, with the accounts. Fails where one is there already, and then leaves none of its
-/// own behind.
+/// Creates the tables and the accounts. If one of the tables exists, it fails, and creates nothing.
 void create_scratch_tables(soci::session& sql);
 
-/// Removes the tables that are there, and the consumer's rows in the inbox; no other consumer's.
+/// Removes the tables that exist, and the consumer's rows in the inbox. It does not touch other consumers' rows.
 void remove_scratch(soci::session& sql);
 
 }  // namespace txinbox::torture

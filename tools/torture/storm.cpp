@@ -20,7 +20,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Outstanding copies for each thread: enough for its batches, and few enough that copies of one key run at once.
+// The outstanding copies for each thread. There are enough for its batches, and so few that copies of one key run at
+// the same time.
 constexpr std::size_t window_of_thread = 24;
 
 constexpr std::size_t largest_batch = 20;
@@ -97,11 +98,12 @@ void Storm::step(Time now) {
   for (auto* processes : {&workers_, &relays_}) {
     for (auto& process : *processes) receive_replies(*process, then);
   }
-  if (broker_.is_done()) last_acknowledged_ = then;  // nothing is asked
+  if (broker_.is_done()) last_acknowledged_ = then;  // nothing is outstanding
   draw(then);
 }
 
-/// Whether the relays have published everything. Gives up after the grace: the checker then finds what is left.
+/// Whether the relays have published everything. It gives up after the grace period. Then the checker finds the
+/// messages that are left.
 bool Storm::has_drained(Time now) {
   if (relays_.empty()) return true;
   if (!drains_since_) drains_since_ = now;
@@ -122,22 +124,22 @@ void Storm::start_missing(Processes& processes, const std::string& sink) {
 }
 
 void Storm::receive_replies(WorkerProcess& worker, Time now) {
-  for (const auto& heard : worker.listen()) take_reply(heard, now);
+  for (const auto& received : worker.receive_replies()) take_reply(received, now);
   if (worker.has_ended()) remove_ended_worker(worker);
 }
 
-void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
-  const Reply& reply = heard.reply;
+void Storm::take_reply(const WorkerProcess::ReceivedReply& received, Time now) {
+  const Reply& reply = received.reply;
   if (!reply.fatal.empty()) fatal_ = reply.fatal;
   figures_.met += reply.met;
   const auto before = broker_.tally().acknowledged;
   for (std::size_t i = 0; i < reply.answers.size(); ++i) {
     const Answer& answer = reply.answers[i];
-    broker_.answered(heard.assignment.arrivals[i], answer, now);
+    broker_.answered(received.assignment.arrivals[i], answer, now);
     if (answer.action == Action::stop) fatal_ = answer.why;
     if (answer.failure == Failure::unexpected && reported_.size() < most_reported &&
         reported_.insert(answer.why).second) {
-      progress_.message("txinbox-torture: a worker met " + answer.why);
+      progress_.message("txinbox-torture: an error in a worker: " + answer.why);
     }
   }
   if (broker_.tally().acknowledged == before) return;
@@ -145,9 +147,9 @@ void Storm::take_reply(const WorkerProcess::Heard& heard, Time now) {
   last_acknowledged_ = now;
 }
 
-/// Its unanswered deliveries are delivered again, as by a broker whose client has disconnected.
+/// Its deliveries without an answer are delivered again, as a broker does after a client has disconnected.
 void Storm::remove_ended_worker(WorkerProcess& worker) {
-  for (const auto& [number, assignment] : worker.in_hand()) {
+  for (const auto& [number, assignment] : worker.unanswered()) {
     for (const Arrival& arrival : assignment.arrivals) broker_.lost(arrival);
   }
   const int status = worker.reap();
@@ -177,7 +179,7 @@ void Storm::kill_worker(Time now) {
 
 void Storm::hand_out(Time now) {
   for (auto& worker : workers_) {
-    while (worker->is_ready() && worker->in_hand().size() < options_.threads) {
+    while (worker->is_ready() && worker->unanswered().size() < options_.threads) {
       Assignment assignment = next_assignment(now);
       if (assignment.arrivals.empty()) return;
       worker->assign(std::move(assignment));
@@ -187,11 +189,11 @@ void Storm::hand_out(Time now) {
 
 Assignment Storm::next_assignment(Time now) {
   Assignment assignment{.number = ++last_assignment_, .is_batch = dice_.chance(5'000)};
-  // With "fence" a handler waits for its successor, which must not be behind it in the same batch.
+  // With "fence", a handler waits for a later handler of its key. So this one must not be in the same batch.
   if (options_.subject == "fence") assignment.is_batch = false;
   assignment.is_at_once = assignment.is_batch && dice_.chance(5'000);
   assignment.skips_failures = dice_.chance(5'000);
-  // Small ones more often.
+  // Small batches are more frequent.
   assignment.arrivals = broker_.take(assignment.is_batch ? 1 + dice_.below(1 + dice_.below(largest_batch)) : 1, now);
   if (!assignment.arrivals.empty()) assignment.death = std::exchange(next_death_, Death::never);
   return assignment;
@@ -205,7 +207,7 @@ void Storm::wait() const {
   ::poll(waits.data(), waits.size(), tick_ms);
 }
 
-/// Workers end by themselves after their last assignment. A worker that hangs is killed.
+/// Workers end by themselves after their last assignment. A worker that does not end is killed.
 void Storm::end_workers() {
   is_ending_ = true;
   for (auto* processes : {&workers_, &relays_}) {

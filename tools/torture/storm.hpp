@@ -22,23 +22,23 @@ namespace txinbox::torture {
 
 struct StormOptions {
   unsigned processes = 4;
-  unsigned threads = 2;  ///< Of each process.
+  unsigned threads = 2;  ///< In each process.
   std::chrono::milliseconds duration{60'000};
-  std::chrono::milliseconds kill_every{500};  ///< On average; 0 never.
+  std::chrono::milliseconds kill_every{500};  ///< On average. 0: never.
   std::chrono::milliseconds grace{60'000};
   std::optional<std::uint64_t> keys = {};
-  std::uint64_t rate = 0;  ///< Keys a second; 0 as fast as they are acknowledged.
+  std::uint64_t rate = 0;  ///< Keys per second. 0: as fast as they are acknowledged.
   std::uint64_t seed = 0;
   std::string command;
   std::chrono::milliseconds command_every{10'000};
   unsigned command_at_least = 0;  ///< The storm continues until the command ran this often, for at most `grace` longer.
   std::string subject = "tx";
   unsigned relays = 3;                    ///< Processes that publish the messages of the outbox, if there is a sink.
-  std::string sink = {};                  ///< The file that they publish to; empty: there are no relays.
+  std::string sink = {};                  ///< The file to which they publish. Empty: there are no relays.
   std::function<bool()> is_drained = {};  ///< Whether the outbox is empty.
 };
 
-/// What the storm counted, besides the broker.
+/// What the storm counted, besides the counts of the broker.
 struct StormFigures {
   Counters met;
   std::uint64_t workers_killed = 0;
@@ -56,8 +56,8 @@ class Storm {
 
   enum class End {
     done,     ///< Everything that was sent is acknowledged.
-    stopped,  ///< A signal.
-    gave_up,  ///< Nothing was acknowledged for as long as the grace, or the workers crash.
+    stopped,  ///< A signal came.
+    gave_up,  ///< Nothing was acknowledged during the grace period, or the workers crash.
     fatal,    ///< A worker cannot go on: `fatal()` says why.
   };
 
@@ -67,7 +67,7 @@ class Storm {
   const StormFigures& figures() const { return figures_; }
   const std::string& fatal() const { return fatal_; }
 
-  /// Errors of the workers themselves.
+  /// Imbalances of the workers themselves.
   const std::vector<Imbalance>& wrong() const { return wrong_; }
 
  private:
@@ -79,7 +79,7 @@ class Storm {
   void start_missing(Processes& processes, const std::string& sink);
   bool has_drained(Time now);
   void receive_replies(WorkerProcess& worker, Time now);
-  void take_reply(const WorkerProcess::Heard& heard, Time now);
+  void take_reply(const WorkerProcess::ReceivedReply& received, Time now);
   void remove_ended_worker(WorkerProcess& worker);
   void kill_worker(Time now);
   void hand_out(Time now);
@@ -111,7 +111,7 @@ class Storm {
   StormFigures figures_;
   std::string fatal_;
   std::vector<Imbalance> wrong_;
-  std::set<std::string> reported_;  // unexpected failures, each once
+  std::set<std::string> reported_;  // unexpected failures, without repetition
 };
 
 }  // namespace txinbox::torture

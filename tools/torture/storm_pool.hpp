@@ -10,11 +10,11 @@
 
 namespace txinbox::torture {
 
-/// How long a worker's statement waits for a lock. Longer than a server's `deadlock_timeout`, or its
-/// deadlocks would end as lock time-outs; short where one writer keeps out all others.
+/// How long a worker's statement waits for a lock. On servers, longer than `deadlock_timeout`, so that a deadlock does
+/// not end as a lock time-out. Short on databases with only one writer at a time.
 std::chrono::milliseconds worker_lock_timeout(const backend::Database& database);
 
-/// The connections of a worker process. `name`: how the server lists its sessions.
+/// The connections of a worker process. `name`: the name of its sessions in the server's list.
 Pool open_worker_pool(const cli::DatabaseOption& option, const std::string& name, std::size_t connections);
 
 /// The parent's one connection, which may read and remove everything at the end.

@@ -6,10 +6,11 @@
 
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/error.hpp>
 
+#include "console/describe_error.hpp"
 #include "console/usage_error.hpp"
-#include "torture/answer_for.hpp"
-#include "torture/error_kind.hpp"
+#include "torture/counters.hpp"
 #include "torture/lease_subject.hpp"
 #include "torture/scratch_tables.hpp"
 
@@ -33,7 +34,7 @@ class TxSubject : public Subject {
     const BatchHandler call_for_all = [&](soci::session& sql, std::span<Delivery> deliveries) {
       for (Delivery& each : deliveries) {
         handler(sql, each);
-        if (sql.get_backend() == nullptr) return;  // it has closed the session: no statement can run any more
+        if (sql.get_backend() == nullptr) return;  // the handler has closed the session
       }
     };
     std::vector<Answer> answers;
@@ -77,7 +78,7 @@ class TxSubject : public Subject {
   TxConsumer consumer_;
 };
 
-/// Broken on purpose: transactions without a claim, so that a redelivery runs again.
+/// Broken on purpose: it consumes without a claim, so a redelivery runs again.
 class WithoutClaims : public Subject {
  public:
   explicit WithoutClaims(Pool& pool) : pool_(pool) {}
@@ -105,7 +106,7 @@ class WithoutClaims : public Subject {
   Pool& pool_;
 };
 
-/// Broken on purpose: acknowledges every delivery, also a failed one, like a service that acknowledges before its
+/// Broken on purpose: it acknowledges every delivery, even a failed one, like a service that acknowledges before its
 /// commit.
 class AcknowledgesEarly : public Subject {
  public:
@@ -136,7 +137,23 @@ std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, Subje
   if (is_leased(kind)) return make_lease_subject(pool, std::move(options), kind == "lease");
   if (kind == "dedup") return std::make_unique<WithoutClaims>(pool);
   if (kind == "acknowledge") return std::make_unique<AcknowledgesEarly>(pool, std::move(options));
-  throw cli::UsageError(fmt::format("'{}' is no kind of consumer", kind));
+  throw cli::UsageError(fmt::format("'{}' is not a kind of consumer", kind));
+}
+
+Answer answer_for(const Result& result, bool is_planned) {
+  if (result.outcome == Outcome::failed) return answer_for(result.error, is_planned);
+  return {.outcome = result.outcome,
+          .action = action_for(result),
+          .stored = result.stored,
+          .retry_after = result.retry_after};
+}
+
+Answer answer_for(const std::exception_ptr& error, bool is_planned) {
+  Answer answer{.outcome = Outcome::failed, .action = action_for(error)};
+  answer.failure = is_transient(error) ? Failure::transient : is_planned ? Failure::by_handler : Failure::unexpected;
+  // The storm's values are not secret, so the database's own text is shown.
+  if (answer.failure == Failure::unexpected) answer.why = describe_error(error, true);
+  return answer;
 }
 
 }  // namespace txinbox::torture

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <txinbox/pool.hpp>
+#include <txinbox/result.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "torture/messages.hpp"
@@ -13,8 +15,7 @@
 
 namespace txinbox::torture {
 
-/// The consumer under test: a kind of the library's, or one that is broken on purpose to show that the checker detects
-/// it.
+/// The consumer under test: one of the library, or one that is broken on purpose to show that the checker finds this.
 class Subject {
  public:
   Subject() = default;
@@ -22,7 +23,9 @@ class Subject {
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
-  /// Consumes the messages by one call; one answer for each, in order. Threads: any number.
+  /// Consumes the messages by one call. Returns one answer for each message, in order.
+  ///
+  /// Threads: any number.
   virtual std::vector<Answer> consume(const std::vector<Message>& messages, const Assignment& assignment,
                                       TransferHandler& handler, Counters& met) = 0;
 };
@@ -30,14 +33,14 @@ class Subject {
 struct SubjectOptions {
   bool remembers = false;      ///< With `recent_keys`.
   bool has_heartbeat = false;  ///< Of a lease.
-  bool waits = false;          ///< For another worker's result, a little.
+  bool waits = false;          ///< A short wait for the result of another worker.
   int max_attempts = 6;
   std::stop_token stop = {};
 };
 
 /// The kinds by name. "tx" and "outbox" are the library's `TxConsumer`, and "lease" is its `LeaseConsumer`. "dedup"
 /// runs each delivery without a claim. "acknowledge" acknowledges every delivery. "fence" is "lease" with handlers that
-/// ignore the fence. "delete" and "order" are "outbox", whose relays are broken.
+/// ignore the fence. "delete" and "order" are "outbox" with relays that are broken.
 ///
 /// Errors: `cli::UsageError` for another name; as `TxConsumer`.
 std::unique_ptr<Subject> make_subject(const std::string& kind, Pool& pool, SubjectOptions options);
@@ -47,5 +50,10 @@ bool is_leased(const std::string& kind);
 
 /// Whether the kind's handlers add messages to the outbox.
 bool has_outbox(const std::string& kind);
+
+/// What a worker answers to the broker for a result, or for an error that `consume` threw. `is_planned`: the handler
+/// failed on purpose.
+Answer answer_for(const Result& result, bool is_planned);
+Answer answer_for(const std::exception_ptr& error, bool is_planned);
 
 }  // namespace txinbox::torture

@@ -39,10 +39,10 @@ using std::chrono::steady_clock;
 
 constexpr const char* remedy = "txinbox-torture --remove-leftovers removes it";
 
-// Where nobody waits for a proof any more.
+// How long to wait for the database after the storm has failed already.
 constexpr std::chrono::milliseconds little_patience{15'000};
 
-// Of the messages that stay in the outbox, at most so many are counted.
+// The most messages in the outbox that are counted.
 constexpr std::size_t most_left = 10'000;
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -51,7 +51,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-/// Runs `work` on a session of its own, again while the database is away.
+/// Runs `work` on its own session. While the database is not available, it tries again.
 template <class Work>
 auto on_database(const TortureOptions& options, std::chrono::milliseconds longest, const Work& work) {
   const auto give_up = steady_clock::now() + longest;
@@ -67,8 +67,8 @@ auto on_database(const TortureOptions& options, std::chrono::milliseconds longes
   }
 }
 
-/// The storm's relays would read the messages of a service, and a service's relay those of the storm. The lease of a
-/// relay that an earlier storm killed soon ends.
+/// A storm needs an empty outbox, because its relays would read a service's messages, and a service's relay would read
+/// the storm's. If an earlier storm left a relay that was killed, its lease soon expires.
 void refuse_outbox_in_use(soci::session& sql) {
   const auto give_up = steady_clock::now() + 5s;
   while (true) {
@@ -85,18 +85,19 @@ void refuse_outbox_in_use(soci::session& sql) {
 }
 
 void prepare(const TortureOptions& options) {
-  auto pool = cli::open_database(options.database);  // does not make a SQLite file
+  auto pool = cli::open_database(options.database);  // does not create a SQLite file
   const auto connection = pool.acquire();
   verify(connection);
   if (const auto found = scratch_leftovers(connection); !found.empty()) {
-    throw Error(ErrorCode::schema_mismatch,
-                fmt::format("there is {}: another storm is at work, or one left it; {}", joined(found), remedy));
+    throw Error(
+        ErrorCode::schema_mismatch,
+        fmt::format("found {}: another storm is running, or an earlier one left this; {}", joined(found), remedy));
   }
   if (has_outbox(options.storm.subject)) refuse_outbox_in_use(connection);
   create_scratch_tables(connection);
 }
 
-/// Whether the relays have published all messages of the storm. False while the database is away.
+/// Whether the relays have published all messages of the storm. False while the database is not available.
 bool is_drained(const TortureOptions& options) {
   try {
     return on_database(
@@ -111,7 +112,7 @@ bool is_drained(const TortureOptions& options) {
 class SinkFile {
  public:
   explicit SinkFile(const std::string& name) : path_((std::filesystem::temp_directory_path() / name).string()) {
-    const Sink sink(path_);  // makes it
+    const Sink sink(path_);  // creates the file
   }
   ~SinkFile() {
     std::error_code ignored;
@@ -128,7 +129,7 @@ class SinkFile {
   bool is_kept_ = false;
 };
 
-/// The transaction of a killed worker may be open until the server notices.
+/// If a worker was killed, its transaction may stay open until the server notices this.
 std::vector<Imbalance> wait_for_transactions(const TortureOptions& options, const std::string& name) {
   const auto longest = options.storm.grace;
   const auto give_up = steady_clock::now() + longest;
@@ -144,7 +145,7 @@ std::string server_version(soci::session& sql) {
   return backend::database_of(sql).catalog(backend::connection_of(sql))->server_version();
 }
 
-Report judge(const TortureOptions& options, const Storm& storm, const std::string& name) {
+Report check_storm(const TortureOptions& options, const Storm& storm, const std::string& name) {
   Report report{.is_leased = is_leased(options.storm.subject),
                 .has_outbox = has_outbox(options.storm.subject),
                 .seed = options.storm.seed,
@@ -181,7 +182,7 @@ void try_to_remove(const TortureOptions& options) {
   try {
     on_database(options, little_patience, [](soci::session& sql) { remove_scratch(sql); });
   } catch (const soci::soci_error&) {
-    cli::message(fmt::format("txinbox-torture: what the storm made could not be removed: {}; {}",
+    cli::message(fmt::format("txinbox-torture: the storm's tables and rows could not be removed: {}; {}",
                              cli::describe_setup_error(std::current_exception()), remedy));
   }
 }
@@ -222,7 +223,7 @@ int torture(const TortureOptions& given) {
   auto end = Storm::End::fatal;
   try {
     end = storm.run();
-  } catch (...) {  // a process that cannot be started
+  } catch (...) {  // a worker process could not be started
     try_to_remove(options);
     throw;
   }
@@ -231,7 +232,7 @@ int torture(const TortureOptions& given) {
     return cli::exit_stopped;
   }
   if (end == Storm::End::fatal) {
-    cli::message("txinbox-torture: a worker cannot go on: " + storm.fatal());
+    cli::message("txinbox-torture: a worker cannot continue: " + storm.fatal());
     try_to_remove(options);
     return cli::exit_database;
   }
@@ -239,14 +240,14 @@ int torture(const TortureOptions& given) {
     if (end == Storm::End::gave_up) {
       const std::chrono::duration<double> grace = options.storm.grace;
       cli::message(fmt::format("txinbox-torture: nothing was acknowledged for {:g} s", grace.count()));
-      on_database(options, 0ms, [](soci::session& sql) { sql << "select 1"; });  // it may be away for good
+      on_database(options, 0ms, [](soci::session& sql) { sql << "select 1"; });  // the database may not come back
     }
-    const Report report = judge(options, storm, name);
+    const Report report = check_storm(options, storm, name);
     if (sink && !report.balances()) sink->keep();
     return finish(options, report);
   } catch (const soci::soci_error&) {
     cli::message(
-        fmt::format("txinbox-torture: the database does not come back: {}; what the storm made is still "
+        fmt::format("txinbox-torture: the database does not come back: {}; the storm's tables and rows are still "
                     "there; {}",
                     cli::describe_setup_error(std::current_exception()), remedy));
     return cli::exit_database;

@@ -11,15 +11,14 @@ struct TortureOptions {
   bool json = false;
 };
 
-/// Prepares the scratch tables, lets the storm rage, checks, reports, and removes what it made; but keeps
-/// the evidence when something does not balance.
+/// Creates the scratch tables, runs the storm, checks, reports, and removes what it created. If something does not
+/// balance, it keeps the evidence.
 ///
-/// Errors: `cli::UsageError`, `Error` and database errors, where the storm cannot begin or its end
-///         cannot be looked at.
-/// @return the exit status.
+/// Errors: `cli::UsageError`, `Error` and database errors, if the storm cannot begin or its result cannot be read.
+///          @return the exit status.
 int torture(const TortureOptions& options);
 
-/// Removes what an earlier storm left.
+/// Removes the tables and rows that an earlier storm left.
 int remove_leftovers(const TortureOptions& options);
 
 }  // namespace txinbox::torture

@@ -10,8 +10,8 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "torture/counters.hpp"
 #include "torture/dice.hpp"
-#include "torture/error_kind.hpp"
 #include "torture/misbehaviours.hpp"
 #include "torture/outbox_handler.hpp"
 #include "torture/scratch_tables.hpp"
@@ -36,7 +36,7 @@ void TransferHandler::operator()(soci::session& sql, Delivery& delivery) {
   const Arrival& arrival = assignment_.arrivals.at(delivery.index());
   const KeyPlan key = plan_.key(arrival.key);
   if (delivery.message().business_key != key.business_key) {
-    throw WrongMessage("a handler was given another message than the one of its index");
+    throw WrongMessage("a handler got another message than the one of its index");
   }
   const Conduct conduct = conduct_of(plan_.seed(), arrival, key.is_hot, delivery.attempt());
   behave(sql, delivery, key, conduct);
@@ -98,9 +98,9 @@ void TransferHandler::behave(soci::session& sql, Delivery& delivery, const KeyPl
   }
 }
 
-/// Does all of the work after an ignored error. On PostgreSQL an error ends the transaction: the work fails as well,
-/// and that error is ignored too. Elsewhere an error of the work is thrown, because the handler would commit half of
-/// it.
+/// Does all of the work after an ignored error. On PostgreSQL, an error aborts the transaction: the work fails as well,
+/// and that error is ignored, too. On other databases, an error of the work is thrown, because the handler would commit
+/// only half of it.
 void TransferHandler::go_on(soci::session& sql, Delivery& delivery, const KeyPlan& key) {
   try {
     write(sql, delivery, key, false, milliseconds(0));
@@ -109,7 +109,7 @@ void TransferHandler::go_on(soci::session& sql, Delivery& delivery, const KeyPla
   }
 }
 
-/// Locks the two accounts, the higher first.
+/// Locks the two accounts, the one with the higher number first.
 void TransferHandler::touch(soci::session& sql, const Transfer& transfer) {
   const std::string update = std::string("update ") + account_table + " set touched = touched + 1 where id = :id";
   for (const int id : {std::max(transfer.from, transfer.to), std::min(transfer.from, transfer.to)}) {

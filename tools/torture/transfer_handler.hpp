@@ -15,19 +15,19 @@
 
 namespace txinbox::torture {
 
-/// What a handler throws that fails on purpose.
+/// The exception of a handler that fails on purpose.
 class PlannedFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A handler was given another message than the one of its index. That is an imbalance.
+/// A handler got the message of another index. This is an imbalance.
 class WrongMessage : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// Names each run of a handler, so that the ledger shows which run took effect.
+/// The name of a handler's run. It shows in the ledger which run took effect.
 class RunNames {
  public:
   explicit RunNames(unsigned worker) : worker_(worker) {}
@@ -38,10 +38,10 @@ class RunNames {
   std::atomic<std::uint64_t> last_{0};
 };
 
-/// The handler of one assignment. It runs the transfer of each key, and behaves as the seed says.
+/// The handler of one assignment. It runs the transfer of each key. The seed decides how it behaves.
 class TransferHandler {
  public:
-  /// `hold_locks_for`: longer than others wait for a lock. `adds_messages`: to the outbox.
+  /// `hold_locks_for`: longer than others wait for a lock. `adds_messages`: it adds messages to the outbox.
   TransferHandler(const Plan& plan, const Assignment& assignment, RunNames& names,
                   std::chrono::milliseconds hold_locks_for, Counters& met, bool adds_messages = false)
       : plan_(plan),
@@ -54,10 +54,10 @@ class TransferHandler {
 
   void operator()(soci::session& sql, Delivery& delivery);
 
-  /// Whether a run of this arrival's handler destroyed its transaction or threw on purpose.
+  /// Whether a run of this arrival's handler ended its transaction or threw on purpose.
   bool is_failure_planned(std::size_t index) const { return is_failure_planned_[index]; }
 
-  // For a consumer that calls another handler instead.
+  // For a consumer that calls a different handler.
   const Plan& plan() const { return plan_; }
   RunNames& names() const { return names_; }
 
@@ -77,10 +77,10 @@ class TransferHandler {
   std::vector<bool> is_failure_planned_;
 };
 
-/// SIGKILL to this process.
+/// Sends SIGKILL to this process.
 [[noreturn]] void die();
 
-/// Does the same, now or soon, if the assignment says so for the arrival of that index.
+/// If the assignment says so for the arrival of that index, it kills this process, now or soon.
 void die_if_told(const Plan& plan, const Assignment& assignment, std::size_t index);
 
 }  // namespace txinbox::torture

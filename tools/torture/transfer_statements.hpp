@@ -15,7 +15,7 @@ namespace txinbox::torture {
 void add(soci::session& sql, int account, std::int64_t amount);
 void enter(soci::session& sql, const std::string& run, const std::string& business_key, const Transfer& transfer);
 
-/// Of a transfer under a lease: its fence, and its place among the effects of its key, from 1.
+/// For a transfer under a lease: its fence, and its number among the effects of its key, from 1.
 struct Fencing {
   std::int64_t fence = 0;
   std::int64_t place = 0;

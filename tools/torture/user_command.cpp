@@ -21,7 +21,7 @@ void UserCommand::attend(Time now, bool may_start) {
       cli::message(fmt::format("txinbox-torture: the command ended with {}", describe_end(status)));
     }
   } else if (!command_.empty() && may_start && now >= next_) {
-    // What it prints must not get into the report.
+    // Its output must not get into the report.
     pid_ = start({.file = "/bin/sh", .words = {"sh", "-c", command_}, .output = STDERR_FILENO, .has_own_group = true});
   }
 }

@@ -7,16 +7,16 @@
 
 namespace txinbox::torture {
 
-/// The user's command that kills or restarts the server: run by the shell every so often, one at a time.
+/// The user's command that kills or restarts the server. The shell runs it repeatedly, one run at a time.
 class UserCommand {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `command`: empty for none. `every`: from the end of one run to the next.
+  /// `command`: empty for none. `every`: from the end of one run to the next run.
   UserCommand(std::string command, std::chrono::milliseconds every, Time now)
       : command_(std::move(command)), every_(every), next_(now + every) {}
 
-  /// Starts it when it is due, and `may_start`; notes its end.
+  /// Starts it if it is due and `may_start` is true. Notices when it has ended.
   void attend(Time now, bool may_start);
 
   bool is_running() const { return pid_ > 0; }

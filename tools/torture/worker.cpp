@@ -16,7 +16,6 @@
 #include "console/exit_status.hpp"
 #include "console/line_reader.hpp"
 #include "console/output.hpp"
-#include "torture/answer_for.hpp"
 #include "torture/messages.hpp"
 #include "torture/relay_worker.hpp"
 #include "torture/storm_pool.hpp"
@@ -71,13 +70,13 @@ class Worker {
     output_.line(line);
   }
 
-  /// Opens the database, and tries again until it can be opened. Then it starts the threads.
+  /// Opens the database. It tries again until this succeeds. Then it starts the threads.
   void work() {
     try {
       auto pool = open();
       if (!pool) return;
-      // Every second worker has a cache of recent keys, or a heartbeat. Every third never retries, so that the broker
-      // sees the errors.
+      // Every second worker has a cache of recent keys, or a heartbeat. Every third worker never retries, so that the
+      // broker sees its errors.
       const auto subject = make_subject(options_.subject, *pool,
                                         {.remembers = options_.number % 2 == 1,
                                          .has_heartbeat = options_.number % 2 == 1,
@@ -100,11 +99,11 @@ class Worker {
   std::optional<Pool> open() {
     while (!stop_.stop_requested()) {
       try {
-        // A heartbeat borrows a connection while its handler has one.
+        // A heartbeat needs a connection while its handler has another one.
         const std::size_t for_each = is_leased(options_.subject) ? 2 : 1;
         return open_worker_pool(database_, options_.name, for_each * options_.threads);
       } catch (const soci::soci_error&) {
-        std::this_thread::sleep_for(50ms);  // the parent could connect, and decides when to give up
+        std::this_thread::sleep_for(50ms);  // the parent could connect; it decides when to give up
       }
     }
     return std::nullopt;

@@ -56,13 +56,13 @@ WorkerProcess::~WorkerProcess() {
 
 void WorkerProcess::assign(Assignment assignment) {
   const std::string line = to_line(assignment);
-  in_hand_.emplace(assignment.number, std::move(assignment));
-  // Shorter than what a pipe holds, and a worker that is gone does not read it: nothing to do about that.
+  unanswered_.emplace(assignment.number, std::move(assignment));
+  // A pipe has room for this line. If the worker has ended, the write fails, and the parent notices the end anyway.
   [[maybe_unused]] const auto written = ::write(input_, line.data(), line.size());
 }
 
-std::vector<WorkerProcess::Heard> WorkerProcess::listen() {
-  std::vector<Heard> heard;
+std::vector<WorkerProcess::ReceivedReply> WorkerProcess::receive_replies() {
+  std::vector<ReceivedReply> received;
   while (!ended_) {
     std::string_view line;
     const auto status = lines_->next(line, cli::LineReader::Wait::no);
@@ -77,19 +77,19 @@ std::vector<WorkerProcess::Heard> WorkerProcess::listen() {
       if (reply->fatal.empty()) {
         ready_ = true;
       } else {
-        heard.push_back({{}, std::move(*reply)});
+        received.push_back({{}, std::move(*reply)});
       }
       continue;
     }
-    auto assignment = in_hand_.extract(reply->number);
+    auto assignment = unanswered_.extract(reply->number);
     if (!assignment || assignment.mapped().arrivals.size() != reply->answers.size()) continue;
-    heard.push_back({std::move(assignment.mapped()), std::move(*reply)});
+    received.push_back({std::move(assignment.mapped()), std::move(*reply)});
   }
-  return heard;
+  return received;
 }
 
 void WorkerProcess::kill() {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);  // never -1: that is everyone
+  if (pid_ > 0) ::kill(pid_, SIGKILL);  // never -1, which would kill all processes
 }
 
 void WorkerProcess::close_input() {

@@ -13,10 +13,10 @@
 
 namespace txinbox::torture {
 
-/// A worker, as the parent sees it: a process of this very program at the other end of two pipes.
+/// A worker, as the parent sees it: a process of the same program, and two pipes to it.
 class WorkerProcess {
  public:
-  /// Starts it. `url` reaches it by the environment alone.
+  /// Starts it. It gets `url` only through the environment.
   WorkerProcess(const WorkerOptions& options, const std::string& url);
 
   /// Kills it if it still runs.
@@ -26,27 +26,26 @@ class WorkerProcess {
 
   unsigned number() const { return number_; }
   bool is_relay() const { return is_relay_; }
-  int fd() const { return output_; }  ///< Readable when there is something to receive_replies.
+  int fd() const { return output_; }  ///< Readable when receive_replies has something to read.
   bool is_ready() const { return ready_; }
-  const std::map<std::uint64_t, Assignment>& in_hand() const { return in_hand_; }
+  const std::map<std::uint64_t, Assignment>& unanswered() const { return unanswered_; }
 
   void assign(Assignment assignment);
 
-  /// A reply, with the assignment that it is for.
-  struct Heard {
+  /// A reply, and the assignment to which it belongs.
+  struct ReceivedReply {
     Assignment assignment;
     Reply reply;
   };
 
-  /// What it said meanwhile. Of a process that ended, all that it said is heard before `has_ended`.
-  std::vector<Heard> listen();
+  /// The replies since the last call. Before `has_ended` is true, this returns all replies of a process that has ended.
+  std::vector<ReceivedReply> receive_replies();
   bool has_ended() const { return ended_; }
 
-  void kill();         ///< SIGKILL; what it said before is still to be heard.
-  void close_input();  ///< It ends when it has done what it has in hand.
+  void kill();         ///< Sends SIGKILL. Its earlier replies can still be read.
+  void close_input();  ///< It ends when it has finished its assignments.
 
-  /// Waits for its end, which `listen` or `kill` told of.
-  /// @return as `waitpid`.
+  /// Waits for its end. `receive_replies` or `kill` must have announced it. @return as `waitpid`.
   int reap();
 
  private:
@@ -58,7 +57,7 @@ class WorkerProcess {
   bool ready_ = false;
   bool ended_ = false;
   std::unique_ptr<cli::LineReader> lines_;
-  std::map<std::uint64_t, Assignment> in_hand_;
+  std::map<std::uint64_t, Assignment> unanswered_;
 };
 
 }  // namespace txinbox::torture

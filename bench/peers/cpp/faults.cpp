@@ -16,7 +16,7 @@ void add_one(soci::session& sql, int account) {
   sql << "UPDATE bench_account SET n = n + 1 WHERE id = :account", soci::use(account);
 }
 
-/// Runs the work, and hides an error of the database as a careless handler does.
+/// Runs the work, and ignores an error of the database as a careless handler does.
 template <class Work>
 void swallow(Work&& work) {
   try {

@@ -1,11 +1,11 @@
-// txinbox, and the same by hand, as candidates of bench/peers/.
+// The candidates of bench/peers/ in C++: txinbox, and a transaction by hand.
 //
 // Usage: txinbox_bench_peer consume|batch|set|by-hand
 //   consume  TxConsumer::consume
 //   batch    consume_batch of 100 messages with a handler of one message
 //   set      consume_batch of 100 messages with a handler of all messages at once
 //   by-hand  BEGIN, INSERT of the key, the work, COMMIT in the database's C API, prepared and without a guard
-// TXINBOX_PEER_URL has the database's URL.
+// TXINBOX_PEER_URL is the database's URL.
 
 #include <cstdlib>
 #include <functional>

@@ -9,20 +9,20 @@
 
 namespace txinbox::bench {
 
-/// One way to consume messages once, behind the protocol.
+/// One way to consume messages once. The protocol calls it.
 class Candidate {
  public:
   virtual ~Candidate() = default;
 
-  /// One delivery whose handler has the fault `fault`. Returns what the broker would be told: `ack`, `nack` or `dead`,
-  /// and then a reason. Several threads call it at once.
+  /// Makes one delivery whose handler has the fault `fault`. Returns the answer to the broker (`ack`, `nack` or `dead`)
+  /// and then a reason. Several threads may call it at the same time.
   virtual std::string deliver(const std::string& key, int account, const std::string& fault) = 0;
 
-  /// Deliveries without a fault, for the speed. Returns how many may be acknowledged. Each worker calls it from a
-  /// thread of its own, with its own number from 0.
+  /// Makes deliveries without a fault, to measure the speed. Returns how many may be acknowledged. Each worker calls it
+  /// from a separate thread. `worker` is the number of the worker, from 0.
   virtual int deliver(int worker, std::span<const Message> messages) = 0;
 
-  /// How many messages the second `deliver` takes at once.
+  /// The number of messages for one call of the second `deliver`.
   virtual std::size_t at_once() const { return 1; }
 };
 
@@ -32,7 +32,7 @@ void say(const std::string& line);
 /// Counts a run of a handler.
 void count_handler_run(int runs = 1);
 
-/// Reads the driver's lines until the end, and ends the process.
+/// Handles the driver's lines until their end, then ends the process.
 [[noreturn]] void serve(Candidate& candidate);
 
 }  // namespace txinbox::bench

@@ -1,6 +1,6 @@
-// The peers in Go behind the line protocol of bench/peers/protocol.md.
+// The adapter of the peers in Go. It uses the line protocol of bench/peers/protocol.md.
 //
-// Usage: go-adapter river|watermill. TXINBOX_PEER_* say where the database is.
+// Usage: go-adapter river|watermill. The variables TXINBOX_PEER_* describe the database.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 type candidate interface {
 	// deliver returns an error if the broker must deliver the message again.
 	deliver(key string, account int, fault string) error
-	// begin and end enclose a run with this many workers.
+	// begin and end are called before and after a run with this number of workers.
 	begin(workers int)
 	end()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 )
 
-// River: a message becomes a unique job, then the broker is told. A worker runs it later, and completes it in the
+// River: a message becomes a unique job, and is then acknowledged. A worker runs the job later, and completes it in the
 // transaction of the work.
 type riverPeer struct {
 	pool    *pgxpool.Pool
@@ -31,7 +31,7 @@ type job struct {
 
 func (job) Kind() string { return "peer" }
 
-// A stuck job is rescued after an hour by default. The driver does not wait for so long.
+// River runs a stuck job again after an hour by default. The driver does not wait for so long.
 const rescue = 4 * time.Second
 
 func newRiver() candidate {
@@ -107,7 +107,7 @@ func (r *riverPeer) begin(workers int) {
 	r.client, r.workers = client, workers
 }
 
-// end waits for all jobs. Then it stops the client, which else polls while others are measured.
+// end waits for all jobs. Then it stops the client, so that it does not poll while other candidates are measured.
 func (r *riverPeer) end() {
 	ctx := context.Background()
 	for left := 1; left != 0; {

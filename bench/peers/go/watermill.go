@@ -13,7 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// Watermill: its middleware Deduplicator keeps the keys in memory, in front of a handler with a transaction of its own.
+// Watermill: its middleware Deduplicator keeps the keys in memory. The handler has a separate transaction.
 type watermill struct{ handler message.HandlerFunc }
 
 func openDatabase(postgresql bool) (*sql.DB, error) {

@@ -68,7 +68,7 @@ func work(addOne func(account int) error, run statement, account int, fault stri
 	return nil
 }
 
-// swallow hides an error of the database as a careless handler does.
+// swallow ignores an error of the database as a careless handler does.
 func swallow(err error) {
 	if err != nil {
 		say("# swallowed " + strings.ReplaceAll(err.Error(), "\n", " "))

@@ -1,7 +1,8 @@
-// pg-transactional-outbox behind the line protocol of bench/peers/protocol.md: its storage of inbox messages, and its
-// polling listener. A delivery is acknowledged when its inbox row is committed. The listener then runs the handler.
+// The adapter of pg-transactional-outbox: its storage of inbox messages, and its polling listener. It uses the line
+// protocol of bench/peers/protocol.md. A delivery is acknowledged when its inbox row is committed. The listener then
+// runs the handler.
 //
-// Usage: node adapter.js. TXINBOX_PEER_* say where the database is.
+// Usage: node adapter.js. The variables TXINBOX_PEER_* describe the database.
 'use strict';
 
 const crypto = require('crypto');
@@ -45,7 +46,7 @@ const configuration = (batch) => ({
 });
 const store = outbox.initializeMessageStorage(configuration(1), logger);
 
-/** Makes the tables with the statements that the library generates. */
+/** Creates the tables with the statements that the library generates. */
 const migrate = async () => {
   const found = await pool.query("SELECT to_regclass('peer_inbox.inbox') AS name");
   if (found.rows[0].name) return;
@@ -64,7 +65,7 @@ const migrate = async () => {
   );
 };
 
-/** The library's keys are UUIDs. */
+/** Makes a UUID from the key, because the library's keys are UUIDs. */
 const uuid = (key) => {
   const hash = crypto.createHash('md5').update(key).digest('hex');
   const part = (from, to) => hash.slice(from, to);
@@ -77,7 +78,7 @@ const handler = {
   handle: async (message, client) => {
     runs += 1;
     const { account, fault } = message.payload;
-    const second = started.has(message.id) || environment.TXINBOX_PEER_AGAIN; // a fault strikes the first run only
+    const second = started.has(message.id) || environment.TXINBOX_PEER_AGAIN; // a fault occurs only in the first run
     started.add(message.id);
     await work(client, account, second ? again[fault] || 'ok' : fault);
   },
@@ -151,7 +152,7 @@ const run = async (prefix, first, count, workers) => {
   const unfinished = 'SELECT 1 FROM peer_inbox.inbox WHERE processed_at IS NULL AND abandoned_at IS NULL LIMIT 1';
   while ((await pool.query(unfinished)).rowCount > 0) await sleep(10);
   const took = microseconds(start);
-  await stop(); // it would poll while others are measured
+  await stop(); // the listener must not poll while other candidates are measured
   times.sort((a, b) => a - b);
   say(`done ${took} ${acknowledged} ${runs - runsBefore} ${times[count >> 1]} ${times[Math.floor(count * 0.99)]}`);
 };
@@ -166,7 +167,7 @@ const main = async () => {
     if (fields[0] === 'run') await run(fields[1], Number(fields[2]), Number(fields[3]), Number(fields[4]));
     if (fields[0] === 'one') {
       listen(1);
-      void one(fields[1], fields[2], Number(fields[3]), fields[4]); // two may run at once
+      void one(fields[1], fields[2], Number(fields[3]), fields[4]); // two deliveries may run at the same time
     }
   }
   process.exit(0);

@@ -7,7 +7,7 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const addOne = (client, account) =>
   client.query({ name: 'add_one', text: 'UPDATE bench_account SET n = n + 1 WHERE id = $1', values: [account] });
 
-/** Hides an error of the database as a careless handler does. */
+/** Ignores an error of the database as a careless handler does. */
 const swallow = async (promise) => {
   try {
     await promise;

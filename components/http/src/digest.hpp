@@ -9,12 +9,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// The length and the bytes: texts behind each other cannot be taken for other ones.
+/// Appends the length and the bytes. So different lists of parts never give the same text.
 inline void append_part(std::string& to, std::string_view part) {
   to.append(std::to_string(part.size())).append(":").append(part);
 }
 
-/// SHA-256 in 64 hexadecimal digits.
+/// The SHA-256 of the bytes, in 64 hexadecimal digits.
 std::string sha256_hex(std::string_view bytes);
 
 }  // namespace http

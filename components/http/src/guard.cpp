@@ -27,7 +27,8 @@ constexpr int server_error = 500;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
-/// With a slash for the end, and none in it: two scopes and keys never make the same business key.
+/// The scope as the first part of a business key. It ends with a slash and contains no other slash. So two different
+/// pairs of scope and key never have the same business key.
 std::string prefix_of(std::string_view scope) {
   std::string prefix;
   for (const char c : scope) {
@@ -46,7 +47,7 @@ std::string prefix_of(std::string_view scope) {
   return prefix + "/";
 }
 
-/// For a request without a key: no other request has it.
+/// A unique key for a request without a key.
 std::string random_key() {
   std::array<unsigned char, 16> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) refuse("OpenSSL has no random bytes");
@@ -58,7 +59,7 @@ bool is_server_error(const Response& response) { return response.status >= serve
 
 }  // namespace
 
-/// What all requests of a guard share.
+/// The settings and functions that all requests of a guard share.
 class Guard::Impl {
  public:
   Impl(TxConsumer* transactions, LeaseConsumer* leases, Scope scope, GuardOptions options)
@@ -121,7 +122,7 @@ class Guard::Impl {
   }
 
  private:
-  /// What a handler threw, and the database does not know.
+  /// Whether the error comes from the handler or from wrong use, and is not an error of the database.
   static bool is_unknown(const std::exception_ptr& error) noexcept {
     if (is_transient(error)) return false;
     try {
@@ -145,7 +146,7 @@ class Guard::Exchange {
  public:
   explicit Exchange(const Impl& guard) : guard_(guard) {}
 
-  /// Runs the handler inside a delivery, and keeps what a later request will get.
+  /// Runs the handler inside a delivery, and stores the answer for later requests with the same key.
   void run(Delivery& delivery, const std::function<Response()>& handler) {
     answer_.reset();
     try {
@@ -157,7 +158,7 @@ class Guard::Exchange {
       return;
     }
     const bool keeps = guard_.leases() != nullptr && guard_.options().keep_server_errors;
-    // Rolled back, and no failure of the message is counted.
+    // RetryLater rolls the transaction back and counts no failure of the message.
     if (is_server_error(*answer_) && !keeps) throw RetryLater(milliseconds(0), "the handler answered 5xx");
     delivery.store(kept_form());
   }
@@ -203,7 +204,7 @@ class Guard::Exchange {
   }
 
   const Impl& guard_;
-  std::optional<Response> answer_;  ///< Of the last run of the handler, with all its header fields.
+  std::optional<Response> answer_;  ///< The answer of the handler's last run, with all its header fields.
 };
 
 Guard::Guard(TxConsumer& consumer, Scope scope, GuardOptions options)
@@ -231,7 +232,7 @@ void Guard::Keep::operator()(Delivery& delivery, const std::function<Response()>
 
 namespace {
 
-/// The message of a request, or the answer that it gets instead.
+/// The message of a request, or the answer if the request has no valid message.
 template <class Impl>
 std::variant<Message, Response> message_or_answer(const Impl& guard, const Request& request) {
   if (request.body.size() > guard.options().max_request) {

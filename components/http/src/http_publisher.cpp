@@ -28,13 +28,14 @@ void check(const HttpPublisherOptions& options, const HttpSend& send) {
   require(options.timeout >= milliseconds(8) && options.timeout <= std::chrono::days(1),
           "HttpPublisherOptions::timeout must be from 8 ms to a day");
   require(is_field_value(options.content_type) && is_field_value(options.authorization),
-          "HttpPublisherOptions: content_type and authorization have no control characters");
-  require(static_cast<bool>(send), "the function that sends is empty; give one that can be called");
+          "HttpPublisherOptions: content_type and authorization must not contain control characters");
+  require(static_cast<bool>(send), "the function `send` is empty; give a function that sends requests");
 }
 
 bool is_confirmed(int status) { return status >= 200 && status <= 299; }
 
-/// The message itself is not valid for the receiver. A missing page or right is not its fault.
+/// Whether the receiver says that the message itself is not valid. A missing page or a missing right does not mean
+/// this.
 bool is_rejected(int status) {
   switch (status) {
     case 400:
@@ -49,7 +50,7 @@ bool is_rejected(int status) {
   }
 }
 
-/// The service, rather than the message, is why.
+/// Whether the service is the reason for the status, and not the message.
 bool is_busy(int status) { return status == 429 || (status >= 502 && status <= 504); }
 
 bool is_for_all(int status) { return status == 429 || status == 503; }
@@ -88,7 +89,7 @@ class Webhook {
       const auto response = send_(
           request, {.connect = options_.timeout / 8, .write = options_.timeout / 8, .read = options_.timeout / 2});
       has_answer_ = true;
-      if (!response) return {.status = PublishStatus::failed, .error = "no answer came in time"};
+      if (!response) return {.status = PublishStatus::failed, .error = "the server did not answer in time"};
       return result_of(*response);
     } catch (const std::exception&) {
       if (!has_answer_) throw;
@@ -110,10 +111,10 @@ class Webhook {
   const HttpPublisherOptions options_;
   const std::string target_;
   const HttpSend send_;
-  Clock::time_point last_begin_{};  ///< No request begins after it.
-  Clock::time_point not_before_{};  ///< The service has asked for a pause.
-  bool is_away_ = false;            ///< In this call: the rest is not tried.
-  bool has_answer_ = false;         ///< In this call.
+  Clock::time_point last_begin_{};  ///< After this time, no request of the current call begins.
+  Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.
+  bool is_away_ = false;            ///< The other messages of the current call are postponed.
+  bool has_answer_ = false;         ///< The service has answered in the current call.
 };
 
 }  // namespace

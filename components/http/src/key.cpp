@@ -21,7 +21,7 @@ constexpr std::size_t longest_key = 128;
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
-/// A structured-field string (RFC 9651, 3.3.3), or bare text.
+/// The key in the value of a header field: a structured-field string (RFC 9651, section 3.3.3), or text without quotes.
 std::string key_in(std::string_view value, const std::string& name) {
   while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
   while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
@@ -48,7 +48,7 @@ std::string key_in(std::string_view value, const std::string& name) {
     if (std::ranges::any_of(key, [](char c) { return !is_printable(c) || c == ' ' || c == '"' || c == ','; })) {
       refuse_key(
           "the header field " + name +
-          " holds a space, a comma, a quote or a character that is not printable ASCII; send one key, in quotes");
+          " contains a space, a comma, a quote or a character that is not printable ASCII; send one key, in quotes");
     }
   }
   if (key.empty() || key.size() > longest_key) {
@@ -86,7 +86,7 @@ KeyOf key_in_header(std::string name) {
     const auto count =
         std::ranges::count_if(request.headers, [&](const Header& each) { return same_name(each.name, name); });
     if (count == 0) return std::nullopt;
-    if (count > 1) refuse_key("the header field " + name + " is there more than once");
+    if (count > 1) refuse_key("the header field " + name + " occurs more than once");
     return key_in(*find_header(request.headers, name), name);
   };
 }

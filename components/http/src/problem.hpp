@@ -9,7 +9,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// An answer of the guard itself, as problem+json (RFC 9457). `documentation` is a URL for it; it may be empty.
+/// An answer of the guard itself, as problem+json (RFC 9457). `documentation` is a URL that describes the problem. It
+/// may be empty.
 Response problem(int status, const std::string& title, const std::string& detail,
                  const std::string& documentation = {});
 

@@ -16,7 +16,7 @@ constexpr std::string_view colon = ": ";
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// A character of a token (RFC 9110, 5.6.2).
+/// Whether a token may contain this character (RFC 9110, section 5.6.2).
 bool is_token(char c) {
   return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
@@ -32,7 +32,7 @@ bool is_kept(std::string_view name, const std::vector<std::string>& kept_headers
   return std::ranges::any_of(kept_headers, [&](const std::string& kept) { return same_name(kept, name); });
 }
 
-/// Takes the text up to the end of the line; none without one.
+/// Removes and returns the text up to the end of the line. None if no line ends.
 std::optional<std::string_view> take_line(std::string_view& text) {
   const auto end = text.find(line_end);
   if (end == std::string_view::npos) return std::nullopt;

@@ -20,7 +20,7 @@ bool same_name(std::string_view a, std::string_view b) noexcept;
 /// Errors: `Error` invalid_argument for a status, a name or a value that would change the message's structure.
 std::string stored_form(const Response& response, const std::vector<std::string>& kept_headers, bool with_body);
 
-/// Reads what `stored_form` made. None: something else has stored the result.
+/// Reads an answer that `stored_form` has made. None if the result has another form.
 std::optional<Response> read_stored_form(std::string_view stored);
 
 }  // namespace http

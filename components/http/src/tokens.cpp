@@ -23,7 +23,7 @@ constexpr std::size_t mac_bytes = 32;
 constexpr std::size_t shortest_secret = 32;
 constexpr std::size_t signed_bytes = time_bytes + random_bytes;
 using Token = std::array<unsigned char, signed_bytes + mac_bytes>;
-constexpr std::size_t padding = 1;  ///< Of the Base64 text of 56 bytes.
+constexpr std::size_t padding = 1;  ///< The number of padding characters in the Base64 text of 56 bytes.
 constexpr std::size_t text_size = (sizeof(Token) + 2) / 3 * 4 - padding;
 
 using Mac = std::array<unsigned char, mac_bytes>;
@@ -75,7 +75,8 @@ std::optional<Token> token_in(std::string text) {
   return token;
 }
 
-/// The last character has bits that the token does not need. With other bits there, it would be another key.
+/// Some bits of the last character are not part of the token. Only one value of these bits is accepted. Otherwise the
+/// same token could be written in several ways, which would be different keys.
 std::optional<Token> canonical_token_in(const std::string& text) {
   const auto token = token_in(text);
   if (!token || text_of(*token) != text) return std::nullopt;

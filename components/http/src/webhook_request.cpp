@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// What frames a request or belongs to the connection, and what the publisher sets itself.
+/// Fields that a message must not set: they frame the request, belong to the connection, or are set by the publisher.
 constexpr std::array<std::string_view, 16> own_fields{
     "authorization", "connection", "content-length",      "expect",      "host",    "idempotency-key",
     "keep-alive",    "te",         "proxy-authorization", "trailer",     "upgrade", "transfer-encoding",
@@ -37,7 +37,7 @@ bool is_token(std::string_view name) {
   });
 }
 
-/// Percent-encodes what a field cannot carry, and the percent sign.
+/// Percent-encodes the bytes that a field cannot carry, and the percent sign.
 std::string encoded(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string result;
@@ -61,7 +61,7 @@ std::optional<int> number_in(std::string_view text) {
   return number;
 }
 
-/// A date as "Sun, 06 Nov 1994 08:49:37 GMT", the form that every server must send.
+/// Reads a date such as "Sun, 06 Nov 1994 08:49:37 GMT". Every server must send dates in this form.
 std::optional<std::chrono::system_clock::time_point> date_in(std::string_view text) {
   constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
   if (text.size() != 29 || !text.ends_with(" GMT")) return std::nullopt;
@@ -106,7 +106,7 @@ Request webhook_request(const HttpPublisherOptions& options, const std::string& 
       throw Error(ErrorCode::invalid_argument, "HTTP cannot carry one of its headers");
     }
     if (std::ranges::find(own_fields, lower(name)) != own_fields.end()) {
-      throw Error(ErrorCode::invalid_argument, "its header " + name + " is one that HTTP needs for itself");
+      throw Error(ErrorCode::invalid_argument, "its header " + name + " is reserved for HTTP or the publisher");
     }
     request.headers.push_back({name, value});
   }

@@ -24,9 +24,9 @@ std::string target_of(std::string_view url) {
   } else if (url.starts_with("http://")) {
     url.remove_prefix(7);
   } else {
-    refuse_url("this one begins otherwise");
+    refuse_url("this URL has another scheme");
   }
-  // A request line has no spaces; a fragment is not for the server.
+  // A request line must not contain spaces. A fragment is not sent to a server.
   if (std::ranges::any_of(url, [](char c) { return c <= ' ' || c > '~' || c == '#'; })) {
     refuse_url("it has a character that must be percent-encoded");
   }

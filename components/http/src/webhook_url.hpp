@@ -9,10 +9,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
-/// The target of a request for the URL: path and query, as "/events?source=orders".
+/// The target of a request for the URL: path and query, for example "/events?source=orders".
 ///
-/// Errors: `Error` invalid_argument if this is no URL of http or https, or if it holds a user or a password. The text
-///         does not hold the URL.
+/// Errors: `Error` invalid_argument if this is not a URL of http or https, or if it contains a user or a password. The
+///         text does not contain the URL.
 std::string target_of(std::string_view url);
 
 }  // namespace http

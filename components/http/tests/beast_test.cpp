@@ -1,4 +1,4 @@
-// Boost.Beast: requests and answers through a socket.
+// The adapter to Boost.Beast, with requests and answers through a socket.
 
 #include <chrono>
 #include <string>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using boost::asio::ip::tcp;
 namespace beast = boost::beast;
 
-/// Answers that many connections, one request each.
+/// Serves this number of connections, with one request each.
 void serve(tcp::acceptor& acceptor, http::Guard& guard, int connections) {
   for (int i = 0; i < connections; ++i) {
     tcp::socket socket = acceptor.accept();

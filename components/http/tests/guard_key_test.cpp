@@ -1,4 +1,4 @@
-// Where the key of a request comes from, and whose it is, through a socket.
+// The key and the scope of a request, through a socket.
 
 #include <chrono>
 #include <future>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using http::GuardOptions;
 using http::Response;
 
-TEST_CASE("a request without a valid key gets 400, and runs nothing") {
+TEST_CASE("a request without a valid key gets 400, and no handler runs") {
   GuardOptions options;
   options.documentation = "https://api.example/idempotency";
   const Orders t(place_order, options);
@@ -37,8 +37,8 @@ TEST_CASE("a request without a valid key gets 400, and runs nothing") {
   CHECK(t.db.effects() == 1);
 }
 
-TEST_CASE("the same key of another tenant is another key, whatever slashes are in it") {
-  // Without a socket, because cpp-httplib decodes %2F in header fields.
+TEST_CASE("the same key of another tenant is another key, also if there are slashes in it") {
+  // This test uses no socket, because cpp-httplib decodes %2F in header fields.
   Orders t;
   const auto order_of = [&](const std::string& who, const std::string& key) {
     return t.guard.handle(
@@ -56,7 +56,7 @@ TEST_CASE("the same key of another tenant is another key, whatever slashes are i
   CHECK(t.db.effects() == 4);
 }
 
-TEST_CASE("without a key, where none is required, each request runs") {
+TEST_CASE("if no key is required, each request without a key runs") {
   GuardOptions options;
   options.required = false;
   const Orders t(place_order, options);
@@ -87,7 +87,7 @@ TEST_CASE("equal parameters within valid_for are one request") {
   CHECK(t.db.effects_of("book") == 2);
 }
 
-TEST_CASE("a key in the JSON of the body") {
+TEST_CASE("a key can come from the JSON of the body") {
   GuardOptions options;
   options.key = http::key_of(JsonTemplate("order:{/order/no}"));
   const Orders t(place_order, options);

@@ -1,4 +1,4 @@
-// Each row of the guard's table, through a socket.
+// Each row of the table in the documentation of Guard, through a socket.
 
 #include <chrono>
 #include <future>
@@ -25,7 +25,7 @@ using http::GuardOptions;
 using http::Request;
 using http::Response;
 
-TEST_CASE("the first request runs, and the same one again gets its answer, with and without quotes") {
+TEST_CASE("the first request runs, and a copy gets its answer, with and without quotes around the key") {
   const Orders t;
   const Response first = t.service.order("k1", "book");
   CHECK(first.status == 201);
@@ -41,7 +41,7 @@ TEST_CASE("the first request runs, and the same one again gets its answer, with 
   CHECK(t.db.claim_of("nobody/k1") == "consumed");
 }
 
-TEST_CASE("another request under the key gets 422, does not see the answer, and fills no table") {
+TEST_CASE("another request with the key gets 422 without the answer, and at most 8 conflicts are recorded") {
   const Orders t;
   CHECK(t.service.order("k", "book").status == 201);
   for (int i = 0; i < 20; ++i) check_problem(t.service.order("k", "other " + std::to_string(i)), 422);
@@ -96,7 +96,7 @@ TEST_CASE("with claim_wait, a copy of a running request waits for the answer") {
   CHECK(t.db.effects() == 1);
 }
 
-TEST_CASE("a refusal leaves nothing but its answer, which is replayed") {
+TEST_CASE("after a refusal, only its answer is stored, and it is replayed") {
   int runs = 0;
   const Orders t([&](soci::session& sql, const Request& request) -> Response {
     ++runs;
@@ -113,7 +113,7 @@ TEST_CASE("a refusal leaves nothing but its answer, which is replayed") {
   CHECK(t.db.number("select count(*) from txinbox_failed_message") == 0);
 }
 
-TEST_CASE("an answer of 5xx and an exception leave nothing, and a retry runs again") {
+TEST_CASE("after a 5xx answer or an exception, nothing is stored, and a retry runs again") {
   int runs = 0;
   std::vector<std::string> logged;
   GuardOptions options;
@@ -150,7 +150,7 @@ TEST_CASE("an answer of 5xx and an exception leave nothing, and a retry runs aga
   CHECK(logged == std::vector<std::string>{"std::runtime_error"});
 }
 
-TEST_CASE("what the database cannot do now is 503; a message that is given up is 409") {
+TEST_CASE("an error of the database is 5xx, and a parked message is 409") {
   const Orders t;
   CHECK(t.service.order("k", "book").status == 201);
   t.db.run("update txinbox_consumed_message set state = 'parked'");
@@ -161,7 +161,7 @@ TEST_CASE("what the database cannot do now is 503; a message that is given up is
   CHECK(t.db.effects() == 1);
 }
 
-TEST_CASE("an answer that is too large is rolled back, or kept without its body") {
+TEST_CASE("if an answer is too large, the transaction is rolled back, or the answer is stored without its body") {
   const auto large = [](soci::session& sql, const Request& request) {
     Response response = place_order(sql, request);
     response.body.assign(70'000, '\xff');
@@ -187,7 +187,7 @@ TEST_CASE("an answer that is too large is rolled back, or kept without its body"
   CHECK(all.service.order("k", "book").body.size() == 70'000);
 }
 
-TEST_CASE("a handler cannot smuggle a header field into a later answer") {
+TEST_CASE("a handler cannot add a header field to a replayed answer with a line break in a value") {
   const Orders t([](soci::session& sql, const Request& request) {
     Response response = place_order(sql, request);
     response.headers.push_back({"Location", "/orders/1\r\nSet-Cookie: sid=2"});

@@ -1,4 +1,4 @@
-// Keys of requests.
+// The functions that find the key of a request.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ Request with_key(const std::string& value) {
   return {.method = "POST", .target = "/orders", .headers = {{"idempotency-KEY", value}}};
 }
 
-TEST_CASE("a key in a header field is a structured-field string or bare") {
+TEST_CASE("a key in a header field is a structured-field string or a text without quotes") {
   const auto key = http::key_in_header();
   CHECK(key(with_key("8e03")) == "8e03");
   CHECK(key(with_key("\"8e03\"")) == "8e03");
@@ -33,7 +33,7 @@ TEST_CASE("a key in a header field is a structured-field string or bare") {
   }
 }
 
-TEST_CASE("a key of parameters differs where the request does") {
+TEST_CASE("different requests have different keys of their parameters") {
   const auto key = http::key_of_parameters();
   const Request request{.method = "POST", .target = "/orders", .body = "a=1"};
   const auto first = key(request);
@@ -51,7 +51,7 @@ TEST_CASE("a key of parameters differs where the request does") {
   CHECK(thrown_by([&] { (void)http::key_of_parameters({"user"}); }) == "invalid_argument");
 }
 
-TEST_CASE("the whole request cannot be taken for another one") {
+TEST_CASE("different requests have different bytes in whole_request") {
   CHECK(http::whole_request({.method = "POST", .target = "/a", .body = "b"}) !=
         http::whole_request({.method = "POST", .target = "/", .body = "ab"}));
 }

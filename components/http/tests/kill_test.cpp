@@ -1,5 +1,5 @@
-// The example's service is killed again and again, while clients send each request three times at once until all copies
-// are answered.
+// The example's service is killed repeatedly. Meanwhile clients send each request three times at the same time, until
+// all copies are answered.
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -31,7 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A port that was free a moment ago.
+/// A port that is free when this function is called.
 int free_port() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -45,7 +45,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-/// Starts order_api, and returns when it listens. The parent has threads: only exec may follow the fork.
+/// Starts order_api, and returns when it listens. Because the parent has threads, the child may only call exec.
 pid_t start(const std::string& program, const std::string& url, int port) {
   std::array<int, 2> out{};
   REQUIRE(pipe(out.data()) == 0);
@@ -65,7 +65,7 @@ pid_t start(const std::string& program, const std::string& url, int port) {
   return child;
 }
 
-/// What all clients were told.
+/// The answers that all clients have got.
 class Answers {
  public:
   void add(const std::string& key, const httplib::Response& response) {
@@ -95,7 +95,7 @@ class Answers {
   int count_ = 0;
 };
 
-/// Sends one request until it is answered.
+/// Repeats a request until it is answered.
 void insist(int port, const std::string& key, Answers& answers, std::atomic<int>& broken) {
   for (;;) {
     httplib::Client client("127.0.0.1", port);
@@ -111,7 +111,7 @@ void insist(int port, const std::string& key, Answers& answers, std::atomic<int>
   }
 }
 
-TEST_CASE("a service that is killed takes each order once, and gives each client the same answer") {
+TEST_CASE("a service that is killed accepts each order once, and gives each client the same answer") {
   const char* program = std::getenv("TXINBOX_ORDER_API");
   if (program == nullptr) return;
   const TestDatabase db(TestDatabase::Tables::none);

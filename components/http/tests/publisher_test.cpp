@@ -1,4 +1,4 @@
-// The publisher of the outbox by HTTP, with a real server and a real client.
+// The HTTP publisher of the outbox, with a real server and a real client.
 
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A webhook on a socket of the loopback.
+/// A webhook that listens on the loopback.
 class WebhookServer {
  public:
   using Answer = std::function<void(const httplib::Request&, httplib::Response&)>;
@@ -73,7 +73,7 @@ std::vector<OutgoingMessage> numbered(int count) {
   return messages;
 }
 
-TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and twice it takes effect once") {
+TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and two copies take effect once") {
   EffectDatabase receiver;
   Pool its_pool = receiver.pool();
   TxConsumer consumer(its_pool, "POST /events", {.claim_wait = 0ms});
@@ -124,7 +124,7 @@ TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and tw
                                                    {"body", "{\"no\":1}"}});
 }
 
-TEST_CASE("HTTP: the status says what becomes of a message, and whether the rest of the call is tried") {
+TEST_CASE("HTTP: the status decides how a message ends, and whether the other messages of the call are sent") {
   int status = 0;
   const WebhookServer server([&](const httplib::Request& from, httplib::Response& to) {
     to.status = from.body == "1" ? status : 200;
@@ -154,7 +154,7 @@ TEST_CASE("HTTP: the status says what becomes of a message, and whether the rest
     CHECK(results[2].status == each.third);
     CHECK(results[1].error == (each.second == confirmed ? "" : "HTTP status " + std::to_string(status)));
     CHECK(results[1].retry_after == (each.second == failed ? 7s : 0s));
-    // 429 and 503 speak for the whole service.
+    // The statuses 429 and 503 are about the whole service.
     const bool is_for_all = status == 429 || status == 503;
     const auto next = publish(numbered(1));
     CHECK(next[0].status == (is_for_all ? postponed : confirmed));
@@ -163,7 +163,7 @@ TEST_CASE("HTTP: the status says what becomes of a message, and whether the rest
   }
 }
 
-TEST_CASE("HTTP: without an answer a message fails, and a server that is not there counts for no message") {
+TEST_CASE("HTTP: a message without an answer fails, and no message fails if the server cannot be reached") {
   std::atomic<bool> is_slow = true;
   auto server = std::make_unique<WebhookServer>([&](const httplib::Request& from, httplib::Response&) {
     while (from.body == "0" && is_slow) std::this_thread::sleep_for(10ms);
@@ -173,14 +173,14 @@ TEST_CASE("HTTP: without an answer a message fails, and a server that is not the
   const Publisher publish = publisher_for(options);
   auto results = publish(numbered(3));
   CHECK(results[0].status == PublishStatus::failed);
-  CHECK(results[1].status == PublishStatus::postponed);  // no time was left
+  CHECK(results[1].status == PublishStatus::postponed);  // the time of the call was over
   is_slow = false;
   results = publish(numbered(3));
   for (const PublishResult& result : results) CHECK(result.status == PublishStatus::confirmed);
   server.reset();
   CHECK_THROWS_AS(publish(numbered(1)), std::runtime_error);
 
-  // It goes away in the middle of a call.
+  // The server becomes unreachable during a call.
   int sent = 0;
   const HttpSend goes_away = [&](const http::Request&, HttpTimeouts) -> std::optional<http::Response> {
     if (++sent == 2) throw std::runtime_error("away");
@@ -193,7 +193,7 @@ TEST_CASE("HTTP: without an answer a message fails, and a server that is not the
   CHECK(sent == 2);
 }
 
-TEST_CASE("HTTP: what HTTP cannot carry is rejected and not sent") {
+TEST_CASE("HTTP: a message that HTTP cannot carry is rejected and not sent") {
   std::atomic<int> requests = 0;
   const WebhookServer server([&](const httplib::Request&, httplib::Response&) { ++requests; });
   const Publisher publish = publisher_for({.url = server.url()});
@@ -218,7 +218,7 @@ TEST_CASE("HTTP: what HTTP cannot carry is rejected and not sent") {
   CHECK(requests == 1);
 }
 
-TEST_CASE("HTTP: a relay delivers everything once a busy service has recovered, in the order of each key") {
+TEST_CASE("HTTP: after a busy service has recovered, a relay delivers all messages in the order of each key") {
   std::mutex mutex;
   std::map<std::string, std::vector<std::string>> got;
   int count = 0;
@@ -270,7 +270,7 @@ TEST_CASE("HTTP: https verifies the server's certificate") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("HTTP: Retry-After has seconds or a date, and is an hour at most") {
+TEST_CASE("HTTP: Retry-After is a number of seconds or a date, and is at most an hour") {
   const auto now = std::chrono::sys_days(std::chrono::year(1994) / 11 / 6) + 8h + 49min + 30s;
   const auto of = [&](const std::string& value) {
     return http::retry_after({.status = 503, .headers = {{"retry-after", value}}}, now);
@@ -289,7 +289,7 @@ TEST_CASE("HTTP: Retry-After has seconds or a date, and is an hour at most") {
   CHECK(http::retry_after({.status = 503}, now) == 0s);
 }
 
-TEST_CASE("the URL of an HTTP publisher has a host and no user, and its text is not repeated") {
+TEST_CASE("the URL of an HTTP publisher has a host and no user, and error texts do not contain it") {
   ::setenv("TXINBOX_HTTP_AUTHORIZATION", "Bearer hunter2", 1);
   CHECK(http_publisher_options_from_url("https://h.example/events?a=b").authorization == "Bearer hunter2");
   ::unsetenv("TXINBOX_HTTP_AUTHORIZATION");

@@ -10,7 +10,7 @@
 
 namespace txinbox::test {
 
-/// A service on a socket of the loopback, with one guarded route, POST /orders.
+/// A service that listens on the loopback, with one guarded route: POST /orders.
 class Service {
  public:
   using Handler = std::function<http::Response(soci::session&, const http::Request&)>;
@@ -24,10 +24,10 @@ class Service {
 
   int port() const;
 
-  /// Sends POST /orders with this body, and these fields. Fails the test if no answer comes.
+  /// Sends POST /orders with this body and these header fields. Fails the test if no answer comes.
   http::Response post(const std::string& body, const std::vector<http::Header>& headers) const;
 
-  /// The same with an Idempotency-Key.
+  /// Sends POST /orders with this Idempotency-Key and this body.
   http::Response order(const std::string& key, const std::string& body) const {
     return post(body, {{"Idempotency-Key", key}});
   }
@@ -41,7 +41,7 @@ class Service {
 http::Response post(int port, const std::string& target, const std::string& body,
                     const std::vector<http::Header>& headers);
 
-/// The value of a field, or "-".
+/// The value of a header field, or "-" if it is missing.
 inline std::string field(const http::Response& response, const std::string& name) {
   return std::string(http::find_header(response.headers, name).value_or("-"));
 }

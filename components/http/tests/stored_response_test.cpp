@@ -16,7 +16,7 @@ using http::read_stored_form;
 using http::Response;
 using http::stored_form;
 
-TEST_CASE("an answer is stored as an HTTP message, with the fields that are kept") {
+TEST_CASE("an answer is stored as an HTTP message with the kept header fields") {
   std::string every_byte;
   for (int i = 0; i < 256; ++i) every_byte += static_cast<char>(i);
   const Response response{
@@ -43,7 +43,7 @@ TEST_CASE("an answer that would change the stored message is refused") {
   CHECK(refusal({.headers = {{"", "b"}}}) == "invalid_argument");
 }
 
-TEST_CASE("what is no stored answer is not read as one") {
+TEST_CASE("bytes that are not a stored answer are not read as one") {
   const std::string good = "HTTP/1.1 201 \r\nA: b\r\n\r\nbody";
   REQUIRE(read_stored_form(good));
   for (std::size_t i = 0; i + 6 < good.size(); ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("what is no stored answer is not read as one") {
     CAPTURE(bad);
     CHECK_FALSE(read_stored_form(bad));
   }
-  // Any change of a byte gives another answer or none, and never harm.
+  // If a byte changes, another answer or none is read, without a memory error.
   std::minstd_rand random(7);
   for (int i = 0; i < 20'000; ++i) {
     std::string changed = good;

@@ -46,7 +46,7 @@ TEST_CASE("a secret can be replaced") {
   CHECK(Tokens({new_secret}, 1h).key(scope, "orders")(with_token(token)) == token);
 }
 
-TEST_CASE("no other text is a token: not with one character changed, and not the same bytes in another spelling") {
+TEST_CASE("no other text is a token, neither with one changed character nor with other unused bits") {
   const Tokens tokens({secret}, 1h);
   const auto key = tokens.key(scope, "orders");
   const std::string token = tokens.issue("user", "orders");
@@ -63,7 +63,7 @@ TEST_CASE("no other text is a token: not with one character changed, and not the
   CHECK(thrown_by([&] { (void)key(with_token("x")); }) == "invalid_key");
 }
 
-TEST_CASE("tokens differ, and end") {
+TEST_CASE("tokens are different, and expire") {
   const Tokens tokens({secret}, 1s);
   std::set<std::string> all;
   for (int i = 0; i < 100; ++i) all.insert(tokens.issue("user", "orders"));
@@ -79,7 +79,7 @@ TEST_CASE("tokens differ, and end") {
   CHECK(end == "invalid_key");
 }
 
-TEST_CASE("weak secrets and no time are refused") {
+TEST_CASE("short secrets and a validity of less than a second are refused") {
   CHECK(thrown_by([] { Tokens({}, 1h); }) == "invalid_argument");
   CHECK(thrown_by([] { Tokens({std::string(31, 's')}, 1h); }) == "invalid_argument");
   CHECK(thrown_by([] { Tokens({secret, ""}, 1h); }) == "invalid_argument");

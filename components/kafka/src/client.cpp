@@ -43,7 +43,7 @@ constexpr std::array reserved{
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
-/// The values of `security.protocol` are not case-sensitive.
+/// Whether the protocol uses TLS. The values of `security.protocol` are not case-sensitive.
 bool is_encrypted(std::string protocol) {
   std::ranges::transform(protocol, protocol.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
   return protocol == "ssl" || protocol == "sasl_ssl";
@@ -64,12 +64,12 @@ void check(const KafkaOptions& options) {
     const auto* found = std::ranges::find(reserved, property, &Reserved::property);
     if (found == reserved.end()) continue;
     if (found->instead != nullptr) refuse("set " + std::string(found->instead) + ", not the property " + property);
-    refuse("the property " + property + " cannot be set: the guarantee rests on the source's own value");
+    refuse("the property " + property + " cannot be set: the guarantee depends on the source's value");
   }
 }
 
 void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value) {
-  // librdkafka's text of the error holds the value, which can be a password.
+  // librdkafka's error text contains the value, which can be a password. So it is not used.
   std::array<char, 512> text{};
   switch (rd_kafka_conf_set(conf, name.c_str(), value.c_str(), text.data(), text.size())) {
     case RD_KAFKA_CONF_OK:
@@ -86,10 +86,10 @@ Conf make_conf(const KafkaOptions& options) {
   Conf conf(rd_kafka_conf_new());
   set(conf.get(), "bootstrap.servers", options.brokers);
   set(conf.get(), "client.id", "txinbox");
-  // Its messages come as errors to the source.
+  // No log: the source gets errors by its callback.
   rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
   for (const auto& [property, value] : options.properties) set(conf.get(), property, value);
-  // librdkafka checks the host name by default from 2.0 on.
+  // librdkafka 2.0 and later check the host name by default. This does it for older versions.
   const auto protocol = options.properties.find("security.protocol");
   if (protocol != options.properties.end() && is_encrypted(protocol->second) &&
       !options.properties.contains("ssl.endpoint.identification.algorithm")) {
@@ -102,7 +102,7 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   KafkaOptions options = own_options;
   options.properties.try_emplace("auto.offset.reset", "earliest");
   options.properties.try_emplace("partition.assignment.strategy", "cooperative-sticky");
-  // librdkafka's own default of 3 s lets the broker drop a member whose session_timeout is shorter.
+  // With librdkafka's default of 3 s, the broker would remove a member with a shorter session_timeout.
   const auto heartbeat = std::clamp<std::chrono::milliseconds>(options.session_timeout / 3, 1ms, 3s);
   options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));
   Conf conf = make_conf(options);
@@ -110,7 +110,8 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   if (!options.instance_id.empty()) set(conf.get(), "group.instance.id", options.instance_id);
   set(conf.get(), "max.poll.interval.ms", std::to_string(options.max_poll_interval.count()));
   set(conf.get(), "session.timeout.ms", std::to_string(options.session_timeout.count()));
-  // Offsets are stored after our commit, and committed by the client. A commit of our own would meet a rebalance.
+  // The source stores offsets after the database has committed. The client commits the offsets to the broker, because
+  // an explicit commit could fail in a rebalance.
   set(conf.get(), "enable.auto.offset.store", "false");
   set(conf.get(), "enable.auto.commit", "true");
   set(conf.get(), "auto.commit.interval.ms", "1000");
@@ -122,8 +123,8 @@ Client make_client(rd_kafka_type_t type, Conf conf) {
   Client client(rd_kafka_new(type, conf.get(), text.data(), text.size()));
   if (!client) {
     const auto code = rd_kafka_last_error();
-    refuse("librdkafka refuses the properties together: " + std::string(rd_kafka_err2name(code)) +
-           "; look at those for TLS and SASL, and at the time-outs");
+    refuse("librdkafka refuses this combination of properties: " + std::string(rd_kafka_err2name(code)) +
+           "; check the properties for TLS and SASL, and the time-outs");
   }
   static_cast<void>(conf.release());  // the client owns it now
   return client;
@@ -146,8 +147,8 @@ rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, 
 }
 
 bool aborts_before_assignment(rd_kafka_t* client) {
-  constexpr int mended = 0x020300ff;
-  if (rd_kafka_version() >= mended) return false;
+  constexpr int fixed_version = 0x020300ff;
+  if (rd_kafka_version() >= fixed_version) return false;
   std::array<char, 256> value{};
   std::size_t size = value.size();
   const auto code = rd_kafka_conf_get(rd_kafka_conf(client), "partition.assignment.strategy", value.data(), &size);

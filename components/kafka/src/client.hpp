@@ -11,14 +11,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-// The objects of librdkafka, each destroyed as it must be.
+// Smart pointers to the objects of librdkafka.
 
 struct DestroyConf {
   void operator()(rd_kafka_conf_t* conf) const noexcept { rd_kafka_conf_destroy(conf); }
 };
 using Conf = std::unique_ptr<rd_kafka_conf_t, DestroyConf>;
 
-/// A consumer is closed first, by `KafkaSource::close`: without its close, destroying it may wait for the broker.
+/// `KafkaSource::close` must close a consumer first. Otherwise its destruction may wait for the broker.
 struct DestroyClient {
   void operator()(rd_kafka_t* client) const noexcept {
     rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
@@ -46,15 +46,16 @@ struct DestroyMessage {
 };
 using MessagePtr = std::unique_ptr<rd_kafka_message_t, DestroyMessage>;
 
-/// Errors: `Error` invalid_argument, which names the property and holds no value.
+/// Errors: `Error` invalid_argument. The text names the property and does not contain the value.
 void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value);
 
-/// What consumer and producer have in common: the brokers, the user's properties, and no log on standard error.
+/// The configuration that consumers and producers share: the brokers, the user's properties, and no log on standard
+/// error.
 ///
 /// Errors: as `set`.
 Conf make_conf(const KafkaOptions& options);
 
-/// The same with what a consumer needs.
+/// The configuration of a consumer.
 Conf make_consumer_conf(const KafkaOptions& options);
 
 /// Checks the options and refuses properties that the source sets itself.
@@ -62,14 +63,14 @@ Conf make_consumer_conf(const KafkaOptions& options);
 /// Errors: `Error` invalid_argument.
 void check(const KafkaOptions& options);
 
-/// Errors: `Error` invalid_argument for properties that do not go together.
+/// Errors: `Error` invalid_argument for properties that contradict each other.
 Client make_client(rd_kafka_type_t type, Conf conf);
 
-/// Whether it aborts the process if this consumer is destroyed after it has joined the group, and before its first
-/// assignment: the sticky assignor of librdkafka before 2.3.0 does (its issue 4312).
+/// Whether librdkafka aborts the process if this consumer is destroyed after it has joined the group and before its
+/// first assignment. Versions before 2.3.0 do this with a sticky assignor (librdkafka's issue 4312).
 bool aborts_before_assignment(rd_kafka_t* client);
 
-/// Asks the broker whether there is such a topic; `topic_code` is its answer. Makes no topic.
+/// Asks the broker whether the topic exists. `topic_code` is the broker's answer. Does not create the topic.
 rd_kafka_resp_err_t ask_for_topic(rd_kafka_t* client, const std::string& topic, int milliseconds,
                                   rd_kafka_resp_err_t& topic_code);
 

@@ -12,16 +12,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The broker's own limit counts. With the client's of 1 MB, the client would refuse what the broker takes.
+/// Raises the client's limit of 1 MB, so that only the broker limits the size of a record.
 KafkaOptions with_large_messages(KafkaOptions options) {
   options.properties.try_emplace("message.max.bytes", "1000000000");
   return options;
 }
 
-/// The bytes as librdkafka takes them. It copies them, and does not change them.
+/// Passes the bytes to librdkafka, which copies them and does not change them.
 decltype(rd_kafka_vu_t::u.mem) memory_of(const std::optional<std::string_view>& bytes) {
   if (!bytes) return {.ptr = nullptr, .size = 0};
-  static const char nothing = 0;  // a null pointer would be a value that is not there
+  static const char nothing = 0;  // a null pointer would mean that there is no value
   const char* data = bytes->data() == nullptr ? &nothing : bytes->data();
   return {.ptr = const_cast<char*>(data), .size = bytes->size()};  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
@@ -46,12 +46,13 @@ void ConfirmedProducer::open() {
   producer_ = make_client(RD_KAFKA_PRODUCER, std::move(conf));
 }
 
-/// librdkafka calls it inside `rd_kafka_poll`, once for each record that it took.
+/// librdkafka calls it inside `rd_kafka_poll`, once for each record that it has accepted.
 void ConfirmedProducer::on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self) {
   auto& producer = *static_cast<ConfirmedProducer*>(self);
-  const auto id = reinterpret_cast<std::uintptr_t>(message->_private);  // NOLINT: it was no pointer
+  const auto id =
+      reinterpret_cast<std::uintptr_t>(message->_private);  // NOLINT: `produce` has converted it from an integer
   const std::uintptr_t index = id - producer.first_id_;
-  if (index >= producer.codes_.size()) return;  // of a call that has given up waiting
+  if (index >= producer.codes_.size()) return;  // the record belongs to an earlier call, whose wait is over
   producer.codes_[index] = message->err;
   --producer.waiting_;
 }
@@ -69,7 +70,7 @@ rd_kafka_resp_err_t ConfirmedProducer::produce(OutgoingRecord& record, std::uint
   values[4].vtype = RD_KAFKA_VTYPE_HEADERS;
   values[4].u.headers = record.headers.get();
   values[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
-  values[5].u.ptr = reinterpret_cast<void*>(id);  // NOLINT: librdkafka only gives it back
+  values[5].u.ptr = reinterpret_cast<void*>(id);  // NOLINT: librdkafka does not dereference it
   rd_kafka_error_t* error = rd_kafka_produceva(producer_.get(), values.data(), values.size());
   if (error == nullptr) {
     static_cast<void>(record.headers.release());  // librdkafka owns them now
@@ -80,8 +81,15 @@ rd_kafka_resp_err_t ConfirmedProducer::produce(OutgoingRecord& record, std::uint
   return code;
 }
 
+bool ConfirmedProducer::reaches_broker() {
+  const rd_kafka_metadata_t* metadata = nullptr;
+  if (rd_kafka_metadata(producer_.get(), 0, nullptr, &metadata, 1'000) != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
+  rd_kafka_metadata_destroy(metadata);
+  return true;
+}
+
 std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRecord> records) {
-  // After a fatal error the producer takes nothing any more. The error can come after the reports.
+  // After a fatal error, the producer accepts no more records. The error can occur after the reports of the last call.
   if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) open();
   first_id_ += codes_.size();
   codes_.assign(records.size(), RD_KAFKA_RESP_ERR__TIMED_OUT);
@@ -90,7 +98,7 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRe
   const auto in_time = [&] { return std::chrono::steady_clock::now() < give_up; };
   for (std::size_t i = 0; i < records.size(); ++i) {
     auto code = produce(records[i], first_id_ + i);
-    // Its queue has room again when a report has been read.
+    // The producer's queue has room again after a report was read.
     while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && in_time()) {
       rd_kafka_poll(producer_.get(), 50);
       code = produce(records[i], first_id_ + i);
@@ -102,7 +110,8 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRe
     }
   }
   while (waiting_ > 0 && in_time()) rd_kafka_poll(producer_.get(), 50);
-  // The client's own codes, which are negative, do not say why the producer ended: the user may have no right to write.
+  // The client's own codes, which are negative, do not tell the cause of a fatal error, for example a missing right to
+  // write. So they are replaced by the code of the fatal error.
   if (const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
     std::ranges::replace_if(
         codes_, [](rd_kafka_resp_err_t code) { return code < RD_KAFKA_RESP_ERR_UNKNOWN; }, fatal);

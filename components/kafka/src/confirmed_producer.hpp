@@ -23,14 +23,14 @@ struct DestroyHeaders {
 };
 using Headers = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
 
-/// Copies name and value.
+/// Adds a header. Copies its name and value.
 void add_header(const Headers& headers, std::string_view name, std::string_view value);
 
-/// A record to publish. What it refers to must live as long as the call.
+/// A record to publish. The texts that it refers to must live until the call returns.
 struct OutgoingRecord {
   const std::string& topic;
-  std::optional<std::string_view> key;   ///< None: a record without a key.
-  std::optional<std::string_view> body;  ///< None: a tombstone.
+  std::optional<std::string_view> key;   ///< None for a record without a key.
+  std::optional<std::string_view> body;  ///< None for a tombstone.
   Headers headers;
 };
 
@@ -38,17 +38,23 @@ struct OutgoingRecord {
 /// connects at the first record.
 class ConfirmedProducer {
  public:
-  /// It uses `brokers`, `properties`, and `dead_letter_timeout` for each record.
+  /// It uses `brokers`, `properties` and `dead_letter_timeout` of the options. The time-out applies to each record.
   ///
   /// Errors: `Error` invalid_argument for the properties.
   explicit ConfirmedProducer(const KafkaOptions& options);
   ConfirmedProducer(const ConfirmedProducer&) = delete;
   ConfirmedProducer& operator=(const ConfirmedProducer&) = delete;
 
-  /// Returns what the broker answered for each record, in their order: RD_KAFKA_RESP_ERR_NO_ERROR if it has the record.
+  /// Returns the broker's answer for each record, in their order. It is RD_KAFKA_RESP_ERR_NO_ERROR if the broker has
+  /// the record.
   ///
   /// @blocking at most the timeout and a second.
   std::vector<rd_kafka_resp_err_t> publish(std::span<OutgoingRecord> records);
+
+  /// Whether a broker answers.
+  ///
+  /// @blocking at most a second.
+  bool reaches_broker();
 
  private:
   void open();
@@ -56,8 +62,8 @@ class ConfirmedProducer {
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
 
   const KafkaOptions options_;
-  std::uintptr_t first_id_ = 1;  ///< Of the records of this call. No id is used again: a report can come late.
-  std::size_t waiting_ = 0;      ///< For a report.
+  std::uintptr_t first_id_ = 1;  ///< The id of this call's first record. No id is reused, because a report can be late.
+  std::size_t waiting_ = 0;      ///< The number of records that wait for a report.
   std::vector<rd_kafka_resp_err_t> codes_;
   Client producer_;
 };

@@ -25,18 +25,18 @@ Headers headers_of(const DeadLetter& letter) {
 
 }  // namespace
 
-rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter> letters) {
+rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> letters) {
   std::vector<OutgoingRecord> records;
   records.reserve(letters.size());
-  for (const DeadLetter& letter : letters) {
-    const Incoming& incoming = *letter.incoming;
-    records.push_back({.topic = topic_, .key = incoming.key, .body = {}, .headers = headers_of(letter)});
+  for (const DeadLetter* letter : letters) {
+    const Incoming& incoming = *letter->incoming;
+    records.push_back({.topic = topic_, .key = incoming.key, .body = {}, .headers = headers_of(*letter)});
     if (incoming.has_body) records.back().body = incoming.body;
   }
   const auto codes = producer_.publish(records);
   auto problem = RD_KAFKA_RESP_ERR_NO_ERROR;
   for (std::size_t i = 0; i < letters.size(); ++i) {
-    letters[i].confirmed = codes[i] == RD_KAFKA_RESP_ERR_NO_ERROR;
+    letters[i]->confirmed = codes[i] == RD_KAFKA_RESP_ERR_NO_ERROR;
     if (problem == RD_KAFKA_RESP_ERR_NO_ERROR) problem = codes[i];
   }
   throw_if_refused(problem, "dead-letter topic " + topic_);

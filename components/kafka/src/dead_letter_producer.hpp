@@ -19,12 +19,13 @@ class DeadLetterProducer {
   /// Errors: `Error` invalid_argument for the properties.
   explicit DeadLetterProducer(const KafkaOptions& options) : topic_(options.dead_letters), producer_(options) {}
 
-  /// Sets `confirmed` of the letters that the broker has. Returns why the first of the others is not there.
+  /// Sets `confirmed` of the dead letters that the broker has. Returns the error of the first one that it does not
+  /// have.
   ///
   /// Errors: `Error` broker_refused or access_refused.
   ///
   /// @blocking at most `dead_letter_timeout` and a second.
-  rd_kafka_resp_err_t publish(std::span<DeadLetter> letters);
+  rd_kafka_resp_err_t publish(std::span<DeadLetter* const> letters);
 
  private:
   const std::string topic_;

@@ -9,12 +9,13 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// Throws if the code means that somebody must fix something. `what` is what was tried: "topic orders".
+/// Throws if the code is an error that only an operator can correct. `what` names the subject, for example "topic
+/// orders".
 ///
 /// Errors: `Error` broker_refused or access_refused.
 void throw_if_refused(rd_kafka_resp_err_t code, const std::string& what);
 
-/// The code's name and meaning, for a log: librdkafka's own text for the code, which holds no value.
+/// The code's name and meaning, for a log. It is librdkafka's text for the code, which contains no values.
 std::string describe(rd_kafka_resp_err_t code);
 
 }  // namespace kafka

@@ -66,8 +66,9 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
     if (!message.key.empty()) records.back().key = message.key;
   }
   const auto codes = producer.publish(records);
-  if (!codes.empty() && std::ranges::all_of(codes, is_away)) {
-    throw std::runtime_error("Kafka: the broker confirms nothing: " + describe(codes.front()));
+  // A partition can have no leader although a broker answers. Then only the messages of this partition fail.
+  if (!codes.empty() && std::ranges::all_of(codes, is_away) && !producer.reaches_broker()) {
+    throw std::runtime_error("Kafka: the broker confirms no message: " + describe(codes.front()));
   }
   std::vector<PublishResult> results;
   results.reserve(codes.size());
@@ -85,7 +86,7 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url) {
     throw Error(ErrorCode::invalid_argument,
                 "the Kafka URL of a publisher names no topic: each message has its own; it is kafka://HOST:PORT");
   }
-  // The rest is as in the URL of a source.
+  // The remaining parts have the same form as in the URL of a source.
   std::string complete(place);
   complete += "/-?group=-";
   if (question < url.size()) complete += "&" + std::string(url.substr(question + 1));

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// How long the client is not polled while `run` has no room. A rebalance waits this long.
+/// The time between two polls of the client while `run` has no room. A rebalance waits for at most this time.
 constexpr milliseconds longest_without_poll = 500ms;
 
 constexpr milliseconds longest_close = 5s;
@@ -46,7 +46,7 @@ void KafkaSource::open_client() {
   rd_kafka_conf_set_rebalance_cb(conf.get(), on_rebalance);
   rd_kafka_conf_set_error_cb(conf.get(), on_error);
   const std::lock_guard lock(mutex_);
-  queue_.reset();  // of the client before
+  queue_.reset();  // the queue belongs to the previous client
   client_ = make_client(RD_KAFKA_CONSUMER, std::move(conf));
   rd_kafka_poll_set_consumer(client_.get());
   queue_.reset(rd_kafka_queue_get_consumer(client_.get()));
@@ -61,17 +61,17 @@ std::vector<Incoming> KafkaSource::poll(std::size_t max, milliseconds wait) {
     partitions_.set_all_paused_for_room(client_.get(), false);
     take(max, wait, taken);
   }
-  look_for_broker();
-  // A partition may have been revoked behind a message of it.
-  std::erase_if(taken, [this](const Incoming& incoming) { return !holds(incoming); });
+  check_broker();
   if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), "consuming " + name_);
   reopen_after_fatal_error();
+  // After a message was taken, its partition may have been revoked, or the client may have been replaced.
+  std::erase_if(taken, [this](const Incoming& incoming) { return !holds(incoming); });
   return taken;
 }
 
 void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>& taken) {
   kept_.take(max, taken, [this](const Incoming& incoming) { return partitions_.at(*incoming.lane).is_paused_by_run; });
-  // Not a batch call of librdkafka: it loses its place when a partition is paused.
+  // The batch call of librdkafka is not used, because it loses its position when a partition is paused.
   wait = taken.empty() ? unless_woken(wait) : 0ms;
   while (taken.size() < max) {
     auto incoming = poll_client(wait);
@@ -81,7 +81,7 @@ void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>
   }
 }
 
-/// Polls the client although `run` has no room. A rebalance is served before the messages that the client has fetched.
+/// Polls the client although `run` has no room. The client handles a rebalance before it returns fetched messages.
 void KafkaSource::keep_membership(milliseconds wait) {
   const auto next = last_poll_ + longest_without_poll - Clock::now();
   if (next > 0ms) {
@@ -127,7 +127,7 @@ bool KafkaSource::subscribe(milliseconds wait) {
   return true;
 }
 
-/// Returns false if the broker cannot be asked now.
+/// Returns false if the broker does not answer now.
 bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
   auto topic_code = RD_KAFKA_RESP_ERR_NO_ERROR;
   const auto start = Clock::now();
@@ -138,7 +138,7 @@ bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
     throw_if_refused(code, options_.brokers);
     if (!std::exchange(has_warned_, true)) {
       report(SourceEventType::warning,
-             "no broker of " + options_.brokers + " answers: " + describe(code) + "; it is tried again for ever");
+             "no broker of " + options_.brokers + " answers: " + describe(code) + "; the source keeps trying");
     }
     sleep(wait - std::chrono::duration_cast<milliseconds>(Clock::now() - start));
     return false;
@@ -153,7 +153,7 @@ bool KafkaSource::topic_exists(const std::string& topic, milliseconds wait) {
 }
 
 void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
-  std::map<std::uint64_t, std::int64_t> done;  // up to which offset, by lane
+  std::map<std::uint64_t, std::int64_t> done;  // the offset to store for each lane
   for (const Incoming* message : messages) {
     if (holds(*message)) done[*message->lane] = record_of(*message).offset + 1;
   }
@@ -163,15 +163,20 @@ void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
     const auto& partition = partitions_.at(lane);
     rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number)->offset = offset;
   }
-  const auto code = rd_kafka_offsets_store(client_.get(), list.get());
-  // _STATE: the partition was revoked a moment ago, so the message comes again elsewhere.
-  if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__STATE) {
-    report(SourceEventType::warning, "an offset was not stored: " + describe(code));
-  }
+  // The call succeeds if one offset is stored. So the code of each partition is examined.
+  rd_kafka_offsets_store(client_.get(), list.get());
+  const std::string refused = Partitions::refused_offsets(*list);
+  if (!refused.empty()) report(SourceEventType::warning, "an offset was not stored: " + refused);
 }
 
 void KafkaSource::dead_letter(std::span<DeadLetter> letters) {
-  const auto code = dead_letters_->publish(letters);
+  // The consumer that now has a revoked partition gets its messages, and publishes their dead letters.
+  std::vector<DeadLetter*> held;
+  for (DeadLetter& letter : letters) {
+    if (holds(*letter.incoming)) held.push_back(&letter);
+  }
+  if (held.empty()) return;
+  const auto code = dead_letters_->publish(held);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
   report(SourceEventType::warning, "a dead letter is not in topic " + options_.dead_letters + ": " + describe(code) +
                                        (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE
@@ -218,7 +223,8 @@ void KafkaSource::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
   try {
     kept_.clear();
-    // Its own queue, so that the wait has an end although the broker does not answer.
+    if (!client_) return;  // the client could not be opened again after a fatal error
+    // With a separate queue, the wait ends also if the broker does not answer.
     const Queue queue(rd_kafka_queue_new(client_.get()));
     if (rd_kafka_error_t* error = rd_kafka_consumer_close_queue(client_.get(), queue.get())) {
       rd_kafka_error_destroy(error);
@@ -230,13 +236,13 @@ void KafkaSource::close() noexcept {
         rebalance(rd_kafka_event_error(event.get()), *rd_kafka_event_topic_partition_list(event.get()));
       }
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory; what is not acknowledged comes again
+  } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the broker redelivers the messages
   }
   forget_client();
 }
 
-/// The queue goes first: destroying the client waits for those who have a part of it. A client that cannot be destroyed
-/// stays until the process ends; it has left the group.
+/// Destroys the queue first, because the destruction of the client waits until its queue is destroyed. A client that
+/// cannot be destroyed stays until the process ends. It has left the group.
 void KafkaSource::forget_client() {
   {
     const std::lock_guard lock(mutex_);

@@ -21,8 +21,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// All members but `wake` run on one thread, and so do the callbacks of librdkafka: it calls them inside
-/// `rd_kafka_consumer_poll`.
+/// All members except `wake` run on one thread. The callbacks run on the same thread, because librdkafka calls them
+/// inside `rd_kafka_consumer_poll`.
 class KafkaSource final : public Source {
  public:
   explicit KafkaSource(const KafkaOptions& options);
@@ -51,7 +51,7 @@ class KafkaSource final : public Source {
   void take(std::size_t max, std::chrono::milliseconds wait, std::vector<Incoming>& taken);
   std::optional<Incoming> poll_client(std::chrono::milliseconds wait);
   void consumer_error(rd_kafka_resp_err_t code);
-  void look_for_broker();
+  void check_broker();
   void contact();
   std::chrono::milliseconds unless_woken(std::chrono::milliseconds wait);
   void sleep(std::chrono::milliseconds wait);
@@ -64,20 +64,20 @@ class KafkaSource final : public Source {
   const KafkaOptions options_;
   const std::string name_;
   Client client_;
-  Queue queue_;  ///< Of the consumer, to wake its poll.
+  Queue queue_;  ///< The consumer's queue. `wake` uses it to end a poll.
   std::optional<DeadLetterProducer> dead_letters_;
   Partitions partitions_;
   KeptMessages kept_;
   bool is_subscribed_ = false;
-  bool was_assigned_ = false;  ///< The client has had an assignment, if only an empty one.
+  bool was_assigned_ = false;  ///< The client has had an assignment, which may have been empty.
   bool is_closed_ = false;
   bool is_connected_ = false;
   bool was_connected_ = false;
   bool has_warned_ = false;
   std::uint64_t reconnects_ = 0;
   Clock::time_point last_poll_ = Clock::now();
-  Clock::time_point last_look_ = Clock::now();
-  rd_kafka_resp_err_t refused_ = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< By an error callback.
+  Clock::time_point last_check_ = Clock::now();
+  rd_kafka_resp_err_t refused_ = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< The refusal that the error callback has recorded.
 
   std::mutex mutex_;
   std::condition_variable woken_up_;

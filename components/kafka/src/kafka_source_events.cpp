@@ -1,4 +1,4 @@
-// What the client tells: errors, a broker that comes and goes, and partitions that come and go.
+// Handles the events of the client: errors, lost and new connections, and partitions that are assigned and revoked.
 
 #include <chrono>
 #include <string_view>
@@ -24,13 +24,13 @@ void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
       throw Error(ErrorCode::broker_refused,
                   "Kafka: consuming " + name_ +
-                      ": the group's offset is not at the broker any more, and auto.offset.reset is error; set the "
+                      ": the broker no longer has the group's offset, and auto.offset.reset is error; set the "
                       "offset of the group, or another auto.offset.reset");
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-      // It was there at the start. A broker that starts again may not know it for a moment.
-      report(SourceEventType::warning, "a topic is not at the broker: " + describe(code));
+      // The topic existed at the start. A broker that restarts may not know it for a short time.
+      report(SourceEventType::warning, "the broker does not know a topic: " + describe(code));
       return;
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
@@ -51,10 +51,10 @@ void KafkaSource::contact() {
   report(SourceEventType::connected, "connected to " + options_.brokers);
 }
 
-/// Asks a broker whether it is there again. Messages would tell it, too, but there may be none.
-void KafkaSource::look_for_broker() {
-  if (is_connected_ || Clock::now() - last_look_ < 1s) return;
-  last_look_ = Clock::now();
+/// Checks whether a broker answers again. A message would also show this, but there may be no messages.
+void KafkaSource::check_broker() {
+  if (is_connected_ || Clock::now() - last_check_ < 1s) return;
+  last_check_ = Clock::now();
   const rd_kafka_metadata_t* metadata = nullptr;
   if (rd_kafka_metadata(client_.get(), 0, nullptr, &metadata, 200) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
   rd_kafka_metadata_destroy(metadata);
@@ -82,7 +82,7 @@ void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t code, rd_kafka_t
   static_cast<KafkaSource*>(self)->rebalance(code, *list);
 }
 
-/// It does not wait for anything: the other members of the group wait for it.
+/// It must not wait, because the other members of the group wait until it is done.
 void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t& list) {
   const char* protocol = rd_kafka_rebalance_protocol(client_.get());
   const bool is_cooperative = protocol != nullptr && std::string_view(protocol) == "COOPERATIVE";
@@ -113,7 +113,7 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
   }
 }
 
-/// After a fatal error the client does nothing any more.
+/// Replaces the client after a fatal error, because such a client does no more work.
 void KafkaSource::reopen_after_fatal_error() {
   const auto code = rd_kafka_fatal_error(client_.get(), nullptr, 0);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
@@ -129,7 +129,8 @@ void KafkaSource::reopen_after_fatal_error() {
   forget_client();
   is_subscribed_ = false;
   open_client();
-  report(SourceEventType::disconnected, "a fatal error of the client: " + describe(code) + "; it is opened again");
+  report(SourceEventType::disconnected,
+         "the client had a fatal error: " + describe(code) + "; the source opens a new client");
 }
 
 }  // namespace kafka

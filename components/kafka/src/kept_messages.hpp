@@ -13,10 +13,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// The messages that came when `run` had no room. The client must be polled then, too, and each poll may bring one.
+/// The messages that arrived when `run` had no room. The client must be polled also then, and each poll may return a
+/// message.
 ///
-/// To pause the partitions would avoid them, but a pause throws away what the client has fetched ahead: up to 64 MB,
-/// for each batch whose handlers take longer than a second. So the first few are kept here.
+/// A pause of the partitions would avoid this. But it makes the client discard the messages that it has fetched, up to
+/// 64 MB, for each batch whose handlers take longer than a second. So the first messages are kept here instead.
 class KeptMessages {
  public:
   bool is_full() const { return messages_.size() >= most_messages || bytes_ >= most_bytes; }
@@ -31,7 +32,7 @@ class KeptMessages {
     bytes_ = 0;
   }
 
-  /// Moves messages to the end of `taken`, until it has `max`. Passes over those that `must_wait`.
+  /// Moves messages to the end of `taken`, until it has `max`. Skips messages for which `must_wait` returns true.
   void take(std::size_t max, std::vector<Incoming>& taken, const std::function<bool(const Incoming&)>& must_wait) {
     for (auto each = messages_.begin(); each != messages_.end() && taken.size() < max;) {
       if (must_wait(*each)) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "kafka_error.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
@@ -89,6 +91,16 @@ std::string Partitions::names_of(const rd_kafka_topic_partition_list_t& list) {
     text += (text.empty() ? "" : " ") + std::string(each.topic) + "/" + std::to_string(each.partition);
   }
   return text.empty() ? "no partitions" : text;
+}
+
+std::string Partitions::refused_offsets(const rd_kafka_topic_partition_list_t& list) {
+  std::string text;
+  for (const auto& each : elements(list)) {
+    if (each.err == RD_KAFKA_RESP_ERR_NO_ERROR || each.err == RD_KAFKA_RESP_ERR__STATE) continue;
+    text += (text.empty() ? "" : ", ") + std::string(each.topic) + "/" + std::to_string(each.partition) + ": " +
+            describe(each.err);
+  }
+  return text;
 }
 
 std::size_t Partitions::assigned_count() const {

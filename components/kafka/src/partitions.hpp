@@ -18,21 +18,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// The partitions that this consumer has or had. A partition's place in the table is its lane.
+/// The partitions that this consumer has or had. A partition's index in the table is its lane.
 ///
-/// It also knows which partitions are paused at the client, and why. A pause that outlives a revoke silently stops the
-/// partition when it is assigned again; to resume what is not paused can set it back. So a partition is resumed once,
-/// when its last reason ends.
+/// It also records which partitions are paused at the client, and why. If a partition is still paused when it is
+/// revoked, it delivers nothing after the next assignment, without an error. If a partition is resumed that is not
+/// paused, its position can go back. So each partition is resumed exactly once, when its last reason to be paused ends.
 class Partitions {
  public:
   struct Partition {
     std::string topic;
     std::int32_t number;
-    std::uint64_t epoch = 0;  ///< Counts assignments: deliveries of an earlier one are not held any more.
+    std::uint64_t epoch = 0;  ///< The number of assignments. Messages of an earlier assignment are not held any more.
     bool is_assigned = false;
     bool is_paused_by_run = false;
     bool is_paused_for_room = false;
-    std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset behind the last delivery.
+    std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset of the last delivered message, plus one.
 
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
   };
@@ -44,24 +44,30 @@ class Partitions {
 
   void assigned(const rd_kafka_topic_partition_list_t& list);
 
-  /// Also resumes at the client what was paused.
+  /// Also resumes paused partitions at the client.
   void revoked(rd_kafka_t* client, const rd_kafka_topic_partition_list_t& list);
 
-  /// Both pause or resume at the client if the other reason does not hold.
+  /// Each of these two functions sets one reason for a pause. It pauses or resumes a partition at the client only if
+  /// the other reason does not apply.
   void set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool paused);
   void set_all_paused_for_room(rd_kafka_t* client, bool paused);
 
   std::size_t assigned_count() const;
 
-  /// "orders/0 orders/3", or how many there are.
+  /// The names of the partitions, for example "orders/0 orders/3". If there are many, only their number.
   static std::string names_of(const rd_kafka_topic_partition_list_t& list);
 
-  /// The messages behind the last deliveries, as far as the client has heard; it does not ask the broker.
+  /// The partitions whose offsets the client has not stored, with the reasons. Empty if there are none. It does not
+  /// contain partitions that were just revoked, because another consumer gets their messages again.
+  static std::string refused_offsets(const rd_kafka_topic_partition_list_t& list);
+
+  /// The number of messages after the last deliveries, as far as the client knows. It does not ask the broker.
   std::optional<std::uint64_t> lag(rd_kafka_t* client) const;
 
  private:
   std::map<std::pair<std::string, std::int32_t>, std::uint64_t> lanes_;
-  std::uint64_t last_ = 0;  ///< That `lane_of` has found: most messages are in the partition of the one before.
+  std::uint64_t last_ =
+      0;  ///< The last result of `lane_of`. Most messages are in the same partition as the previous one.
   std::vector<Partition> partitions_;
 };
 

@@ -42,7 +42,7 @@ Incoming incoming_of(const rd_kafka_message_t& message, std::uint64_t lane, std:
   for (const RawHeader& header : headers) size += header.name.size() + header.value.size();
 
   auto record = std::make_shared<Record>();
-  record->bytes.reserve(size);  // so that the views below stay valid
+  record->bytes.reserve(size);  // keeps the views below valid
   const auto copy = [&](std::string_view part) {
     const std::size_t at = record->bytes.size();
     record->bytes += part;

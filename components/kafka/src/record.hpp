@@ -13,15 +13,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
-/// A record's bytes, copied: a record of librdkafka keeps the whole response of the broker that it came with.
+/// A copy of a record's bytes. A record of librdkafka would keep the broker's whole response in memory.
 struct Record {
-  std::string bytes;  ///< Body, key, and names and values of the headers.
+  std::string bytes;  ///< The body, the key, and the names and values of the headers.
   std::vector<IncomingHeader> headers;
   std::string id;
   std::int64_t offset = 0;
 };
 
-/// Makes a delivery of a record. Its owner is a `Record`; its ticket is `epoch`.
+/// Makes a delivery from a record. Its owner is a `Record`, and its ticket is `epoch`.
 Incoming incoming_of(const rd_kafka_message_t& message, std::uint64_t lane, std::uint64_t epoch);
 
 /// The record of a delivery that `incoming_of` made.

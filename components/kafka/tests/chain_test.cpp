@@ -1,7 +1,7 @@
-// The chain of the examples: an order service, its relay, Kafka, a stock service. Everything is killed again and again,
-// the broker too, and on a database server that the test may kill (run.sh --brokers) that server.
+// The chain of the examples: an order service, its relay, Kafka, and a stock service. All of them are killed
+// repeatedly, also the broker. With run.sh --brokers, the database server is killed, too.
 //
-// TXINBOX_BROKER_KILLS sets how many kills there are.
+// TXINBOX_BROKER_KILLS is the number of kills.
 
 #if defined(TXINBOX_CHAIN_ORDERS) && defined(TXINBOX_CHAIN_STOCK)
 
@@ -34,7 +34,7 @@ using namespace std::chrono_literals;
 constexpr int items = 7;
 constexpr int on_stock = 1'000'000;
 
-/// A process of one service.
+/// One service process.
 class Service {
  public:
   explicit Service(std::vector<std::string> words) : words_(std::move(words)) { start(); }
@@ -51,7 +51,7 @@ class Service {
   int stop() { return end(SIGTERM); }
 
  private:
-  /// This process has threads: only exec may follow the fork.
+  /// Because this process has threads, the child may only call exec.
   void start() {
     std::vector<char*> arguments;
     for (std::string& word : words_) arguments.push_back(word.data());
@@ -78,8 +78,8 @@ class Service {
 std::string item(int number) { return "s" + std::to_string(number % items); }
 int quantity(int number) { return 1 + number % 3; }
 
-/// Publishes orders, each twice, until `done`. Returns how many there are. On a slow machine the services must not fall
-/// behind more and more, so it waits while too many orders are on their way.
+/// Publishes orders, each twice, until `done`. Returns the number of orders. It waits while too many orders are not
+/// consumed yet, so that the services do not fall behind on a slow machine.
 int publish_orders(KafkaBroker& broker, const std::string& topic, int least, const std::atomic<long long>& consumed,
                    const std::atomic<bool>& done) {
   constexpr int most_on_their_way = 2000;
@@ -96,7 +96,7 @@ int publish_orders(KafkaBroker& broker, const std::string& topic, int least, con
   return number;
 }
 
-TEST_CASE("Kafka: a chain of services, of which everything is killed, keeps the sums and the order of each key") {
+TEST_CASE("Kafka: a chain of services whose parts are killed keeps the sums and the order of each key") {
   KafkaBroker broker;
   const std::string orders_url = broker.create("chain.orders") + "&dead_letters=chain.orders.dead";
   const std::string stock_url = broker.create("chain.stock") + "&dead_letters=chain.stock.dead";
@@ -127,7 +127,7 @@ TEST_CASE("Kafka: a chain of services, of which everything is killed, keeps the 
   std::minstd_rand random(7);
   bool goes_on = true;
   for (int i = 0; i < times && goes_on; ++i) {
-    // What the stock service has consumed since the last kill.
+    // The number of orders that the stock service has consumed before the kill.
     const auto before = consumed();
     const auto give_up = std::chrono::steady_clock::now() + 2min;
     while (consumed() < before + 5 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(20ms);
@@ -151,7 +151,7 @@ TEST_CASE("Kafka: a chain of services, of which everything is killed, keeps the 
   publisher.join();
 
   const auto give_up = std::chrono::steady_clock::now() + 5min;
-  // A message of a relay that was killed can be consumed before another relay has taken over and removed its row.
+  // If a relay is killed, its message can be consumed before another relay takes over and removes the row.
   const auto is_done = [&] {
     return consumed() >= published && orders.number("select count(*) from txinbox_outbox_message") == 0;
   };

@@ -1,4 +1,4 @@
-// A Kafka source on a real broker, in this process.
+// A Kafka source with a real broker. The consumer runs in this process.
 
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ MessageOf body_is_key() {
   };
 }
 
-TEST_CASE("Kafka: a handler sees the record as it was sent") {
+TEST_CASE("Kafka: a handler gets the record as it was sent") {
   KafkaBroker broker;
   (void)broker.create("records");
   broker.publisher().publish("records", {.body = "body",
@@ -68,7 +68,7 @@ TEST_CASE("Kafka: a handler sees the record as it was sent") {
   CHECK(seen == std::vector<std::string>{"records/1@0 body", "records/1@1 (none)", "records/1@2 "});
   CHECK(summary.dead_letters == 1);
 
-  // The dead letter is the record, and says why.
+  // The dead letter contains the record and the reason.
   KafkaOptions dead = broker.options("records");
   dead.topics = {"records.dead"};
   dead.group = "readers";
@@ -136,17 +136,17 @@ TEST_CASE(
   CHECK(warnings.empty());
   CHECK(db.effects() >= 350);
   CHECK(db.effects_of("m201") == 0);
-  CHECK(db.effects_of("m205") == 0);  // it is behind m201
+  CHECK(db.effects_of("m205") == 0);  // m205 is in the same partition, after m201
   CHECK(db.effects_of("m197") == 1);
 
   // The group's offset is before the message that failed.
   const auto next = open_kafka(kafka);
   RunSummary rest = run(*next, consumer, body_is_key(), add_effect, until_idle());
   CHECK(db.effects() == 400);
-  CHECK(rest.already_consumed <= 30);  // what was consumed and could not be acknowledged: a batch
+  CHECK(rest.already_consumed <= 30);  // a batch that was consumed and could not be acknowledged
 }
 
-TEST_CASE("Kafka: after a stop, the next consumer begins behind what was consumed") {
+TEST_CASE("Kafka: after a stop, the next consumer begins after the last consumed message") {
   KafkaBroker broker;
   (void)broker.create("stops");
   for (int i = 0; i < 2000; ++i) broker.publish("stops", "m" + std::to_string(i), "k" + std::to_string(i % 50));
@@ -218,7 +218,7 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
   CHECK(db.effects() == 10);
 }
 
-TEST_CASE("Kafka: a body and a dead letter of more than 1 MB, if the topics take them") {
+TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics allow it") {
   KafkaBroker broker;
   broker.publisher().create("large", 3'000'000);
   broker.publisher().create("large.dead", 3'000'000);
@@ -237,7 +237,8 @@ TEST_CASE("Kafka: a body and a dead letter of more than 1 MB, if the topics take
     add_effect(sql, delivery);
   };
   {
-    // The dead-letter topic takes less than the topic: nothing passes the message, and the operator is told why.
+    // The dead-letter topic has a smaller limit than the topic. Then no later message is acknowledged, and an event
+    // tells the operator why.
     KafkaOptions kafka = broker.options("large");
     kafka.dead_letters = "large.small";
     const auto source = open_kafka(kafka);
@@ -261,7 +262,7 @@ TEST_CASE("Kafka: a body and a dead letter of more than 1 MB, if the topics take
   CHECK(summary.settled == 3);
 }
 
-TEST_CASE("Kafka: a topic that is missing ends run with an error that names it") {
+TEST_CASE("Kafka: if a topic is missing, run ends with an error that names it") {
   KafkaBroker broker;
   (void)broker.create("there");
   EffectDatabase db;

@@ -5,14 +5,14 @@
 #include <memory>
 #include <string>
 
-// clang-format off: the second one must come behind the first
+// clang-format off: rdkafka_mock.h needs rdkafka.h before it
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 // clang-format on
 
 namespace txinbox::test {
 
-/// The cluster that librdkafka brings for tests. It fails on demand.
+/// librdkafka's mock cluster. It fails when a test requests it.
 class MockCluster {
  public:
   MockCluster() {

@@ -1,4 +1,4 @@
-// The options of a Kafka source: what is refused, and that no password is told.
+// The options of a Kafka source: which values are refused, and that no error text contains a password.
 
 #include <cstdlib>
 #include <string>
@@ -34,7 +34,7 @@ TEST_CASE("a Kafka URL has brokers, topics, a group and properties") {
   CHECK(options.properties == std::map<std::string, std::string>{{"security.protocol", "SASL_SSL"}});
 }
 
-TEST_CASE("a Kafka URL that is wrong is refused, and is not repeated") {
+TEST_CASE("an invalid Kafka URL is refused, and the error text does not contain it") {
   for (const std::string url :
        {"", "kafka:", "kafka://", "kafka:///orders?group=g", "kafka://h?group=g", "kafka://h/?group=g",
         "kafka://h/orders", "kafka://h/orders?group=", "kafka://h/orders?group", "kafka://h/orders?group=g&other=1",
@@ -55,7 +55,7 @@ TEST_CASE("the password comes from the environment") {
   CHECK(kafka_options_from_url("kafka://h/orders?group=g").properties.empty());
 }
 
-TEST_CASE("options and properties that are wrong are refused without their values") {
+TEST_CASE("invalid options and properties are refused, and the error text does not contain their values") {
   const KafkaOptions good{.brokers = "127.0.0.1:1", .group = "g", .topics = {"orders"}};
   CHECK(refusal_of([&] { (void)open_kafka(good); }).empty());
   const auto refused = [&](auto change) {

@@ -12,7 +12,7 @@
 
 namespace txinbox::test {
 
-/// A producer, and what else the tests ask of a Kafka broker.
+/// A producer and an admin client for the tests of Kafka.
 class Publisher {
  public:
   struct Header {
@@ -38,7 +38,7 @@ class Publisher {
     if (!producer_) throw std::runtime_error(text);
   }
 
-  /// Makes a topic with 4 partitions, as the broker does at its first use.
+  /// Creates a topic with 4 partitions, as the broker does at the first use of a topic.
   void create(const std::string& topic) {
     rd_kafka_topic_t* handle = rd_kafka_topic_new(producer_.get(), topic.c_str(), nullptr);
     for (int tries = 0; tries < 100; ++tries) {
@@ -56,7 +56,7 @@ class Publisher {
     throw std::runtime_error("the topic is not made");
   }
 
-  /// Makes a topic with one partition, whose messages have at most so many bytes.
+  /// Creates a topic with one partition, whose messages have at most `most_bytes` bytes.
   void create(const std::string& topic, int most_bytes) {
     char text[256];
     rd_kafka_NewTopic_t* wanted = rd_kafka_NewTopic_new(topic.c_str(), 1, 1, text, sizeof text);
@@ -69,7 +69,7 @@ class Publisher {
     rd_kafka_queue_destroy(queue);
     rd_kafka_NewTopic_destroy(wanted);
     if (!was_asked) throw std::runtime_error("the topic is not made");
-    create(topic);  // waits until it is there
+    create(topic);  // waits until the topic exists
   }
 
   /// Gives a user a right.
@@ -116,7 +116,7 @@ class Publisher {
     }
   }
 
-  /// Waits until the broker has all of it.
+  /// Waits until the broker has all published messages.
   void flush() {
     if (rd_kafka_flush(producer_.get(), 60'000) != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error("not flushed");
   }

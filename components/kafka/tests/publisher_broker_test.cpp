@@ -1,4 +1,4 @@
-// The publisher of the outbox, on a real broker.
+// The publisher of the outbox with a real broker.
 
 #include <chrono>
 #include <map>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("Kafka: a published message arrives with id, type, key and headers, and twice it takes effect once") {
+TEST_CASE("Kafka: a published message arrives with id, type, key and headers, and two copies take effect once") {
   KafkaBroker broker;
   (void)broker.create("published");
   const EffectDatabase sender;
@@ -61,7 +61,7 @@ TEST_CASE("Kafka: a published message arrives with id, type, key and headers, an
                     {"key", "order1"}, {"body", "body"}, {"id", id}, {"type", "OrderBooked"}, {"traceparent", "00-1"}});
 }
 
-TEST_CASE("Kafka: a message of more than 1 MB is confirmed if the topic takes it, and rejected if not") {
+TEST_CASE("Kafka: a message of more than 1 MB is confirmed if the topic allows it, and rejected if not") {
   KafkaBroker broker;
   broker.publisher().create("takes-large", 3'000'000);
   broker.publisher().create("takes-small", 10'000);
@@ -74,12 +74,13 @@ TEST_CASE("Kafka: a message of more than 1 MB is confirmed if the topic takes it
   REQUIRE(results.size() == 3);
   CHECK_MESSAGE(results[0].status == PublishStatus::confirmed, results[0].error);
   CHECK_MESSAGE(results[1].status == PublishStatus::rejected, results[1].error);
-  // It is in one batch with the large one if they are in one partition. The relay publishes it again.
+  // If the small message is in the same partition as the large one, they are in one batch, which fails. Then the relay
+  // publishes the small message again.
   const std::vector<OutgoingMessage> rest{messages[2]};
   CHECK(publish(rest).front().status == PublishStatus::confirmed);
 }
 
-TEST_CASE("Kafka: what the broker confirmed before it was killed is there, and the publisher goes on") {
+TEST_CASE("Kafka: a broker that was killed has all confirmed messages, and the publisher continues") {
   KafkaBroker broker;
   (void)broker.create("survives");
   const auto publish = kafka_publisher({.brokers = broker_address(), .timeout = 2s});
@@ -97,7 +98,7 @@ TEST_CASE("Kafka: what the broker confirmed before it was killed is there, and t
     try {
       is_confirmed = one("after") == PublishStatus::confirmed;
     } catch (const std::runtime_error&) {
-      is_confirmed = false;  // it is not back yet
+      is_confirmed = false;  // the broker has not started again yet
     }
   }
   CHECK(is_confirmed);

@@ -1,4 +1,4 @@
-// The publisher of the outbox, on the cluster that librdkafka brings for tests.
+// The publisher of the outbox with librdkafka's mock cluster.
 
 #include <chrono>
 #include <cstdint>
@@ -31,7 +31,7 @@ OutgoingMessage booked(std::string key, std::string payload) {
   return {.topic = "stock", .key = std::move(key), .payload = std::move(payload), .id = "id of " + payload};
 }
 
-TEST_CASE("Kafka: what a handler added arrives with id, type, key and headers, and the receiver's inbox knows the id") {
+TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers, and the id is the receiver's key") {
   MockCluster cluster;
   cluster.create("stock");
   EffectDatabase sender;
@@ -83,12 +83,12 @@ TEST_CASE("Kafka: what a handler added arrives with id, type, key and headers, a
   CHECK(sender.number("select count(*) from txinbox_outbox_message") == 0);
 }
 
-TEST_CASE("Kafka: the publisher says of each message what became of it, and goes on after an error") {
+TEST_CASE("Kafka: the publisher returns a result for each message, and continues after an error") {
   struct Case {
     rd_kafka_resp_err_t code;
     PublishStatus status;
   };
-  // The last one ends an idempotent producer, and the publisher makes a new one.
+  // The last code is fatal for an idempotent producer. Then the publisher opens a new producer.
   for (const Case& each : {Case{RD_KAFKA_RESP_ERR_NO_ERROR, PublishStatus::confirmed},
                            Case{RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, PublishStatus::rejected},
                            Case{RD_KAFKA_RESP_ERR_POLICY_VIOLATION, PublishStatus::failed},
@@ -104,7 +104,7 @@ TEST_CASE("Kafka: the publisher says of each message what became of it, and goes
     REQUIRE(results.size() == 1);
     CHECK_MESSAGE(results[0].status == each.status, results[0].error);
     CHECK(results[0].error.empty() == (each.status == PublishStatus::confirmed));
-    // The producer may give up what it has while it recovers. The relay publishes that again.
+    // While the producer recovers, it may drop its messages. The relay publishes them again.
     const std::vector<OutgoingMessage> two{booked("a", "2"), booked("", "3")};
     const auto both_confirmed = [&] {
       const auto again = publish(two);
@@ -130,7 +130,7 @@ TEST_CASE("Kafka: a message of more than 1 MB, and more messages than the produc
   for (const PublishResult& result : results) CHECK_MESSAGE(result.status == PublishStatus::confirmed, result.error);
 }
 
-TEST_CASE("Kafka: a broker that cannot be reached is no failure of a message") {
+TEST_CASE("Kafka: no message fails if the broker cannot be reached") {
   const Publisher publish = kafka_publisher({.brokers = "127.0.0.1:1", .timeout = 200ms});
   const std::vector<OutgoingMessage> one{booked("a", "1")};
   CHECK_THROWS_AS(publish(one), std::runtime_error);

@@ -1,4 +1,5 @@
-// TLS, passwords and rights, on the broker's other ports: what is refused ends with an error, which holds no password.
+// TLS, passwords and rights, on the broker's other ports. A refusal ends `run` with an error, whose text does not
+// contain the password.
 
 #include <chrono>
 #include <cstdlib>
@@ -37,7 +38,7 @@ std::string password() {
   return text;
 }
 
-/// "127.0.0.1:PORT" of a port behind the first one.
+/// "127.0.0.1:PORT". PORT is the broker's first port plus `ports`.
 std::string address_behind(int ports) {
   const std::string first = broker_address();
   const auto colon = first.find(':');
@@ -84,7 +85,7 @@ Message body_as_key(const Incoming& in) { return {.business_key = std::string(in
 
 bool begins_with(const std::string& text, const std::string& begin) { return text.starts_with(begin); }
 
-TEST_CASE("Kafka with TLS and a password: consumes, and ends with access_refused if one of them is not right") {
+TEST_CASE("Kafka with TLS and a password: run consumes, and ends with access_refused if one of them is wrong") {
   KafkaBroker broker;
   (void)broker.create("tls");
   broker.publish("tls", "m1", "k");
@@ -107,7 +108,7 @@ TEST_CASE("Kafka with TLS and a password: consumes, and ends with access_refused
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("Kafka: a right that is missing ends run with access_refused, and nothing is acknowledged") {
+TEST_CASE("Kafka: if a right is missing, run ends with access_refused, and nothing is acknowledged") {
   KafkaBroker broker;
   (void)broker.create("rights");
   broker.publish("rights", "bad", "k");
@@ -123,12 +124,12 @@ TEST_CASE("Kafka: a right that is missing ends run with access_refused, and noth
   owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights", RD_KAFKA_ACL_OPERATION_READ);
   owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights.dead", RD_KAFKA_ACL_OPERATION_DESCRIBE);
   end = end_of_run(guest, db, none_is_good);
-  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // the group
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // the right to the group is missing
   CHECK_MESSAGE(end.find("GROUP_AUTHORIZATION_FAILED") != std::string::npos, end);
 
   owner.allow("guest", RD_KAFKA_RESOURCE_GROUP, guest.group, RD_KAFKA_ACL_OPERATION_READ);
   end = end_of_run(guest, db, none_is_good);
-  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // to write dead letters
+  CHECK_MESSAGE(begins_with(end, "access_refused"), end);  // the right to write dead letters is missing
   CHECK_MESSAGE(end.find("dead-letter topic rights.dead") != std::string::npos, end);
 
   owner.allow("guest", RD_KAFKA_RESOURCE_TOPIC, "rights.dead", RD_KAFKA_ACL_OPERATION_WRITE);
@@ -148,7 +149,7 @@ TEST_CASE("Kafka: without the right to write, a message of the outbox fails") {
   }
 }
 
-TEST_CASE("Kafka: the command takes the password from the environment, and tells it to nobody") {
+TEST_CASE("Kafka: the command takes the password from the environment, and never prints it") {
   KafkaBroker broker;
   (void)broker.create("secret");
   broker.publish("secret", Orders::line(1), "k");

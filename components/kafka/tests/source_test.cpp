@@ -1,4 +1,4 @@
-// A Kafka source, called as `run` calls it: what rebalances and pauses do to the messages.
+// Calls a Kafka source as `run` calls it, and tests the effect of rebalances and pauses on the messages.
 
 #include <algorithm>
 #include <chrono>
@@ -22,17 +22,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A member of the group. It notes what it gets, by partition.
+/// A member of the group. It records the offsets that it gets, for each partition.
 class Polled {
  public:
   explicit Polled(const KafkaOptions& options) : source_(open_kafka(options)) {
     source_->on_event([this](const SourceEvent& event) {
       ++events_[event.type];
-      if (event.type == SourceEventType::lanes_revoked) offsets_.clear();  // they may begin elsewhere next time
+      if (event.type == SourceEventType::lanes_revoked)
+        offsets_.clear();  // after the next assignment, they may begin at another offset
     });
   }
 
-  /// Returns what came. Fails if a message of a partition is missing between two others.
+  /// Returns the messages of a poll. Fails if a message of a partition is missing between two others.
   std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait = 20ms) {
     std::vector<Incoming> got = source_->poll(max, wait);
     CHECK(got.size() <= max);
@@ -60,10 +61,10 @@ class Polled {
  private:
   std::map<SourceEventType, int> events_;
   std::map<std::uint64_t, long long> offsets_;
-  std::unique_ptr<Source> source_;  // its end reports events, too
+  std::unique_ptr<Source> source_;  // last member: its destructor also reports events
 };
 
-/// Whether it came true within two minutes.
+/// Whether the condition becomes true within two minutes.
 bool within_minutes(const std::function<bool()>& condition) {
   const auto give_up = std::chrono::steady_clock::now() + 2min;
   while (std::chrono::steady_clock::now() < give_up) {
@@ -80,13 +81,14 @@ void publish_numbers(KafkaBroker& broker, const std::string& topic, int count) {
   broker.flush();
 }
 
-/// With it each rebalance takes all partitions away, and who gets them begins at the acknowledged offset.
+/// With these options, each rebalance revokes all partitions. The next owner of a partition begins at the acknowledged
+/// offset.
 KafkaOptions eager(KafkaOptions options) {
   options.properties["partition.assignment.strategy"] = "range";
   return options;
 }
 
-/// A source without room still answers the broker, and skips nothing when it has room again.
+/// A source without room must stay in the group, and must skip no message when it has room again.
 void stands_still_and_goes_on(const std::string& topic, const std::string& body, std::size_t messages) {
   KafkaBroker broker;
   (void)broker.create(topic);
@@ -102,7 +104,7 @@ void stands_still_and_goes_on(const std::string& topic, const std::string& body,
   while (std::chrono::steady_clock::now() < stood_still) CHECK(first.poll(0, 100ms).empty());
   CHECK(first.count(SourceEventType::lanes_revoked) == 0);
 
-  // Another member gets its partitions, although the first one has fetched much and takes nothing.
+  // Another member gets partitions, although the first one has fetched many messages and returns none.
   Polled second(options);
   REQUIRE(within_minutes([&] {
     (void)first.poll(0, 20ms);
@@ -114,7 +116,7 @@ void stands_still_and_goes_on(const std::string& topic, const std::string& body,
   REQUIRE(within_minutes([&] {
     const auto got = first.poll(50);
     if (first.lanes() == 4) after += got.size();
-    return after == messages;  // nothing was acknowledged
+    return after == messages;  // all messages come again, because none was acknowledged
   }));
 }
 
@@ -126,7 +128,31 @@ TEST_CASE("Kafka: a source without room pauses its partitions if the messages ar
   stands_still_and_goes_on("still-large", std::string(900'000, 'x'), 60);
 }
 
-TEST_CASE("Kafka: a lane that is paused gives nothing, until it is resumed or given back") {
+TEST_CASE("Kafka: a dead letter of a partition that was revoked is not published") {
+  KafkaBroker broker;
+  publish_numbers(broker, "revoked-letters", 8);
+  const KafkaOptions options = eager(broker.options("revoked-letters"));
+  Polled first(options);
+  std::vector<Incoming> old;
+  REQUIRE(within_minutes([&] {
+    old = first.poll(1);
+    return !old.empty();
+  }));
+  DeadLetter held{.incoming = old.data(), .reason = "rejected"};
+  first.source().dead_letter({&held, 1});
+  CHECK(held.confirmed);
+  Polled second(options);
+  REQUIRE(within_minutes([&] {
+    (void)first.poll(0);
+    (void)second.poll(10);
+    return first.lanes() == 2 && second.lanes() == 2;
+  }));
+  DeadLetter revoked{.incoming = old.data(), .reason = "rejected"};
+  first.source().dead_letter({&revoked, 1});
+  CHECK_FALSE(revoked.confirmed);
+}
+
+TEST_CASE("Kafka: a paused lane delivers no messages until it is resumed or assigned again") {
   KafkaBroker broker;
   publish_numbers(broker, "paused", 400);
   const KafkaOptions options = eager(broker.options("paused"));
@@ -152,7 +178,7 @@ TEST_CASE("Kafka: a lane that is paused gives nothing, until it is resumed or gi
       return came == 99;
     }));
   }
-  SUBCASE("revoked and given back") {
+  SUBCASE("revoked and assigned again") {
     int came = 0;
     bool was_away = false;
     {
@@ -166,12 +192,12 @@ TEST_CASE("Kafka: a lane that is paused gives nothing, until it is resumed or gi
     }
     REQUIRE(within_minutes([&] {
       for (const Incoming& in : first.poll(10)) came += in.lane == lane ? 1 : 0;
-      return came == 100;  // from the beginning: nothing was acknowledged
+      return came == 100;  // the partition begins at its first message, because none was acknowledged
     }));
   }
 }
 
-TEST_CASE("Kafka: a message of a partition that was revoked is not held, and its acknowledgement is dropped") {
+TEST_CASE("Kafka: a message of a revoked partition is not held, and its acknowledgement is ignored") {
   KafkaBroker broker;
   publish_numbers(broker, "stale", 40);
   Polled first(broker.options("stale"));
@@ -191,10 +217,10 @@ TEST_CASE("Kafka: a message of a partition that was revoked is not held, and its
     std::size_t held = 0;
     for (const Incoming& in : old) held += first.source().holds(in) ? 1U : 0U;
     CHECK(held <= 20);
-    first.acknowledge(old);  // of the partitions that it has no more, too
+    first.acknowledge(old);  // some of these messages belong to revoked partitions
     first.source().close();
   }
-  // Nobody has acknowledged the messages that were consumed by nobody.
+  // No member has acknowledged the messages that no member has consumed.
   Polled third(broker.options("stale"));
   std::size_t rest = 0;
   REQUIRE(within_minutes([&] {
@@ -203,7 +229,7 @@ TEST_CASE("Kafka: a message of a partition that was revoked is not held, and its
   }));
 }
 
-TEST_CASE("Kafka: of two consumers with one instance_id, the first ends with an error that says so") {
+TEST_CASE("Kafka: if two consumers have the same instance_id, the first ends with an error that names the reason") {
   KafkaBroker broker;
   publish_numbers(broker, "fenced", 4);
   KafkaOptions options = broker.options("fenced");
@@ -222,7 +248,7 @@ TEST_CASE("Kafka: of two consumers with one instance_id, the first ends with an 
   CHECK(thrown == "broker_refused");
 }
 
-TEST_CASE("Kafka: a member with an instance_id that restarts gets its partitions back without a rebalance of others") {
+TEST_CASE("Kafka: after a restart, a member with an instance_id gets its partitions back without a rebalance") {
   KafkaBroker broker;
   publish_numbers(broker, "static", 400);
   KafkaOptions options = broker.options("static");
@@ -252,7 +278,7 @@ TEST_CASE("Kafka: a wake before poll is not lost") {
     (void)member.poll(1);
     return member.lanes() == 4;
   }));
-  // Each of these would wait for an hour.
+  // Without the wake, each of these calls would wait for an hour.
   for (const std::size_t max : {0UL, 1UL, 0UL, 1UL}) {
     member.source().wake();
     (void)member.source().poll(max, 1h);

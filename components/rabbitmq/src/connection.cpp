@@ -1,5 +1,9 @@
 #include "connection.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include <amqp_framing.h>
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
@@ -13,36 +17,27 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds longest_step = 10s;
+using std::chrono::milliseconds;
+
+milliseconds timeout_until(Clock::time_point time) {
+  return std::max(milliseconds(1), std::chrono::ceil<milliseconds>(time - Clock::now()));
+}
 
 std::string text_of(const amqp_bytes_t& bytes) {
   return bytes.bytes == nullptr ? "" : std::string(static_cast<const char*>(bytes.bytes), bytes.len);
 }
 
-/// What the broker said when it closed a channel or the connection.
-Lost closed_by_broker(const amqp_method_t& method) {
-  if (method.id == AMQP_CONNECTION_CLOSE_METHOD) {
-    const auto* close = static_cast<const amqp_connection_close_t*>(method.decoded);
-    return {.why = "the broker closed the connection: " + text_of(close->reply_text), .reply_code = close->reply_code};
-  }
-  if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
-    const auto* close = static_cast<const amqp_channel_close_t*>(method.decoded);
-    return {.why = "the broker closed the channel: " + text_of(close->reply_text), .reply_code = close->reply_code};
-  }
-  return {.why = "the broker answered with an unexpected method"};
-}
-
 amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOptions& options,
-                           std::chrono::milliseconds step) {
+                           Clock::time_point give_up) {
   amqp_socket_t* socket = options.tls ? amqp_ssl_socket_new(connection) : amqp_tcp_socket_new(connection);
-  if (socket == nullptr) throw Lost{.why = "no socket could be made"};
+  if (socket == nullptr) throw Lost{.why = "a socket could not be created"};
   if (options.tls) {
     amqp_ssl_socket_set_verify_peer(socket, 1);
     amqp_ssl_socket_set_verify_hostname(socket, 1);
     if (options.ca_file.empty()) {
       SSL_CTX_set_default_verify_paths(static_cast<SSL_CTX*>(amqp_ssl_socket_get_context(socket)));
     } else if (amqp_ssl_socket_set_cacert(socket, options.ca_file.c_str()) != AMQP_STATUS_OK) {
-      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the file of authorities cannot be read: " + options.ca_file);
+      throw Error(ErrorCode::invalid_argument, "RabbitMQ: the CA file cannot be read: " + options.ca_file);
     }
     if (!options.certificate_file.empty() &&
         amqp_ssl_socket_set_key(socket, options.certificate_file.c_str(), options.key_file.c_str()) != AMQP_STATUS_OK) {
@@ -53,7 +48,7 @@ amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOpt
   constexpr int amqp = 5672;
   constexpr int amqps = 5671;
   const int port = options.port != 0 ? options.port : options.tls ? amqps : amqp;
-  const timeval timeout = timeval_of(step);
+  const timeval timeout = timeval_of(timeout_until(give_up));
   const int status = amqp_socket_open_noblock(socket, options.host.c_str(), port, &timeout);
   if (status != AMQP_STATUS_OK) {
     throw Lost{.why = "connecting to " + options.host + ":" + std::to_string(port) + ": " + amqp_error_string2(status),
@@ -63,25 +58,32 @@ amqp_socket_t* open_socket(amqp_connection_state_t connection, const RabbitMqOpt
   return socket;
 }
 
-/// What the client can do. Without this one, the broker does not tell that it ended the consumer.
+/// The capabilities of the client. Without them, the broker does not report that it has ended the consumer, or that it
+/// accepts no messages because its memory or its disk is full.
 struct ClientProperties {
   ClientProperties() {
-    capability.key = amqp_cstring_bytes("consumer_cancel_notify");
-    capability.value.kind = AMQP_FIELD_KIND_BOOLEAN;
-    capability.value.value.boolean = 1;
+    std::size_t next = 0;
+    for (const char* name : {"consumer_cancel_notify", "connection.blocked"}) {
+      amqp_table_entry_t& capability = can.at(next++);
+      capability.key = amqp_cstring_bytes(name);
+      capability.value.kind = AMQP_FIELD_KIND_BOOLEAN;
+      capability.value.value.boolean = 1;
+    }
     capabilities.key = amqp_cstring_bytes("capabilities");
     capabilities.value.kind = AMQP_FIELD_KIND_TABLE;
-    capabilities.value.value.table = {.num_entries = 1, .entries = &capability};
+    capabilities.value.value.table = {.num_entries = static_cast<int>(can.size()), .entries = can.data()};
   }
   ClientProperties(const ClientProperties&) = delete;
   ClientProperties& operator=(const ClientProperties&) = delete;
 
-  amqp_table_entry_t capability{};
+  std::array<amqp_table_entry_t, 2> can{};
   amqp_table_entry_t capabilities{};
   amqp_table_t properties{.num_entries = 1, .entries = &capabilities};
 };
 
-void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue) {
+void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue,
+                   Clock::time_point give_up) {
+  end_requests_at(connection, give_up);
   amqp_queue_declare(connection, channel, bytes_of(queue), 1, 0, 0, 0, amqp_empty_table);
   require(amqp_get_rpc_reply(connection), queue.c_str());
 }
@@ -128,9 +130,21 @@ void check(const RabbitMqOptions& options) {
   require(options.heartbeat >= 4s && options.heartbeat <= 3600s, "RabbitMqOptions::heartbeat must be 4 s to an hour");
   require(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
   require(options.certificate_file.empty() == options.key_file.empty(),
-          "RabbitMqOptions: certificate_file and key_file go together");
+          "RabbitMqOptions: certificate_file and key_file must be set together");
   require(options.tls || (options.ca_file.empty() && options.certificate_file.empty()),
           "RabbitMqOptions: ca_file and certificate_file need tls");
+}
+
+Lost closed_by_broker(const amqp_method_t& method) {
+  if (method.id == AMQP_CONNECTION_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_connection_close_t*>(method.decoded);
+    return {.why = "the broker closed the connection: " + text_of(close->reply_text), .reply_code = close->reply_code};
+  }
+  if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
+    const auto* close = static_cast<const amqp_channel_close_t*>(method.decoded);
+    return {.why = "the broker closed the channel: " + text_of(close->reply_text), .reply_code = close->reply_code};
+  }
+  return {.why = "the broker answered with an unexpected method"};
 }
 
 void throw_if_closed(const amqp_method_t& method) {
@@ -139,14 +153,19 @@ void throw_if_closed(const amqp_method_t& method) {
   }
 }
 
-ConnectionHandle log_in(const RabbitMqOptions& options, std::chrono::milliseconds step) {
+void end_requests_at(amqp_connection_state_t connection, Clock::time_point give_up) {
+  const timeval left = timeval_of(timeout_until(give_up));
+  amqp_set_rpc_timeout(connection, &left);
+}
+
+ConnectionHandle log_in(const RabbitMqOptions& options, Clock::time_point give_up) {
   ConnectionHandle handle(amqp_new_connection());
   if (!handle) throw Lost{.why = "no memory for a connection"};
   amqp_connection_state_t connection = handle.get();
-  const timeval timeout = timeval_of(step);
-  amqp_set_handshake_timeout(connection, &timeout);
-  amqp_set_rpc_timeout(connection, &timeout);
-  open_socket(connection, options, step);
+  open_socket(connection, options, give_up);
+  const timeval left = timeval_of(timeout_until(give_up));
+  amqp_set_handshake_timeout(connection, &left);
+  end_requests_at(connection, give_up);
   const ClientProperties told;
   constexpr int no_limit = 0;
   constexpr int frame_size = 131'072;
@@ -157,28 +176,33 @@ ConnectionHandle log_in(const RabbitMqOptions& options, std::chrono::millisecond
   return handle;
 }
 
-void open_channel(amqp_connection_state_t connection, amqp_channel_t channel) {
+void open_channel(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up) {
+  end_requests_at(connection, give_up);
   amqp_channel_open(connection, channel);
   require(amqp_get_rpc_reply(connection), "opening a channel");
 }
 
-void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel) {
+void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up) {
+  end_requests_at(connection, give_up);
   amqp_confirm_select(connection, channel);
   require(amqp_get_rpc_reply(connection), "asking for confirmations");
 }
 
 ConnectionHandle connect(const RabbitMqOptions& options) {
-  ConnectionHandle handle = log_in(options, longest_step);
+  const auto give_up = Clock::now() + longest_request;
+  ConnectionHandle handle = log_in(options, give_up);
   amqp_connection_state_t connection = handle.get();
-  open_channel(connection, consuming_channel);
-  require_queue(connection, consuming_channel, options.queue);
+  open_channel(connection, consuming_channel, give_up);
+  require_queue(connection, consuming_channel, options.queue, give_up);
   if (!options.dead_letters.empty()) {
-    open_channel(connection, publishing_channel);
-    require_queue(connection, publishing_channel, options.dead_letters);
-    ask_for_confirmations(connection, publishing_channel);
+    open_channel(connection, publishing_channel, give_up);
+    require_queue(connection, publishing_channel, options.dead_letters, give_up);
+    ask_for_confirmations(connection, publishing_channel, give_up);
   }
+  end_requests_at(connection, give_up);
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
   require(amqp_get_rpc_reply(connection), "setting the prefetch");
+  end_requests_at(connection, give_up);
   amqp_basic_consume(connection, consuming_channel, bytes_of(options.queue), amqp_empty_bytes, 0, 0,
                      options.exclusive ? 1 : 0, amqp_empty_table);
   require(amqp_get_rpc_reply(connection), "consuming");
@@ -197,16 +221,17 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
       refuse(ErrorCode::access_refused, "correct the user, the password or the user's rights");
       break;
     case AMQP_NOT_ALLOWED:
-      refuse(ErrorCode::access_refused, "correct the virtual host '" + options.vhost + "', or let the user in");
+      refuse(ErrorCode::access_refused,
+             "correct the virtual host '" + options.vhost + "', or give the user access to it");
       break;
     case AMQP_NOT_FOUND:
       refuse(ErrorCode::broker_refused, "create the queue, or correct its name");
       break;
     case AMQP_RESOURCE_LOCKED:
-      refuse(ErrorCode::broker_refused, "another connection has the queue for itself");
+      refuse(ErrorCode::broker_refused, "another connection uses the queue exclusively");
       break;
     case AMQP_PRECONDITION_FAILED:
-      refuse(ErrorCode::broker_refused, "the queue cannot be consumed like this");
+      refuse(ErrorCode::broker_refused, "the queue cannot be consumed with these options");
       break;
     default:
       break;

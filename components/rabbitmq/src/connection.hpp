@@ -13,15 +13,21 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rabbitmq {
 
-/// The channel of deliveries and acknowledgements, and that of dead letters.
+using Clock = std::chrono::steady_clock;
+
+/// The maximum time for a request to a broker that answers.
+inline constexpr std::chrono::milliseconds longest_request{10'000};
+
+/// The channel for deliveries and acknowledgements, and the channel for dead letters.
 inline constexpr amqp_channel_t consuming_channel = 1;
 inline constexpr amqp_channel_t publishing_channel = 2;
 
 /// Why a connection could not be made, or was lost.
 struct Lost {
-  std::string why;            ///< For a log: no password.
-  int reply_code = 0;         ///< The broker's, such as 404; 0 if the broker said nothing.
+  std::string why;            ///< A text for a log. It does not contain a password.
+  int reply_code = 0;         ///< The broker's reply code, for example 404. 0 if the broker has sent none.
   bool is_untrusted = false;  ///< The broker's certificate was refused.
+  bool is_late = false;       ///< The broker has not confirmed in time. The connection is still open.
 };
 
 struct DestroyConnection {
@@ -32,7 +38,10 @@ using ConnectionHandle = std::unique_ptr<amqp_connection_state_t_, DestroyConnec
 amqp_bytes_t bytes_of(const std::string& text);
 timeval timeval_of(std::chrono::milliseconds time);
 
-/// Throws what the broker said when it closed the channel or the connection, if the method is one of these two.
+/// The reason that the broker has sent when it closed a channel or the connection.
+Lost closed_by_broker(const amqp_method_t& method);
+
+/// If the method closes a channel or the connection, throws the broker's reason as `Lost`.
 void throw_if_closed(const amqp_method_t& method);
 
 /// Throws `Lost` if a call of rabbitmq-c failed.
@@ -48,18 +57,25 @@ void check(const RabbitMqOptions& options);
 ///
 /// Errors: `Lost`.
 ///
-/// @blocking at most `step` to connect, and at most as long to log in. Later requests on the connection wait as long.
-ConnectionHandle log_in(const RabbitMqOptions& options, std::chrono::milliseconds step);
+/// @blocking until `give_up` at most. The next requests on the connection end at this time, too: see `end_requests_at`.
+ConnectionHandle log_in(const RabbitMqOptions& options, Clock::time_point give_up);
+
+/// The next request on the connection ends at this time. A second request needs a second call.
+void end_requests_at(amqp_connection_state_t connection, Clock::time_point give_up);
 
 /// Opens a channel.
 ///
 /// Errors: `Lost`.
-void open_channel(amqp_connection_state_t connection, amqp_channel_t channel);
+///
+/// @blocking until `give_up` at most.
+void open_channel(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up);
 
-/// Lets the broker confirm what is published on the channel.
+/// Turns on the broker's confirmations for messages that are published on the channel.
 ///
 /// Errors: `Lost`.
-void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel);
+///
+/// @blocking until `give_up` at most.
+void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up);
 
 /// Connects, logs in, opens the channels, checks the queues and begins to consume.
 ///
@@ -68,7 +84,7 @@ void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t ch
 /// @blocking at most 10 s.
 ConnectionHandle connect(const RabbitMqOptions& options);
 
-/// Throws what somebody must fix.
+/// Throws an error if only an operator can correct the reason.
 ///
 /// Errors: `Error` broker_refused or access_refused.
 void throw_if_refused(const Lost& lost, const RabbitMqOptions& options);

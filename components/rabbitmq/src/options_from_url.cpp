@@ -59,7 +59,7 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url) {
   options.tls = url.starts_with("amqps://");
   const std::string_view scheme = options.tls ? "amqps://" : "amqp://";
   const ComponentUrl parsed(form, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this one begins otherwise");
+  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
   set_place(parsed, options);
   parsed.for_each_parameter(
       [&](const std::string& name, std::string value) { set_parameter(parsed, options, name, std::move(value)); });

@@ -13,7 +13,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rabbitmq {
 
-/// The properties of a message that is published, and the memory of its headers. The message must outlive it.
+/// The properties of a published message, and the memory of its headers. The message must outlive this object.
 class OutgoingProperties {
  public:
   explicit OutgoingProperties(const OutgoingMessage& message);
@@ -22,8 +22,8 @@ class OutgoingProperties {
 
   const amqp_basic_properties_t& get() const noexcept { return properties_; }
 
-  /// Whether AMQP can carry them: names of headers have at most 255 bytes, and all must be in one frame. rabbitmq-c
-  /// does not check this before it has sent a part of the message.
+  /// Whether AMQP can carry the properties: the name of a header has at most 255 bytes, and all properties must be in
+  /// one frame. rabbitmq-c does not check this before it has sent a part of the message.
   bool fit(std::size_t frame_max) const noexcept { return are_valid_ && size_ <= frame_max; }
 
  private:
@@ -31,7 +31,7 @@ class OutgoingProperties {
 
   amqp_basic_properties_t properties_{};
   std::vector<amqp_table_entry_t> entries_;
-  std::size_t size_ = 0;  ///< Of the frame, at most.
+  std::size_t size_ = 0;  ///< The maximum size of the frame.
   bool are_valid_ = true;
 };
 

@@ -27,7 +27,7 @@ std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& pr
   return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
 }
 
-/// An integer or a boolean; none for another kind.
+/// The value of an integer or a boolean. None for another kind.
 std::optional<std::int64_t> number_of(const amqp_field_value_t& field) {
   const auto& value = field.value;
   switch (field.kind) {
@@ -91,7 +91,7 @@ int deliveries_of(const amqp_basic_deliver_t& delivery, const amqp_basic_propert
     if (view_of(entry.key) != delivery_count) continue;
     if (const auto count = number_of(entry.value)) return static_cast<int>(*count) + 1;
   }
-  return delivery.redelivered != 0 ? 2 : 1;  // a classic queue only says that there was one before
+  return delivery.redelivered != 0 ? 2 : 1;  // a classic queue reports only that the message was delivered before
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter)
   constexpr std::uint8_t persistent = 2;
   properties.delivery_mode = persistent;
   properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
-  // A dead letter must not expire. The broker refuses a message in the name of another user.
+  // A dead letter must not expire. The broker refuses a message whose user-id is another user.
   properties._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
 }
 

@@ -14,7 +14,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rabbitmq {
 
-/// A delivery with its bytes. It owns the message of rabbitmq-c.
+/// A delivery and its bytes. It owns the message of rabbitmq-c.
 struct Received {
   explicit Received(const amqp_message_t& from) : message(from) {}
   ~Received() { amqp_destroy_message(&message); }
@@ -23,12 +23,12 @@ struct Received {
 
   amqp_message_t message;
   std::string id = {};
-  std::deque<std::string> texts = {};  ///< Values of headers that are no text.
+  std::deque<std::string> texts = {};  ///< The texts of header values of other types.
   std::vector<IncomingHeader> headers = {};
-  std::uint64_t epoch = 0;  ///< The connection that it came by.
+  std::uint64_t epoch = 0;  ///< The number of the connection that has received it.
 };
 
-/// Makes a delivery; its ticket is the broker's tag.
+/// Makes a delivery. Its ticket is the broker's delivery tag.
 Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t& message, const std::string& queue,
                      std::uint64_t epoch);
 

@@ -31,7 +31,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 constexpr amqp_channel_t only_channel = 1;
 
@@ -62,7 +61,7 @@ bool is_about_a_message(const Lost& why) {
   return why.reply_code == AMQP_PRECONDITION_FAILED || why.reply_code == AMQP_ACCESS_REFUSED;
 }
 
-/// One call of the publisher, message by message: what became of it, as far as it is known.
+/// The result of each message of a call. None while the result is not known.
 using Results = std::vector<std::optional<PublishResult>>;
 
 class Channel {
@@ -72,12 +71,17 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    give_up_ = Clock::now() + options_.timeout;
+    is_heard_ = false;
     Results results(messages.size());
     std::vector<std::size_t> all(messages.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     std::optional<Lost> lost = try_to_send(messages, all, results);
-    if (lost && is_about_a_message(*lost)) lost = send_one_by_one(messages, results);
-    if (lost && std::ranges::none_of(results, [](const auto& result) { return result.has_value(); })) refuse(*lost);
+    if (lost && is_about_a_message(*lost)) lost = send_sequentially(messages, results);
+    const bool knows_nothing = std::ranges::none_of(results, [](const auto& result) { return result.has_value(); });
+    // If the broker answers, is not blocked, and does not confirm, the reason is in the messages or their queues.
+    const bool is_about_messages = lost && lost->is_late && is_heard_ && !is_blocked_;
+    if (lost && knows_nothing && !is_about_messages) refuse(*lost);
     std::vector<PublishResult> complete;
     complete.reserve(results.size());
     for (auto& result : results) {
@@ -87,12 +91,11 @@ class Channel {
   }
 
  private:
-  /// The broker closes the channel for a message that it refuses, and does not say which one it was.
-  std::optional<Lost> send_one_by_one(std::span<const OutgoingMessage> messages, Results& results) {
-    const auto give_up = Clock::now() + options_.timeout;
+  /// Finds the message that the broker refuses: the broker has closed the channel and has not named the message.
+  std::optional<Lost> send_sequentially(std::span<const OutgoingMessage> messages, Results& results) {
     for (std::size_t i = 0; i < messages.size(); ++i) {
       if (results[i]) continue;
-      if (Clock::now() >= give_up) return Lost{.why = "no time was left"};
+      if (Clock::now() >= give_up_) return Lost{.why = "the time of the call was over"};
       const std::vector<std::size_t> one{i};
       std::optional<Lost> lost = try_to_send(messages, one, results);
       if (!lost) continue;
@@ -111,13 +114,12 @@ class Channel {
       if (!connection_) connect();
     } catch (Lost why) {
       connection_.reset();
-      if (is_about_a_message(why)) refuse(why);  // no message was sent: it is about the user or the exchange
+      if (is_about_a_message(why)) refuse(why);  // no message was sent, so the reason is the user or the exchange
       return why;
     }
     try {
-      const auto give_up = Clock::now() + options_.timeout;
       send(messages, indexes, results);
-      wait_for_confirmations(messages, results, give_up);
+      wait_for_confirmations(messages, results);
       amqp_maybe_release_buffers(connection_.get());
       return std::nullopt;
     } catch (const Lost& why) {
@@ -128,19 +130,18 @@ class Channel {
 
   void connect() {
     published_ = 0;
-    const milliseconds step = options_.timeout / 5;
-    connection_ = log_in(without_heartbeat(), step);
+    is_blocked_ = false;
+    connection_ = log_in(without_heartbeat(), give_up_);
     amqp_connection_state_t connection = connection_.get();
-    // Nobody reads heartbeats between two calls. This ends a write that the broker does not take.
-    const auto longest_write = static_cast<unsigned>(options_.timeout.count());
-    ::setsockopt(amqp_get_sockfd(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &longest_write, sizeof longest_write);
-    open_channel(connection, only_channel);
+    open_channel(connection, only_channel, give_up_);
     if (!options_.exchange.empty()) {
+      end_requests_at(connection, give_up_);
       amqp_exchange_declare(connection, only_channel, bytes_of(options_.exchange), amqp_empty_bytes, 1, 0, 0, 0,
                             amqp_empty_table);
       require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
     }
-    ask_for_confirmations(connection, only_channel);
+    ask_for_confirmations(connection, only_channel, give_up_);
+    is_heard_ = true;
   }
 
   RabbitMqOptions without_heartbeat() const {
@@ -149,21 +150,30 @@ class Channel {
     return options;
   }
 
-  /// Reads what has come since the last call, so that a connection that the broker has closed is not used.
+  /// Reads the frames that have arrived since the last call. So a connection that the broker has closed is noticed.
   void find_lost_connection() noexcept {
     unconfirmed_.clear();
     returned_.clear();
     if (!connection_) return;
+    const bool was_heard = is_heard_;
     try {
       Results nothing;
       while (read_frame({}, nothing, 0ms)) {
       }
+      is_heard_ = was_heard;  // these frames may have arrived before this call
     } catch (const Lost&) {
       connection_.reset();
     }
   }
 
+  milliseconds left() const { return std::chrono::ceil<milliseconds>(give_up_ - Clock::now()); }
+
   void send(std::span<const OutgoingMessage> messages, std::span<const std::size_t> indexes, Results& results) {
+    // The connection has no heartbeats, because nothing reads them between two calls. This time-out ends a write if the
+    // broker does not read.
+    const auto longest_write = static_cast<unsigned>(std::max(left(), 1ms).count());
+    ::setsockopt(amqp_get_sockfd(connection_.get()), IPPROTO_TCP, TCP_USER_TIMEOUT, &longest_write,
+                 sizeof longest_write);
     const auto frame_max = static_cast<std::size_t>(amqp_get_frame_max(connection_.get()));
     for (const std::size_t i : indexes) {
       const OutgoingMessage& message = messages[i];
@@ -172,23 +182,24 @@ class Channel {
         results[i] = {PublishStatus::rejected, "its headers are larger than AMQP allows"};
         continue;
       }
-      // Mandatory: without it the broker confirms a message that no queue takes, and drops it.
+      // The message is mandatory. Otherwise the broker would confirm and drop a message that no queue accepts.
       require(amqp_basic_publish(connection_.get(), only_channel, bytes_of(options_.exchange), bytes_of(message.topic),
                                  1, 0, &with.get(), bytes_of(message.payload)),
               "publishing");
       unconfirmed_[++published_] = i;
-      // The broker stops reading if nobody reads what it returns.
+      // The broker stops reading if the client does not read the returned messages.
       while (read_frame(messages, results, 0ms)) {
       }
     }
   }
 
-  void wait_for_confirmations(std::span<const OutgoingMessage> messages, Results& results, Clock::time_point give_up) {
+  void wait_for_confirmations(std::span<const OutgoingMessage> messages, Results& results) {
     while (!unconfirmed_.empty()) {
-      const auto left = std::chrono::ceil<milliseconds>(give_up - Clock::now());
-      // A confirmation that comes later would be taken for that of another message.
-      if (left <= 0ms) throw Lost{.why = "the broker does not confirm in time"};
-      (void)read_frame(messages, results, left);
+      const milliseconds wait = left();
+      // The caller closes the connection then. Otherwise a late confirmation could be treated as that of another
+      // message.
+      if (wait <= 0ms) throw Lost{.why = "the broker has not confirmed in time", .is_late = true};
+      (void)read_frame(messages, results, wait);
     }
   }
 
@@ -199,12 +210,13 @@ class Channel {
     const int status = amqp_simple_wait_frame_noblock(connection_.get(), &frame, &timeout);
     if (status == AMQP_STATUS_TIMEOUT) return false;
     require(status, "reading");
+    is_heard_ = true;
     if (frame.frame_type == AMQP_FRAME_METHOD) {
       handle_method(frame.payload.method, results);
     } else if (frame.frame_type == AMQP_FRAME_HEADER) {
       note_returned(messages, *static_cast<const amqp_basic_properties_t*>(frame.payload.properties.decoded));
     }
-    return true;  // a frame of a returned body says nothing
+    return true;  // the body of a returned message is ignored
   }
 
   void handle_method(const amqp_method_t& method, Results& results) {
@@ -214,12 +226,14 @@ class Channel {
       settle(ack->delivery_tag, ack->multiple != 0, {}, results);
     } else if (method.id == AMQP_BASIC_NACK_METHOD) {
       const auto* nack = static_cast<const amqp_basic_nack_t*>(method.decoded);
-      settle(nack->delivery_tag, nack->multiple != 0, {PublishStatus::failed, "the broker did not take it (nack)"},
+      settle(nack->delivery_tag, nack->multiple != 0, {PublishStatus::failed, "the broker has refused it (nack)"},
              results);
+    } else if (method.id == AMQP_CONNECTION_BLOCKED_METHOD || method.id == AMQP_CONNECTION_UNBLOCKED_METHOD) {
+      is_blocked_ = method.id == AMQP_CONNECTION_BLOCKED_METHOD;
     }
   }
 
-  /// A message comes back before it is confirmed.
+  /// Records a returned message. The broker returns a message before it confirms it.
   void note_returned(std::span<const OutgoingMessage> messages, const amqp_basic_properties_t& properties) {
     if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return;
     const std::string_view id(static_cast<const char*>(properties.message_id.bytes), properties.message_id.len);
@@ -234,7 +248,7 @@ class Channel {
     while (next != end && next != unconfirmed_.end()) {
       const std::size_t index = next->second;
       results[index] =
-          returned_.contains(index) ? PublishResult{PublishStatus::failed, "no queue takes it (NO_ROUTE)"} : result;
+          returned_.contains(index) ? PublishResult{PublishStatus::failed, "no queue accepts it (NO_ROUTE)"} : result;
       next = unconfirmed_.erase(next);
     }
   }
@@ -249,9 +263,12 @@ class Channel {
 
   const RabbitMqPublisherOptions options_;
   ConnectionHandle connection_;
-  std::uint64_t published_ = 0;                       ///< On this connection: the tag of the last message.
+  bool is_heard_ = false;                             ///< The broker has sent something in the current call.
+  bool is_blocked_ = false;                           ///< The broker accepts no messages: its memory or disk is full.
+  Clock::time_point give_up_{};                       ///< The deadline of the current call.
+  std::uint64_t published_ = 0;                       ///< The tag of the last message on this connection.
   std::map<std::uint64_t, std::size_t> unconfirmed_;  ///< The index of each message, by its tag.
-  std::set<std::size_t> returned_;                    ///< What no queue takes.
+  std::set<std::size_t> returned_;                    ///< The indexes of messages that no queue accepts.
 };
 
 }  // namespace
@@ -263,7 +280,7 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
   const std::string_view place = url.substr(0, question);
   const auto slash = scheme == std::string_view::npos ? scheme : place.find('/', scheme + 3);
   const bool has_exchange = slash != std::string_view::npos && place.find('/', slash + 1) != std::string_view::npos;
-  // The rest is as in the URL of a source.
+  // The remaining parts have the same form as in the URL of a source.
   std::string complete(place);
   if (!has_exchange) complete += "/-";
   complete += url.substr(question);

@@ -25,6 +25,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_backoff = 200ms;
 constexpr milliseconds longest_backoff = 30s;
 constexpr auto lag_interval = 10s;
+constexpr auto longest_close = 3s;
 
 milliseconds until(std::chrono::steady_clock::time_point time) {
   return std::max(0ms, std::chrono::ceil<milliseconds>(time - std::chrono::steady_clock::now()));
@@ -64,7 +65,7 @@ std::vector<Incoming> RabbitMqSource::poll(std::size_t max, milliseconds wait) {
   return taken;
 }
 
-/// Connects if it is time to. Otherwise it waits.
+/// Connects if the wait for the next attempt is over. Otherwise waits.
 bool RabbitMqSource::is_connected(milliseconds wait) {
   if (connection_) return true;
   if (Clock::now() < next_try_) {
@@ -80,6 +81,7 @@ bool RabbitMqSource::is_connected(milliseconds wait) {
   }
   ++epoch_;
   published_ = 0;
+  publishing_is_open_ = has_dead_letters();
   backoff_ = 0ms;
   next_lag_ = Clock::now();
   if (std::exchange(was_connected_, true)) ++reconnects_;
@@ -95,9 +97,18 @@ void RabbitMqSource::lost(const Lost& why) {
   next_try_ = Clock::now() + backoff_ / 2 +
               milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, backoff_.count() / 2)(random_));
   if (was_there) {
-    report(SourceEventType::disconnected, why.why + "; connecting again");
+    // The broker closes a channel with this code for two reasons: a tag that is acknowledged twice, and the
+    // consumer_timeout. This source never acknowledges a tag twice.
+    const bool is_timeout = why.reply_code == AMQP_PRECONDITION_FAILED;
+    report(
+        SourceEventType::disconnected,
+        why.why +
+            (is_timeout ? "; a message was unacknowledged for longer than the broker's consumer_timeout: raise it, or "
+                          "limit the retries with max_attempts"
+                        : "") +
+            "; connecting again");
   } else if (is_first || why.reply_code != 0) {
-    report(SourceEventType::warning, why.why + "; it is tried again for ever");
+    report(SourceEventType::warning, why.why + "; the source keeps trying");
   }
 }
 
@@ -108,14 +119,15 @@ void RabbitMqSource::disconnect() {
   lag_.reset();
 }
 
-/// Reads what has come. If nothing has, waits until something comes, `wake` is called, or the time is over.
+/// Reads the frames that have arrived. If no message has arrived, waits until one arrives, `wake` is called, or the
+/// time is over.
 void RabbitMqSource::read_frames(Clock::time_point until_time) {
   const std::size_t had = received_.size();
   while (true) {
     while (read_frame(0ms)) {
     }
     amqp_maybe_release_buffers(connection_.get());
-    // The client has nothing in its buffers now, so the socket tells when more comes.
+    // The client's buffers are empty now, so the socket becomes readable when more data arrives.
     if (received_.size() > had || Clock::now() >= until_time) return;
     std::array<pollfd, 2> descriptors{pollfd{.fd = amqp_get_sockfd(connection_.get()), .events = POLLIN, .revents = 0},
                                       pollfd{.fd = woken_, .events = POLLIN, .revents = 0}};
@@ -151,12 +163,18 @@ void RabbitMqSource::handle_method(amqp_channel_t channel, const amqp_method_t& 
       break;
     }
     case AMQP_BASIC_ACK_METHOD:
-      confirmation_ = was_returned_ ? Confirmation::refused : Confirmation::confirmed;
+      answered(static_cast<const amqp_basic_ack_t*>(method.decoded)->delivery_tag,
+               was_returned_ ? Confirmation::refused : Confirmation::confirmed);
       break;
     case AMQP_BASIC_NACK_METHOD:
-      confirmation_ = Confirmation::refused;
+      answered(static_cast<const amqp_basic_nack_t*>(method.decoded)->delivery_tag, Confirmation::refused);
       break;
     case AMQP_CHANNEL_CLOSE_METHOD:
+      if (channel == publishing_channel) {
+        publishing_was_closed(method);
+        break;
+      }
+      [[fallthrough]];
     case AMQP_CONNECTION_CLOSE_METHOD:
       throw_if_closed(method);
       break;
@@ -165,8 +183,32 @@ void RabbitMqSource::handle_method(amqp_channel_t channel, const amqp_method_t& 
   }
 }
 
+/// Records the answer for the last dead letter. An answer for an earlier dead letter is late, and is ignored.
+void RabbitMqSource::answered(std::uint64_t tag, Confirmation confirmation) {
+  if (tag == published_) confirmation_ = confirmation;
+}
+
+/// Only this channel is opened again. A new connection would return all messages to the broker, and a quorum queue
+/// would count a delivery for each of them.
+void RabbitMqSource::publishing_was_closed(const amqp_method_t& method) {
+  publishing_is_open_ = false;
+  confirmation_ = Confirmation::refused;
+  const std::string why = closed_by_broker(method).why;
+  amqp_channel_close_ok_t answer{};
+  require(amqp_send_method(connection_.get(), publishing_channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &answer),
+          "closing a channel");
+  report(SourceEventType::warning, "a dead letter was refused: " + why);
+}
+
+void RabbitMqSource::open_publishing(Clock::time_point give_up) {
+  open_channel(connection_.get(), publishing_channel, give_up);
+  ask_for_confirmations(connection_.get(), publishing_channel, give_up);
+  published_ = 0;
+  publishing_is_open_ = true;
+}
+
 void RabbitMqSource::receive(const amqp_basic_deliver_t& delivery) {
-  const amqp_basic_deliver_t copy = delivery;  // reading more may end the memory of the frame
+  const amqp_basic_deliver_t copy = delivery;  // reading more frames may release the frame's memory
   amqp_message_t message{};
   require(amqp_read_message(connection_.get(), consuming_channel, &message, 0), "reading a message");
   tags_[copy.delivery_tag] = false;
@@ -178,12 +220,13 @@ void RabbitMqSource::acknowledge(std::span<const Incoming* const> messages) {
   std::vector<std::uint64_t> done;
   for (const Incoming* message : messages) {
     const auto found = tags_.find(message->ticket);
-    if (!holds(*message) || found == tags_.end()) continue;  // a tag that is sent twice closes the channel
+    if (!holds(*message) || found == tags_.end())
+      continue;  // the broker would close the channel if a tag were acknowledged twice
     found->second = true;
     done.push_back(message->ticket);
   }
   try {
-    // Everything up to the first message that is not done is one acknowledgement.
+    // One acknowledgement covers all messages before the first message that is not done.
     std::uint64_t prefix = 0;
     while (!tags_.empty() && tags_.begin()->second) {
       prefix = tags_.begin()->first;
@@ -202,43 +245,49 @@ void RabbitMqSource::acknowledge_now(std::uint64_t tag, bool multiple) {
   require(amqp_basic_ack(connection_.get(), consuming_channel, tag, multiple ? 1 : 0), "acknowledging");
 }
 
-/// One after the other: a message that comes back from the broker does not say to which publishing it belongs.
+/// Publishes the dead letters one after the other: when the broker returns a message, the source cannot tell which
+/// publish has failed.
 void RabbitMqSource::dead_letter(std::span<DeadLetter> letters) {
   if (!connection_) return;
   try {
     for (DeadLetter& letter : letters) {
       if (!holds(*letter.incoming)) continue;
-      letter.confirmed = publish(letter);
-      if (!letter.confirmed) {
+      const Confirmation confirmation = publish(letter);
+      letter.confirmed = confirmation == Confirmation::confirmed;
+      if (letter.confirmed) continue;
+      // If the broker has closed the channel, this was already reported.
+      if (publishing_is_open_) {
         report(SourceEventType::warning,
-               "the broker did not take a dead letter; is the queue " + options_.dead_letters + " there?");
-        return;
+               confirmation == Confirmation::none
+                   ? "the broker has not confirmed a dead letter in time"
+                   : "the broker has refused a dead letter; does the queue " + options_.dead_letters + " exist?");
       }
+      return;
     }
   } catch (const Lost& why) {
     lost(why);
   }
 }
 
-bool RabbitMqSource::publish(const DeadLetter& letter) {
+RabbitMqSource::Confirmation RabbitMqSource::publish(const DeadLetter& letter) {
   const DeadLetterProperties with(letter);
+  const auto give_up = Clock::now() + options_.dead_letter_timeout;
+  if (!publishing_is_open_) open_publishing(give_up);
   was_returned_ = false;
   confirmation_ = Confirmation::none;
-  // Mandatory: without it the broker confirms a message for a queue that is not there, and drops it.
+  // The message is mandatory. Otherwise the broker would confirm and drop a message for a queue that does not exist.
   require(amqp_basic_publish(connection_.get(), publishing_channel, amqp_empty_bytes, bytes_of(options_.dead_letters),
                              1, 0, &with.properties, received_of(*letter.incoming).message.body),
           "publishing a dead letter");
   ++published_;
-  const auto give_up = Clock::now() + options_.dead_letter_timeout;
   while (confirmation_ == Confirmation::none && Clock::now() < give_up) read_frame(until(give_up));
-  // A confirmation that comes later would be taken for that of the next one.
-  if (confirmation_ == Confirmation::none) throw Lost{.why = "the broker does not confirm a dead letter"};
-  return confirmation_ == Confirmation::confirmed;
+  return confirmation_;
 }
 
 void RabbitMqSource::ask_for_lag() {
   if (Clock::now() < next_lag_) return;
   next_lag_ = Clock::now() + lag_interval;
+  end_requests_at(connection_.get(), Clock::now() + longest_request);
   const amqp_queue_declare_ok_t* queue =
       amqp_queue_declare(connection_.get(), consuming_channel, bytes_of(options_.queue), 1, 0, 0, 0, amqp_empty_table);
   require(amqp_get_rpc_reply(connection_.get()), "asking for the length of the queue");
@@ -251,7 +300,8 @@ bool RabbitMqSource::holds(const Incoming& message) const {
 
 void RabbitMqSource::wake() noexcept {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(woken_, &one, sizeof one);  // it fails only if it is woken already
+  [[maybe_unused]] const auto written =
+      ::write(woken_, &one, sizeof one);  // fails only if `wake` was called very often, and then nothing is lost
 }
 
 void RabbitMqSource::sleep(milliseconds wait) {
@@ -268,8 +318,11 @@ SourceStatus RabbitMqSource::status() {
 void RabbitMqSource::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
   if (connection_) {
-    // The broker answers when it has handled the acknowledgements before.
+    const auto give_up = Clock::now() + longest_close;
+    end_requests_at(connection_.get(), give_up);
+    // The broker answers after it has handled the previous acknowledgements.
     amqp_channel_close(connection_.get(), consuming_channel, AMQP_REPLY_SUCCESS);
+    end_requests_at(connection_.get(), give_up);
     amqp_connection_close(connection_.get(), AMQP_REPLY_SUCCESS);
   }
   disconnect();

@@ -19,8 +19,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rabbitmq {
 
-/// One thread uses the connection: that of `poll`. It is enough, because `run` polls at least once a second, and
-/// rabbitmq-c sends a heartbeat whenever it is asked for a frame.
+/// Only the thread of `poll` uses the connection. This is enough for heartbeats: `run` polls at least once a second,
+/// and rabbitmq-c sends a due heartbeat whenever a frame is read.
 class RabbitMqSource final : public Source {
  public:
   explicit RabbitMqSource(const RabbitMqOptions& options);
@@ -36,8 +36,6 @@ class RabbitMqSource final : public Source {
   void close() noexcept override;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   /// The broker's answer to the dead letter that was published last.
   enum class Confirmation { none, confirmed, refused };
 
@@ -48,7 +46,10 @@ class RabbitMqSource final : public Source {
   bool read_frame(std::chrono::milliseconds wait);
   void handle_method(amqp_channel_t channel, const amqp_method_t& method);
   void receive(const amqp_basic_deliver_t& delivery);
-  bool publish(const DeadLetter& letter);
+  Confirmation publish(const DeadLetter& letter);
+  void answered(std::uint64_t tag, Confirmation confirmation);
+  void publishing_was_closed(const amqp_method_t& method);
+  void open_publishing(Clock::time_point give_up);
   void acknowledge_now(std::uint64_t tag, bool multiple);
   void ask_for_lag();
   void sleep(std::chrono::milliseconds wait);
@@ -56,10 +57,11 @@ class RabbitMqSource final : public Source {
   const RabbitMqOptions options_;
   const std::string name_;
   ConnectionHandle connection_;
-  std::uint64_t epoch_ = 0;             ///< Counts connections. A tag belongs to one of them.
-  std::map<std::uint64_t, bool> tags_;  ///< Delivered and not acknowledged; whether the message is done.
-  std::deque<Incoming> received_;       ///< Not given to `run` yet.
-  std::uint64_t published_ = 0;         ///< On this connection.
+  std::uint64_t epoch_ = 0;             ///< The number of connections until now. A tag belongs to one connection.
+  std::map<std::uint64_t, bool> tags_;  ///< The tags that are not acknowledged, and whether the message is done.
+  std::deque<Incoming> received_;       ///< The messages that `run` does not have yet.
+  bool publishing_is_open_ = false;
+  std::uint64_t published_ = 0;  ///< The tag of the last dead letter on the publishing channel.
   bool was_returned_ = false;
   Confirmation confirmation_ = Confirmation::none;
   std::optional<std::uint64_t> lag_;

@@ -1,4 +1,4 @@
-// The command on RabbitMQ, killed and restarted.
+// The command consumes from RabbitMQ. It is killed and restarted.
 
 #include <doctest/doctest.h>
 
@@ -23,11 +23,21 @@ TEST_CASE("RabbitMQ: a database server that dies and comes back loses nothing an
   survives_database_restart(broker, "database");
 }
 
-TEST_CASE("RabbitMQ: messages that cannot be consumed become dead letters, and the others go on") {
+TEST_CASE("RabbitMQ: a broker and a database server that die together lose nothing and double nothing") {
+  RabbitMqBroker broker;
+  survives_both_restarts(broker, "both");
+}
+
+TEST_CASE("RabbitMQ: messages that cannot be consumed become dead letters, and the others are consumed") {
   RabbitMqBroker broker;
   dead_letters_do_not_stop_the_others(broker, "bad");
   CHECK(broker.ready("bad.dead") == 4);
   CHECK(broker.ready("bad") == 0);
+}
+
+TEST_CASE("RabbitMQ: the memory does not grow with the messages" * doctest::skip(messages_for_memory() == 0)) {
+  RabbitMqBroker broker;
+  memory_stays_flat(broker, "memory");
 }
 
 TEST_CASE("RabbitMQ: the example consumes each order once") {
@@ -43,7 +53,7 @@ TEST_CASE("RabbitMQ: the example consumes each order once") {
   CHECK(output_of_example(program, url) == "2 orders, 1 duplicates, 2 dead letters\n");
 }
 
-TEST_CASE("the command says which queue is missing, and repeats no password") {
+TEST_CASE("the command names a missing queue, and does not print the password") {
   RabbitMqBroker broker;
   Orders t;
   const auto error_of = [&](const std::string& url) {

@@ -1,4 +1,4 @@
-// The options of a RabbitMQ source: what is refused, and that no password is told.
+// The options of a RabbitMQ source: which values are refused, and that no error text contains a password.
 
 #include <cstdlib>
 #include <string>
@@ -45,7 +45,7 @@ TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
   CHECK(rabbitmq_options_from_url("amqp://h/v/q").password == "hunter2");
 }
 
-TEST_CASE("a RabbitMQ URL that is wrong is refused, and is not repeated") {
+TEST_CASE("an invalid RabbitMQ URL is refused, and the error text does not contain it") {
   for (const std::string url : {"",
                                 "amqp:",
                                 "amqp://",
@@ -73,7 +73,7 @@ TEST_CASE("a RabbitMQ URL that is wrong is refused, and is not repeated") {
   }
 }
 
-TEST_CASE("options that are wrong are refused") {
+TEST_CASE("invalid options of RabbitMQ are refused") {
   const auto refused = [](auto change) {
     RabbitMqOptions options;
     options.queue = "orders";
@@ -94,7 +94,7 @@ TEST_CASE("options that are wrong are refused") {
   }));
 }
 
-TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and perhaps an exchange, and no queue or password") {
+TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and optionally an exchange, and no password") {
   ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
   RabbitMqPublisherOptions options = rabbitmq_publisher_options_from_url("amqp://svc@h.example:5673/%2F");
   CHECK(options.host == "h.example");

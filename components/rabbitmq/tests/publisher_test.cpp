@@ -1,4 +1,4 @@
-// The publisher of the outbox, on a real broker.
+// The publisher of the outbox with a real broker.
 
 #include <chrono>
 #include <cstdlib>
@@ -34,7 +34,7 @@ OutgoingMessage message_for(std::string queue, const std::string& id, std::strin
   return {.topic = std::move(queue), .key = "k" + id, .payload = std::move(payload), .id = id};
 }
 
-/// Until one call neither throws nor fails.
+/// Repeats the call until the message is confirmed. Returns false if this takes too long.
 bool comes_through(const Publisher& publish, const OutgoingMessage& message) {
   const std::vector<OutgoingMessage> one{message};
   const auto give_up = std::chrono::steady_clock::now() + 1min;
@@ -48,7 +48,7 @@ bool comes_through(const Publisher& publish, const OutgoingMessage& message) {
   return false;
 }
 
-TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers, and twice it takes effect once") {
+TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers, and two copies take effect once") {
   RabbitMqBroker broker;
   (void)broker.create("published");
   const EffectDatabase sender;
@@ -87,7 +87,7 @@ TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers,
             {"key", "order1"}, {"body", "body"}, {"message-id", id}, {"type", "OrderBooked"}, {"traceparent", "00-1"}});
 }
 
-TEST_CASE("RabbitMQ: what no queue takes is never confirmed, and the other messages of the call are") {
+TEST_CASE("RabbitMQ: a message that no queue accepts is never confirmed, and the other messages of the call are") {
   RabbitMqBroker broker;
   (void)broker.create("routed");
   const Publisher publish = rabbitmq_publisher(to_broker());
@@ -108,7 +108,7 @@ TEST_CASE("RabbitMQ: what no queue takes is never confirmed, and the other messa
   CHECK(broker.ready("routed") == 2 * 133);
 }
 
-TEST_CASE("RabbitMQ: a message that the broker or AMQP cannot take is rejected, and the others are confirmed") {
+TEST_CASE("RabbitMQ: a message that is invalid for the broker or AMQP is rejected, and the others are confirmed") {
   RabbitMqBroker broker;
   (void)broker.create("sizes");
   const Publisher publish = rabbitmq_publisher(to_broker());
@@ -132,7 +132,7 @@ TEST_CASE("RabbitMQ: a message that the broker or AMQP cannot take is rejected, 
   CHECK(publish(next).front().status == PublishStatus::confirmed);
 }
 
-TEST_CASE("RabbitMQ: a nack fails only what the broker did not take") {
+TEST_CASE("RabbitMQ: after a nack, only the messages that the broker has refused fail") {
   RabbitMqBroker broker;
   amqp_table_entry_t entries[2] = {};
   entries[0].key = amqp_cstring_bytes("x-max-length");
@@ -155,7 +155,7 @@ TEST_CASE("RabbitMQ: a nack fails only what the broker did not take") {
   CHECK(broker.ready("full") == static_cast<unsigned>(confirmed));
 }
 
-TEST_CASE("RabbitMQ: a broker that is killed keeps what it confirmed, and the publisher connects again") {
+TEST_CASE("RabbitMQ: a broker that is killed keeps the confirmed messages, and the publisher connects again") {
   RabbitMqBroker broker;
   (void)broker.create("survives");
   const Publisher publish = rabbitmq_publisher(to_broker());
@@ -169,7 +169,7 @@ TEST_CASE("RabbitMQ: a broker that is killed keeps what it confirmed, and the pu
   CHECK(broker.ready("survives") >= 101);
 }
 
-TEST_CASE("RabbitMQ: of a call in which the broker is killed, what was confirmed is there") {
+TEST_CASE("RabbitMQ: if the broker is killed during a call, it keeps the messages that it has confirmed") {
   RabbitMqBroker broker;
   (void)broker.create("between");
   const Publisher publish = rabbitmq_publisher(to_broker());
@@ -209,7 +209,7 @@ TEST_CASE("RabbitMQ: of a call in which the broker is killed, what was confirmed
   CHECK(receiver.effects() >= static_cast<long long>(confirmed.size()));
 }
 
-TEST_CASE("RabbitMQ: what is missing or refused throws, and counts for no message") {
+TEST_CASE("RabbitMQ: if the exchange is missing, the user is refused or there is no broker, the call throws") {
   RabbitMqBroker broker;
   (void)broker.create("there");
   const auto error_of = [](auto change) {
@@ -231,7 +231,7 @@ TEST_CASE("RabbitMQ: what is missing or refused throws, and counts for no messag
   CHECK_THROWS_AS(rabbitmq_publisher(away)(one), std::runtime_error);
 }
 
-TEST_CASE("RabbitMQ: the publisher encrypts, and trusts no other broker") {
+TEST_CASE("RabbitMQ: the publisher encrypts, and refuses a broker with another certificate") {
   RabbitMqBroker broker;
   (void)broker.create("encrypted-out");
   const char* folder = std::getenv("TXINBOX_BROKER_FOLDER");

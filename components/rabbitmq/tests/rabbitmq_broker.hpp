@@ -3,11 +3,15 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
+
+#include <signal.h>
+#include <sys/types.h>
 
 #include <amqp.h>
 #include <amqp_framing.h>
@@ -19,7 +23,7 @@
 
 namespace txinbox::test {
 
-/// A producer, and what else the tests ask of the broker.
+/// A producer and other functions of the broker for the tests of RabbitMQ.
 class RabbitMqBroker : public BrokerUnderTest {
  public:
   RabbitMqBroker() { ::setenv("TXINBOX_RABBITMQ_PASSWORD", "guest", 1); }
@@ -27,7 +31,7 @@ class RabbitMqBroker : public BrokerUnderTest {
   std::string create(const std::string& name) override { return create(name, amqp_empty_table); }
 
   std::string create(const std::string& name, const amqp_table_t& arguments) {
-    connection_.reset();  // the broker may have been killed since
+    connection_.reset();  // the broker may have been killed after the last call
     declare(name, arguments);
     declare(dead_letters_of(name), amqp_empty_table);
     return "amqp://guest@" + broker_address() + "/%2F/" + name;
@@ -58,7 +62,7 @@ class RabbitMqBroker : public BrokerUnderTest {
     unconfirmed_.insert(++published_);
   }
 
-  /// Waits for the confirmations: what is not confirmed may be gone when the broker is killed.
+  /// Waits for the confirmations: a message that is not confirmed may be lost when the broker is killed.
   void flush() override {
     while (!unconfirmed_.empty()) {
       amqp_frame_t frame{};
@@ -69,7 +73,7 @@ class RabbitMqBroker : public BrokerUnderTest {
       unconfirmed_.erase(ack.delivery_tag);
       amqp_maybe_release_buffers(connection());
     }
-    connection_.reset();  // the broker may be killed next
+    connection_.reset();  // the test may kill the broker next
   }
 
   std::string dead_letters_of(const std::string& name) override { return name + ".dead"; }
@@ -79,13 +83,39 @@ class RabbitMqBroker : public BrokerUnderTest {
     connection_.reset();
   }
 
-  /// The messages of a queue that nobody has.
+  /// The number of messages in a queue that no consumer has.
   unsigned ready(const std::string& name) {
     const auto* queue =
         amqp_queue_declare(connection(), 1, amqp_cstring_bytes(name.c_str()), 1, 0, 0, 0, amqp_empty_table);
     const unsigned count = queue == nullptr ? ~0U : queue->message_count;
     connection_.reset();
     return count;
+  }
+
+  /// Stops the processes of the broker, or continues them. While they are stopped, the connections stay open, and the
+  /// broker does not answer.
+  static void freeze(bool is_frozen) {
+    std::ifstream file(variable("TXINBOX_BROKER_FOLDER") + "/pid");
+    pid_t pid = 0;
+    if (!(file >> pid) || ::kill(pid, is_frozen ? SIGSTOP : SIGCONT) != 0) throw std::runtime_error("freeze");
+  }
+
+  /// Sets to which queues and exchanges the user may write.
+  static void allow_writes(const std::string& pattern) {
+    control("ctl", "set_permissions -p / guest '.*' '" + pattern + "' '.*'");
+  }
+
+  /// Sets how long a message may stay unacknowledged on channels that are opened from now on. The broker checks this at
+  /// these intervals.
+  static void set_consumer_timeout(std::chrono::milliseconds time, std::chrono::milliseconds interval) {
+    control("ctl", "eval 'application:set_env(rabbit, consumer_timeout, " + std::to_string(time.count()) +
+                       "), application:set_env(rabbit, channel_tick_interval, " + std::to_string(interval.count()) +
+                       ").'");
+  }
+
+  /// Sets the memory limit. If the broker uses more memory, it accepts no messages.
+  static void set_memory_limit(const std::string& size) {
+    control("ctl", "set_vm_memory_high_watermark absolute " + size);
   }
 
   static RabbitMqOptions options(const std::string& name) {
@@ -124,7 +154,7 @@ class RabbitMqBroker : public BrokerUnderTest {
   }
 
   std::unique_ptr<amqp_connection_state_t_, Destroy> connection_;
-  std::uint64_t published_ = 0;  // on this connection
+  std::uint64_t published_ = 0;  // the number of messages published on this connection
   std::set<std::uint64_t> unconfirmed_;
 };
 

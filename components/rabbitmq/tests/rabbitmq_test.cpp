@@ -1,4 +1,4 @@
-// A RabbitMQ source on a real broker, in this process.
+// A RabbitMQ source with a real broker. The consumer runs in this process.
 
 #include <atomic>
 #include <chrono>
@@ -31,7 +31,7 @@ MessageOf body_is_key() {
   };
 }
 
-TEST_CASE("RabbitMQ: a handler sees the message as it was sent, and a dead letter keeps it") {
+TEST_CASE("RabbitMQ: a handler gets the message as it was sent, and a dead letter has the same content") {
   RabbitMqBroker broker;
   (void)broker.create("records");
   amqp_table_entry_t entries[3] = {};
@@ -82,7 +82,7 @@ TEST_CASE("RabbitMQ: a handler sees the message as it was sent, and a dead lette
         },
         until_idle());
     CHECK(runs >= 1);
-    CHECK(summary.dead_letters == 2);  // the empty body is no key
+    CHECK(summary.dead_letters == 2);  // an empty body cannot be a key
   }
   CHECK(broker.ready("records") == 0);
   CHECK(broker.ready("records.dead") == 2);
@@ -106,7 +106,7 @@ TEST_CASE("RabbitMQ: a handler sees the message as it was sent, and a dead lette
   CHECK(reasons == std::map<std::string, std::string>{{"invalid_key", ""}, {"rejected", "body"}});
 }
 
-TEST_CASE("RabbitMQ: a message that fails waits here, and the others go on; a slow handler keeps its connection") {
+TEST_CASE("RabbitMQ: a message that fails waits in the source, others continue, and a slow handler does no harm") {
   RabbitMqBroker broker;
   (void)broker.create("poison");
   for (int i = 0; i < 200; ++i) broker.publish("poison", "m" + std::to_string(i), nullptr);
@@ -163,7 +163,7 @@ TEST_CASE("RabbitMQ: retries do not use up the delivery limit of a quorum queue"
   CHECK(summary.dropped == 0);
 }
 
-TEST_CASE("RabbitMQ: what was not acknowledged goes back at once, and an old tag is not sent on a new connection") {
+TEST_CASE("RabbitMQ: unacknowledged messages return at once, and an old tag is not sent on a new connection") {
   RabbitMqBroker broker;
   (void)broker.create("stops");
   for (int i = 0; i < 500; ++i) broker.publish("stops", "m" + std::to_string(i), nullptr);
@@ -192,7 +192,7 @@ TEST_CASE("RabbitMQ: what was not acknowledged goes back at once, and an old tag
   CHECK(duplicates == 0);
   CHECK(broker.ready("stops") == 0);
 
-  // A delivery of one connection, acknowledged on another.
+  // A delivery of one connection is acknowledged on another connection.
   broker.publish("stops", "stale", nullptr);
   broker.flush();
   const auto first = open_rabbitmq(RabbitMqBroker::options("stops"));
@@ -206,7 +206,7 @@ TEST_CASE("RabbitMQ: what was not acknowledged goes back at once, and an old tag
   CHECK_FALSE(first->holds(old.front()));
   const std::vector<const Incoming*> done = {&again.front()};
   second->acknowledge(done);
-  second->acknowledge(done);  // a tag twice would close the channel
+  second->acknowledge(done);  // if the tag were sent twice, the broker would close the channel
   CHECK(second->poll(1, 300ms).empty());
   CHECK(second->status().connected);
   CHECK(second->status().reconnects == 0);
@@ -214,7 +214,7 @@ TEST_CASE("RabbitMQ: what was not acknowledged goes back at once, and an old tag
   CHECK(broker.ready("stops") == 0);
 }
 
-TEST_CASE("RabbitMQ: a queue that is deleted and comes back is consumed again; a dead letter without a queue stays") {
+TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created; a dead letter waits for its queue") {
   RabbitMqBroker broker;
   (void)broker.create("deleted");
   for (const char* body : {"", "m1", "m2"}) broker.publish("deleted", body, nullptr);
@@ -239,7 +239,7 @@ TEST_CASE("RabbitMQ: a queue that is deleted and comes back is consumed again; a
     }
     if (event.type == RunEventType::dead_letter_failed && ++refused == 2) {
       CHECK(broker.ready("deleted") == 0);
-      (void)broker.create("deleted");  // the dead-letter queue is there again
+      (void)broker.create("deleted");  // creates the dead-letter queue again
     }
     if (event.type == RunEventType::dead_letter) {
       broker.remove("deleted");
@@ -258,7 +258,7 @@ TEST_CASE("RabbitMQ: a queue that is deleted and comes back is consumed again; a
   CHECK(db.effects() == 3);
 }
 
-TEST_CASE("RabbitMQ: a connection with TLS is made to a broker that is trusted, and to no other") {
+TEST_CASE("RabbitMQ: with TLS, the source connects only to a trusted broker") {
   RabbitMqBroker broker;
   (void)broker.create("encrypted");
   broker.publish("encrypted", "m", nullptr);
@@ -285,7 +285,7 @@ TEST_CASE("RabbitMQ: a connection with TLS is made to a broker that is trusted, 
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("RabbitMQ: what is missing at the start, or refused, ends run with an error that names it") {
+TEST_CASE("RabbitMQ: if a queue is missing at the start, or the user is refused, run ends with an error that says so") {
   RabbitMqBroker broker;
   (void)broker.create("there");
   EffectDatabase db;

@@ -24,7 +24,7 @@ timeval as_timeval(std::chrono::milliseconds time) {
   return {.tv_sec = seconds.count(), .tv_usec = std::chrono::microseconds(time - seconds).count()};
 }
 
-// EAGAIN is what a socket's time-out gives.
+// A socket returns EAGAIN after a time-out.
 bool is_timeout(int code) { return code == EAGAIN || code == EWOULDBLOCK || code == ETIMEDOUT; }
 
 ConnectionLost lost(int code) {
@@ -59,7 +59,7 @@ std::string_view error_code_of(const redisReply& reply) {
   return text.substr(0, text.find(' '));
 }
 
-// The server's text can name arguments, and so keys: only its code is passed on.
+// The server's text can contain arguments, and so keys. Only its code is used.
 void throw_if_error(const redisReply& reply) {
   if (reply.type != REDIS_REPLY_ERROR) return;
   const std::string code(error_code_of(reply));
@@ -75,7 +75,7 @@ void throw_if_error(const redisReply& reply) {
   if (is_transient_code(code)) {
     throw LeaseStoreError(Kind::transient, "redis", code, "Redis cannot serve now: " + code);
   }
-  // Redis 7.0 answers ERR, and not NOPERM, for a right that a script lacks.
+  // If a script lacks a right, Redis 7.0 answers ERR, and not NOPERM.
   throw LeaseStoreError(Kind::permanent, "redis", code,
                         "Redis refuses a step (" + code +
                             "); the reason can be a right that the user lacks, see "
@@ -96,7 +96,7 @@ Connection::Connection(const RedisOptions& options)
 }
 
 void Connection::authenticate(const RedisOptions& options) {
-  // A server without a free connection answers the first command with ERR. A PING has no other reason for ERR.
+  // A server without a free connection answers the first command with ERR. For a PING, this is the only reason for ERR.
   const Reply ping = run({"PING"});
   const auto code = error_code_of(*ping);
   if (code == "ERR") {
@@ -123,7 +123,7 @@ void Connection::authenticate(const RedisOptions& options) {
   }
 }
 
-/// Sends by itself: hiredis would let a lost connection end the process with SIGPIPE.
+/// Writes to the socket without hiredis, because hiredis would end the process with SIGPIPE if the connection is lost.
 void Connection::send(const std::vector<std::string_view>& arguments) {
   std::vector<const char*> values;
   std::vector<std::size_t> sizes;
@@ -133,7 +133,7 @@ void Connection::send(const std::vector<std::string_view>& arguments) {
     values.push_back(each.data());
     sizes.push_back(each.size());
   }
-  sds formatted = nullptr;  // redisFormatCommandArgv takes three times as long
+  sds formatted = nullptr;  // redisFormatCommandArgv is three times slower
   const auto size =
       redisFormatSdsCommandArgv(&formatted, static_cast<int>(arguments.size()), values.data(), sizes.data());
   if (size < 0) throw std::bad_alloc();

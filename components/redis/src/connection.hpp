@@ -14,7 +14,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace redis {
 
-/// The reply to a command that was sent did not come. Whether the command ran is not known.
+/// The reply to a command was lost. It is not known whether the server has run the command.
 class ConnectionLost : public LeaseStoreError {
  public:
   using LeaseStoreError::LeaseStoreError;
@@ -25,16 +25,16 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-/// The bytes of a reply; empty if it has none.
+/// The bytes of a reply. Empty if the reply has none.
 std::string_view text_of(const redisReply&);
 
-/// The code of an error reply, such as "NOSCRIPT"; empty for another reply.
+/// The code of an error reply, for example "NOSCRIPT". Empty for another reply.
 std::string_view error_code_of(const redisReply&);
 
-/// Throws what an error reply means. Does nothing for another reply.
+/// Throws the error that an error reply means. Does nothing for another reply.
 void throw_if_error(const redisReply&);
 
-/// One connection to the server, after the password and the database were accepted.
+/// One connection to the server. The constructor logs in and selects the database.
 class Connection {
  public:
   /// Errors: as `open_redis` says.
@@ -42,7 +42,7 @@ class Connection {
 
   /// Sends a command and waits for its reply, which can be an error reply.
   ///
-  /// Errors: `ConnectionLost`; the connection must not be used again.
+  /// Errors: `ConnectionLost`. Then the connection must not be used again.
   Reply run(const std::vector<std::string_view>& arguments);
 
  private:

@@ -14,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace redis {
 namespace {
 
-/// What `INFO` says. Each line is NAME:VALUE.
+/// The answer to `INFO`. Each line is NAME:VALUE.
 class Info {
  public:
   explicit Info(std::string_view text) {
@@ -43,7 +43,7 @@ class Info {
   std::map<std::string, std::string> values_;
 };
 
-/// None if the user may not read the setting, or if the server hides it.
+/// The value of a setting. None if the user may not read it, or if the server hides it.
 std::optional<std::string> setting(Connection& connection, std::string_view name) {
   const Reply reply = connection.run({"CONFIG", "GET", name});
   if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 2) return std::nullopt;
@@ -66,7 +66,7 @@ void check_server(const Info& info, std::vector<Finding>& findings) {
   }
   if (info.text("aof_last_write_status") == "err") {
     findings.push_back({Severity::error, "aof_last_write_status", "the last write of the append-only file failed",
-                        "mend the disk; Redis refuses writes until then"});
+                        "repair the disk; Redis refuses writes until then"});
   }
 }
 
@@ -92,7 +92,7 @@ void check_memory(const Info& info, std::vector<Finding>& findings) {
   if (policy == "noeviction") return;
   const bool limited = info.text("maxmemory") != "0";
   findings.push_back({limited ? Severity::warning : Severity::note, "maxmemory-policy",
-                      policy + (limited ? ": Redis removes keys without a word when its memory is full"
+                      policy + (limited ? ": Redis removes keys without an error when its memory is full"
                                         : ": Redis would remove keys if it had a maxmemory"),
                       "maxmemory-policy noeviction: a full server then refuses new leases"});
 }

@@ -28,7 +28,7 @@ void set_parameter(const ComponentUrl& url, RedisOptions& options, const std::st
   } else if (name == "replica_timeout") {
     options.replica_timeout = std::chrono::milliseconds(url.number<int>(name, value));
   } else {
-    // Its name is not shown: it can be a password.
+    // The text does not contain the name, because it can be a password.
     url.refuse("unknown parameter; there are prefix, keep, timeout, wait_replicas and replica_timeout");
   }
 }
@@ -40,7 +40,7 @@ RedisOptions redis_options_from_url(std::string_view url) {
   if (url.starts_with("rediss://")) {
     parsed.refuse("rediss:// asks for TLS, which this component does not have; use a tunnel (stunnel) to the server");
   }
-  if (!url.starts_with(scheme)) parsed.refuse("this one begins otherwise");
+  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
 
   RedisOptions options;
   const std::string_view place = parsed.place();

@@ -73,7 +73,7 @@ bool yes_or_no(const redisReply& reply) {
 constexpr std::string_view flag(bool value) { return value ? "1" : "0"; }
 
 std::string key_of(const RedisOptions& options, const LeaseRequest& request) {
-  // The length keeps the pairs ("a:b", "c") and ("a", "b:c") apart.
+  // Because of the length, the pairs ("a:b", "c") and ("a", "b:c") have different names.
   std::string key = options.prefix + ":" + std::to_string(request.consumer.size()) + ":";
   return key.append(request.consumer).append(":").append(request.business_key);
 }
@@ -113,8 +113,8 @@ bool RedisStore::fail(const LeaseRequest& request, std::int64_t fence, const Lea
                          flag(failure.rejected), std::to_string(failure.max_attempts), failure.error_class}));
 }
 
-/// After a lost reply it is not known whether the step ran. So it is asked again, on a new connection: each script
-/// finds what the first run of it has written.
+/// If the reply is lost, it is not known whether the step has run. So the step is sent again on a new connection. Each
+/// script recognizes what its first run has written.
 Reply RedisStore::run(const Script& script, const LeaseRequest& request, const Arguments& arguments) {
   if (process_ != ::getpid()) {
     throw Error(ErrorCode::forked, "the parent process opened this store before fork(); open another one in the child");
@@ -132,7 +132,7 @@ Reply RedisStore::run(const Script& script, const LeaseRequest& request, const A
     } catch (const ConnectionLost&) {
       connection.reset();
       const std::lock_guard lock(mutex_);
-      idle_.clear();  // these are probably lost, too
+      idle_.clear();  // the other connections are probably lost, too
       if (again) throw;
     }
   }
@@ -149,8 +149,8 @@ Reply RedisStore::run_on(Connection& connection, const Script& script, const std
   return connection.run(command);
 }
 
-/// WAIT is about all that the server has written before the last command of this connection. So it holds also for a
-/// script that has only read what others wrote.
+/// WAIT waits for everything that the server has written before the last command of this connection. So it also works
+/// for a script that has only read data of other clients.
 void RedisStore::wait_for_replicas(Connection& connection) const {
   const Reply reply = connection.run(
       {"WAIT", std::to_string(options_.wait_replicas), std::to_string(options_.replica_timeout.count())});

@@ -26,8 +26,8 @@ std::string sha1_of(const std::string& text) {
 }
 
 // Numbers of microseconds have 16 digits, which tostring() would round. Redis before 7 hides the code of an error that
-// redis.call raises, so the scripts return the errors of redis.pcall. HSET is the only write that a server without
-// memory refuses, and there is one in a step: so a step is done as a whole or not at all.
+// redis.call raises. So the scripts return the errors of redis.pcall. HSET is the only write that a server without
+// memory refuses, and each step has only one HSET. So a step is done completely or not at all.
 constexpr const char* prelude = R"lua(
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -69,7 +69,7 @@ if failed then return failed end
 return {'granted', digits(next), ARGV[2], again and not ours and ends ~= '0' and '1' or '0'}
 )lua";
 
-// The steps of a holder. A token or a fence that is not the last one has lost its lease.
+// The steps of a lease's owner. If the token or the fence is not the current one, the lease is lost.
 constexpr const char* holder = R"lua(
 local found = redis.pcall('HMGET', KEYS[1], 'state', 'token', 'fence', 'ends', 'failures')
 if found.err then return found end
@@ -82,7 +82,7 @@ if state ~= 'consuming' then return 0 end
 return write('ends', digits(now + ARGV[4] * 1000)) or 1
 )lua";
 
-// A second request, after a lost reply, finds what the first has written.
+// If the step is sent again after a lost reply, it finds what the first run has written.
 constexpr const char* complete_step = R"lua(
 if state == 'consumed' then return 1 end
 if state ~= 'consuming' then return 0 end

@@ -1,4 +1,4 @@
-// What `txinbox doctor` and `diagnose_redis` say of a server.
+// The findings of `txinbox doctor` and `diagnose_redis` about a server.
 
 #include <csignal>
 #include <cstdlib>
@@ -27,7 +27,7 @@ std::vector<std::string> subjects(const RedisOptions& options = RedisServer::opt
 
 using Subjects = std::vector<std::string>;
 
-/// Sets it back at the end.
+/// Changes a setting of the server while this object exists.
 struct Setting {
   Setting(RedisServer& server, std::string name, const std::string& value, std::string usual)
       : server_(server), name_(std::move(name)), usual_(std::move(usual)) {
@@ -36,7 +36,7 @@ struct Setting {
   ~Setting() {
     try {
       server_.run({"CONFIG", "SET", name_, usual_});
-    } catch (...) {  // NOLINT(bugprone-empty-catch): the next test tells
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the next test fails then
     }
   }
   Setting(const Setting&) = delete;
@@ -48,7 +48,7 @@ struct Setting {
   std::string usual_;
 };
 
-TEST_CASE("a server that forgets nothing has no finding, and each setting that forgets has one") {
+TEST_CASE("a server that loses no key has no finding, and each setting that can lose keys has one") {
   RedisServer server;
   CHECK(subjects() == Subjects{});
   {

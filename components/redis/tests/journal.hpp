@@ -16,7 +16,8 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// "start 7 1234": what happened to which key in which process. Returns whether the line was written as a whole.
+  /// Appends a line such as "start 7 1234": the event, the key and the process. Returns whether the whole line was
+  /// written.
   bool add(const std::string& what, int key, int process) const {
     const std::string line = what + " " + std::to_string(key) + " " + std::to_string(process) + "\n";
     return ::write(descriptor_, line.data(), line.size()) == static_cast<ssize_t>(line.size());

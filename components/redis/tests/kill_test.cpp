@@ -1,4 +1,4 @@
-// Workers and the server are killed again and again. The server writes each step to its disk before it answers.
+// Workers and the server are killed repeatedly. The server syncs each step to the disk before it answers.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -24,7 +24,7 @@
 namespace txinbox::test {
 namespace {
 
-/// The workers, which all get all keys.
+/// The workers. Each worker gets all keys.
 class Workers {
  public:
   explicit Workers(int keys) : keys_(keys) {
@@ -86,13 +86,13 @@ struct Verdict {
   int runs = 0;
   int runs_after_acknowledgement = 0;
   int overlaps = 0;
-  int killed_inside = 0;  // in a handler
+  int killed_inside = 0;  // the number of kills inside a handler
 };
 
 Verdict verdict_on(const std::string& file) {
   Verdict verdict;
-  std::map<int, int> running;               // the process that has the key
-  std::set<std::pair<int, int>> overtaken;  // of these, one overlap each, unless the first lost its lease
+  std::map<int, int> running;               // for each key, the process whose handler runs
+  std::set<std::pair<int, int>> overtaken;  // keys and processes: an overlap, unless the process has lost its lease
   std::ifstream lines(file);
   std::string what;
   int key = 0;
@@ -118,7 +118,7 @@ Verdict verdict_on(const std::string& file) {
   return verdict;
 }
 
-/// How many keys keep the workers busy for so many kills.
+/// The number of keys that keeps the workers busy during this number of kills.
 int keys_for(int times) { return 200 + 60 * times; }
 
 void check(Workers& workers, RedisServer& server, int keys, const std::string& what) {
@@ -156,7 +156,7 @@ TEST_CASE("the verdict on a journal finds a run after an acknowledgement and an 
   CHECK(verdict.killed_inside == 1);
 }
 
-/// Kills at random moments while the workers deliver, and checks what they have written down.
+/// Kills at random moments while the workers deliver, and checks the journal that they have written.
 void check_after_kills(const std::string& of, const std::function<void(Workers&, int)>& kill) {
   RedisServer server;
   const int times = kills(6);
@@ -170,11 +170,11 @@ void check_after_kills(const std::string& of, const std::function<void(Workers&,
   check(workers, server, keys, std::to_string(times) + " kills of " + of);
 }
 
-TEST_CASE("workers that are killed lose nothing, overlap nowhere and repeat nothing that was acknowledged") {
+TEST_CASE("workers that are killed lose nothing, never overlap, and repeat no acknowledged message") {
   check_after_kills("workers", [](Workers& workers, int i) { workers.kill_one(static_cast<std::size_t>(i)); });
 }
 
-TEST_CASE("a server that is killed and writes each step to its disk forgets nothing") {
+TEST_CASE("a server that is killed loses nothing if it syncs each step to the disk") {
   check_after_kills("the server", [](Workers&, int) {
     RedisServer::kill();
     RedisServer::start();

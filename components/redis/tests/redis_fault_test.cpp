@@ -1,4 +1,4 @@
-// What Redis answers besides the answer: errors, silence, lost replies, rights that are missing.
+// Faults of Redis: errors, missing answers, lost replies, and missing rights.
 
 #include <chrono>
 #include <memory>
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 const RetryPolicy once{.max_attempts = 1};
 
-/// The class of what a delivery throws, and none if it throws nothing.
+/// The class of the error that a delivery throws. None if it throws nothing.
 template <class F>
 std::string class_of_error(F&& f) {
   try {
@@ -43,7 +43,7 @@ struct RedisLeases {
   std::string field(const std::string& name) { return server.run({"HGET", "txinbox:3:svc:order123", name}); }
 };
 
-TEST_CASE("a server that has forgotten the scripts gets them again, at each step") {
+TEST_CASE("a server that has lost the scripts gets them again, at each step") {
   RedisLeases t;
   LeaseConsumer consumer = t.consumer();
   t.server.run({"SCRIPT", "FLUSH"});
@@ -63,7 +63,7 @@ TEST_CASE("a server that has forgotten the scripts gets them again, at each step
   CHECK(consumer.consume({.business_key = "2"}, nothing).outcome == consumed);
 }
 
-TEST_CASE("a connection that the server has closed is made again") {
+TEST_CASE("if the server has closed a connection, the store connects again") {
   RedisLeases t;
   LeaseConsumer consumer = t.consumer({.retry = once});
   for (int i = 0; i < 20; ++i) {
@@ -73,13 +73,13 @@ TEST_CASE("a connection that the server has closed is made again") {
   }
 }
 
-TEST_CASE("a lost reply to any step is found out, and the step counts once") {
+TEST_CASE("if the reply to a step is lost, the step is sent again and counts once") {
   RedisLeases t;
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
   options.timeout = 10s;
   LeaseConsumer consumer(open_redis(options), "svc", {.max_attempts = 3, .retry = once});
-  CHECK(consumer.consume({.business_key = "first"}, nothing).outcome == consumed);  // connected from now on
+  CHECK(consumer.consume({.business_key = "first"}, nothing).outcome == consumed);  // the store is connected now
   SUBCASE("to the claim") {
     proxy.lose_reply();
     CHECK(consumer.consume(order, [&](Lease&) { CHECK(t.field("attempts") == "1"); }).outcome == consumed);
@@ -119,7 +119,7 @@ TEST_CASE("a lost reply to any step is found out, and the step counts once") {
   CHECK(proxy.lost() == 1);
 }
 
-TEST_CASE("a server that does not answer costs the time-outs, and the handler does not run") {
+TEST_CASE("if a server does not answer, the delivery ends after the time-outs, and the handler does not run") {
   RedisLeases t;
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
@@ -131,11 +131,11 @@ TEST_CASE("a server that does not answer costs the time-outs, and the handler do
   proxy.fall_silent(false);
 }
 
-TEST_CASE("a handler learns that its lease is over, also while its heartbeat waits for a silent server") {
+TEST_CASE("a handler learns that its lease is over, also while its heartbeat waits for a server that does not answer") {
   RedisLeases t;
   Proxy proxy("redis://" + broker_address() + "/");
   RedisOptions options = redis_options_from_url(proxy.url());
-  options.timeout = 60s;  // the heartbeat waits for longer than the lease runs
+  options.timeout = 60s;  // the heartbeat waits longer than the lease lasts
   LeaseConsumer consumer(open_redis(options), "svc", {.lease = 1s, .heartbeat = 100ms, .retry = once});
   const auto handler = [&](Lease& lease) {
     proxy.fall_silent();
@@ -147,10 +147,10 @@ TEST_CASE("a handler learns that its lease is over, also while its heartbeat wai
     CHECK(lease.remaining() == 0ms);
     proxy.fall_silent(false);
   };
-  CHECK(consumer.consume(order, handler).outcome == consumed);  // nobody has taken over
+  CHECK(consumer.consume(order, handler).outcome == consumed);  // no other call has taken over the lease
 }
 
-TEST_CASE("a server that is not there is a transient error") {
+TEST_CASE("a server that cannot be reached is a transient error") {
   RedisOptions options = RedisServer::options();
   options.port = 1;
   LeaseConsumer consumer(open_redis(options), "svc", {.retry = once});
@@ -197,7 +197,7 @@ TEST_CASE("with fewer replicas than wait_replicas nothing is acknowledged, not e
   CHECK(thrown_by([&] { (void)careful.consume({.business_key = "2"}, must_not_run); }) == "transient");
 }
 
-TEST_CASE("a key that is not of this library is refused, not overwritten") {
+TEST_CASE("a key that another program has made is refused, and is not overwritten") {
   RedisLeases t;
   LeaseConsumer consumer = t.consumer();
   t.server.run({"SET", "txinbox:3:svc:order123", "mine"});
@@ -226,7 +226,7 @@ RedisOptions worker() {
   return options;
 }
 
-TEST_CASE("a user with the rights of the docs can do each step, and no right of them is too much") {
+TEST_CASE("a user with the rights of the README can do each step, and each of these rights is necessary") {
   RedisLeases t;
   set_user(t.server, "");
   LeaseConsumer consumer(open_redis(worker()), "svc", {.retry = once});
@@ -242,13 +242,13 @@ TEST_CASE("a user with the rights of the docs can do each step, and no right of 
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, [](Lease&) { throw std::runtime_error("no"); }),
                   std::runtime_error);
   for (const std::string& each : rights) {
-    if (each == "+ping") continue;  // only tells that the server has a free connection
+    if (each == "+ping") continue;  // PING only shows that the server has a free connection
     CAPTURE(each);
     set_user(t.server, each);
     t.server.run({"SCRIPT", "FLUSH"});
     LeaseConsumer limited(open_redis(worker()), "svc", {.retry = once});
     const std::string error = class_of_error([&] { (void)limited.consume({.business_key = each}, must_not_run); });
-    CHECK((error == "access_refused" || error == "redis ERR"));  // the latter from Redis 7.0 for what is in a script
+    CHECK((error == "access_refused" || error == "redis ERR"));  // Redis 7.0 answers ERR for a command inside a script
   }
   t.server.run({"ACL", "DELUSER", "worker"});
 }
@@ -262,7 +262,7 @@ TEST_CASE("a wrong password, no password and an unknown user stop the consumer")
   LeaseConsumer consumer(open_redis(options), "svc");
   try {
     (void)consumer.consume(order, must_not_run);
-    FAIL("it was let in");
+    FAIL("the server accepted the user");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::access_refused);
     CHECK(action_for(std::current_exception()) == Action::stop);
@@ -270,7 +270,7 @@ TEST_CASE("a wrong password, no password and an unknown user stop the consumer")
   }
 }
 
-TEST_CASE("a database of another number has other keys, and one that is not there is refused") {
+TEST_CASE("another database number has other keys, and a number that does not exist is refused") {
   RedisLeases t;
   RedisOptions options = RedisServer::options();
   options.database = 3;

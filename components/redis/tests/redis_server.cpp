@@ -7,12 +7,6 @@ namespace txinbox::test {
 
 namespace {
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; brokers.sh sets it");
-  return value;
-}
-
 std::string text_of(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
   if (reply.type != REDIS_REPLY_ARRAY) return reply.str == nullptr ? "" : std::string(reply.str, reply.len);
@@ -32,7 +26,7 @@ std::string RedisServer::password() {
 
 RedisOptions RedisServer::options() {
   RedisOptions options = redis_options_from_url("redis://" + broker_address());
-  options.timeout = std::chrono::seconds(10);  // however slow the machine is
+  options.timeout = std::chrono::seconds(10);  // long enough for a slow machine
   return options;
 }
 

@@ -16,7 +16,7 @@
 
 namespace txinbox::test {
 
-/// The server that brokers.sh has started, emptied.
+/// The server that brokers.sh has started. The constructor deletes all keys.
 class RedisServer {
  public:
   RedisServer() : RedisServer(0) {
@@ -24,15 +24,16 @@ class RedisServer {
     run({"FLUSHALL"});
   }
 
-  /// Another server on this port, which is not emptied. 0: the one of brokers.sh.
+  /// Another server on this port, whose keys are not deleted. With 0, the server of brokers.sh.
   explicit RedisServer(std::uint16_t port) : port_(port) {}
 
-  /// Of the user "default".
+  /// The password of the user "default".
   static std::string password();
 
   static RedisOptions options();
 
-  /// Runs a command with another client. An array is given with spaces between its elements; no value is empty.
+  /// Runs a command with a separate client. An array is returned as text with spaces between its elements. A missing
+  /// value is empty.
   ///
   /// Errors: `std::runtime_error` for an error reply.
   std::string run(const std::vector<std::string>& command);

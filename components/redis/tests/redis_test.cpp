@@ -1,4 +1,4 @@
-// What only Redis has: its options, its errors and its own way of forgetting.
+// Behaviour that only the Redis store has: its options, its errors, and keys that Redis removes.
 
 #include <chrono>
 #include <cstdlib>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a URL gives the options, and nothing in it is taken for granted") {
+TEST_CASE("a URL contains the options, and an invalid part is refused") {
   ::setenv("TXINBOX_REDIS_PASSWORD", "secret", 1);
   const RedisOptions options = redis_options_from_url(
       "redis://app%40shop@[::1]:6380/3?prefix=inbox&keep=3600&timeout=250&wait_replicas=1&replica_timeout=50");
@@ -47,14 +47,14 @@ TEST_CASE("a URL gives the options, and nothing in it is taken for granted") {
   }
 }
 
-TEST_CASE("what needs the tables of the database is refused on a store") {
+TEST_CASE("options that need the tables of the database are refused with a store") {
   const auto store = open_redis("redis://localhost");
   CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.count_starts = true}); }) == "invalid_argument");
   CHECK(thrown_by([&] { LeaseConsumer(store, "svc", {.keep_error_text = true}); }) == "invalid_argument");
   CHECK(thrown_by([&] { LeaseConsumer(std::shared_ptr<LeaseStore>(), "svc"); }) == "invalid_argument");
 }
 
-TEST_CASE("pairs of consumer and key that look alike are different") {
+TEST_CASE("similar pairs of consumer and key have different keys in Redis") {
   RedisServer server;
   const auto store = open_redis(RedisServer::options());
   CHECK(LeaseConsumer(store, "a:b").consume({.business_key = "c"}, nothing).outcome == consumed);
@@ -62,7 +62,7 @@ TEST_CASE("pairs of consumer and key that look alike are different") {
   CHECK(server.keys().size() == 2);
 }
 
-TEST_CASE("a key lives for as long as it is kept, and for two leases at least") {
+TEST_CASE("the time to live of a key is `keep`, and at least two leases") {
   RedisServer server;
   RedisOptions options = RedisServer::options();
   options.keep = 100s;
@@ -78,7 +78,7 @@ TEST_CASE("a key lives for as long as it is kept, and for two leases at least") 
   CHECK((left > 0 && left <= 100'000));
 }
 
-TEST_CASE("a result of the greatest length is given back") {
+TEST_CASE("a result of the maximum length is returned") {
   RedisServer server;
   constexpr std::size_t most = 1 << 20;
   LeaseConsumer consumer(open_redis(RedisServer::options()), "svc", {.max_result = most});
@@ -87,7 +87,7 @@ TEST_CASE("a result of the greatest length is given back") {
   CHECK(consumer.consume(order, must_not_run).stored == result);
 }
 
-TEST_CASE("what Redis forgets runs again, with a greater fence") {
+TEST_CASE("if Redis has removed a key, its message runs again with a greater fence") {
   RedisServer server;
   LeaseConsumer consumer(open_redis(RedisServer::options()), "svc");
   std::int64_t fence = 0;

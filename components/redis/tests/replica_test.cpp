@@ -1,4 +1,4 @@
-// A primary with a replica: what a failover forgets, and what it does not.
+// A primary with a replica: which steps a failover loses, and which it keeps.
 
 #include <signal.h>
 #include <sys/types.h>
@@ -26,7 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A second server, one port above that of the first, which follows it.
+/// A replica of the server. Its port is the server's port plus one.
 class Replica {
  public:
   explicit Replica(RedisServer& primary) {
@@ -71,7 +71,7 @@ class Replica {
   RedisServer server_{port_};
 };
 
-TEST_CASE("with wait_replicas, a failover keeps what was acknowledged; what the replica lacks is not acknowledged") {
+TEST_CASE("with wait_replicas, only steps that the replica has are acknowledged, and a failover keeps them") {
   RedisServer primary;
   Replica replica(primary);
   RedisOptions options = RedisServer::options();
@@ -93,10 +93,10 @@ TEST_CASE("with wait_replicas, a failover keeps what was acknowledged; what the 
   const Result kept = after.consume(order, must_not_run);
   CHECK(kept.outcome == duplicate);
   CHECK(kept.stored == "receipt");
-  CHECK(after.consume({.business_key = "lost"}, must_not_run).outcome == in_progress);  // its lease got there
+  CHECK(after.consume({.business_key = "lost"}, must_not_run).outcome == in_progress);  // the replica has its lease
 }
 
-TEST_CASE("a duplicate of what the replica does not have yet is not acknowledged") {
+TEST_CASE("a duplicate is not acknowledged while the replica does not have the completion") {
   RedisServer primary;
   Replica replica(primary);
   LeaseConsumer careless(open_redis(RedisServer::options()), "svc");
@@ -104,7 +104,7 @@ TEST_CASE("a duplicate of what the replica does not have yet is not acknowledged
   options.wait_replicas = 1;
   options.replica_timeout = 50ms;
   LeaseConsumer careful(open_redis(options), "svc", {.retry = {.max_attempts = 1}});
-  replica.signal(SIGSTOP);  // its connection stays
+  replica.signal(SIGSTOP);  // its connection stays open
   CHECK(careless.consume(order, nothing).outcome == consumed);
   CHECK(thrown_by([&] { (void)careful.consume(order, must_not_run); }) == "transient");
   replica.signal(SIGCONT);
@@ -113,10 +113,10 @@ TEST_CASE("a duplicate of what the replica does not have yet is not acknowledged
   CHECK(patient.consume(order, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("without wait_replicas, a failover can forget what was acknowledged") {
+TEST_CASE("without wait_replicas, a failover can lose an acknowledged message") {
   RedisServer primary;
   Replica replica(primary);
-  replica.server().run({"REPLICAOF", "NO", "ONE"});  // the link is cut, and nobody has noticed
+  replica.server().run({"REPLICAOF", "NO", "ONE"});  // the primary has no replica now, and does not report it
   LeaseConsumer consumer(open_redis(RedisServer::options()), "svc");
   CHECK(consumer.consume(order, nothing).outcome == consumed);
   LeaseConsumer after(open_redis(replica.options()), "svc");

@@ -1,4 +1,4 @@
-// What the codes of the server's errors mean. Not every server can be made to answer each of them.
+// The meaning of the server's error codes. A test cannot make the server send each of them.
 
 #include <string>
 
@@ -19,7 +19,7 @@ std::string meaning_of(std::string text) {
   return thrown_by([&] { redis::throw_if_error(reply); });
 }
 
-TEST_CASE("the code of an error decides what it means, and its text is not passed on") {
+TEST_CASE("the code of an error decides its meaning, and its text is not in the exception") {
   for (const char* code : {"LOADING", "BUSY", "READONLY", "MASTERDOWN", "NOREPLICAS", "TRYAGAIN", "CLUSTERDOWN"}) {
     CAPTURE(code);
     CHECK(meaning_of(code + std::string(" not now")) == "transient");

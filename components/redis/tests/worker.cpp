@@ -1,4 +1,4 @@
-// A worker for kill_test.cpp: delivers each key again and again until it may acknowledge it.
+// A worker for kill_test.cpp. It delivers each key repeatedly until it may acknowledge it.
 //
 // Usage: txinbox_redis_worker URL JOURNAL KEYS
 
@@ -35,8 +35,8 @@ int work(const std::string& url, const std::string& file, int keys) {
     try {
       const auto handler = [&](const txinbox::Lease& lease) {
         journal.add("start", key, process);
-        std::this_thread::sleep_for(20ms);  // so that many kills come in here
-        // A process that was held up may lose its lease while it works; the journal must not take that for an overlap.
+        std::this_thread::sleep_for(20ms);  // so that many kills occur in the handler
+        // A process that was delayed may lose its lease while its handler runs. This must not count as an overlap.
         journal.add(lease.remaining() > length / 2 ? "end" : "late", key, process);
       };
       const auto result = consumer.consume({.business_key = "k" + std::to_string(key)}, handler);

@@ -7,7 +7,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 namespace {
 
-/// gRPC waits by the system's clock.
+/// gRPC's deadlines are times of the system clock.
 std::chrono::system_clock::time_point system_time(Clock::time_point time) {
   const auto left = std::max(Clock::duration::zero(), time - Clock::now());
   return std::chrono::system_clock::now() + std::chrono::duration_cast<std::chrono::system_clock::duration>(left);
@@ -15,7 +15,7 @@ std::chrono::system_clock::time_point system_time(Clock::time_point time) {
 
 }  // namespace
 
-/// gRPC wants each step to be taken out of the queue. What a step says is of no use any more.
+/// gRPC requires that each step is removed from the queue. The results of the steps are ignored.
 Calls::~Calls() {
   cancel_all();
   alarm_.Cancel();

@@ -18,14 +18,14 @@ namespace rocketmq {
 
 using Clock = std::chrono::steady_clock;
 
-/// A call that runs at the broker. It owns what gRPC needs until it has ended.
+/// A running call. It owns the objects that gRPC needs until the call has ended.
 class Call {
  public:
   virtual ~Call() = default;
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  /// A step of the call has ended. Returns whether another step runs.
+  /// Handles the end of a step. Returns whether another step runs.
   virtual bool step_ended(bool ok) = 0;
 
   grpc::ClientContext& context() noexcept { return context_; }
@@ -37,7 +37,7 @@ class Call {
   grpc::ClientContext context_;
 };
 
-/// The calls of one source or publisher. One thread uses it, except `wake`.
+/// The calls of one source or publisher. Only one thread uses it, except for `wake`.
 class Calls {
  public:
   Calls() = default;
@@ -47,7 +47,7 @@ class Calls {
 
   grpc::CompletionQueue& queue() noexcept { return queue_; }
 
-  /// Keeps a call until it has ended. Its pointer is the tag of its steps.
+  /// Owns a call until it has ended. The call's pointer is the tag of its steps.
   template <class SomeCall>
   SomeCall& keep(std::unique_ptr<SomeCall> call) {
     SomeCall& kept = *call;
@@ -62,10 +62,10 @@ class Calls {
   /// Whether `wake` was called since the last time that this returned true.
   bool take_wake() noexcept { return std::exchange(was_woken_, false); }
 
-  /// Makes `wait` return soon. Any thread.
+  /// Makes `wait` return soon. Any thread may call it.
   void wake() noexcept;
 
-  /// Ends all calls. They still have to end, in `wait`.
+  /// Cancels all calls. `wait` must still handle the end of each.
   void cancel_all();
 
  private:
@@ -86,7 +86,7 @@ class UnaryCall final : public Call {
 
   explicit UnaryCall(Then then) : then_(std::move(then)) {}
 
-  /// `reader`: what Prepare<Call> of the stub has returned for this call's context.
+  /// `reader`: the object that Prepare<Call> of the stub has returned for this call's context.
   void start(std::unique_ptr<grpc::ClientAsyncResponseReader<Answer>> reader) {
     reader_ = std::move(reader);
     reader_->StartCall();

@@ -31,9 +31,9 @@ std::string contents_of(const std::string& file, const char* what) {
 std::shared_ptr<grpc::ChannelCredentials> credentials_of(const Access& access) {
   if (!access.tls) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions options;
-  // gRPC has authorities of its own. Those of the system are what an operator expects.
+  // gRPC has its own list of CAs. An operator expects the system's CAs.
   const std::string authorities = access.ca_file.empty() ? "/etc/ssl/certs/ca-certificates.crt" : access.ca_file;
-  options.pem_root_certs = contents_of(authorities, "the file of authorities");
+  options.pem_root_certs = contents_of(authorities, "the CA file");
   if (!access.certificate_file.empty()) {
     options.pem_cert_chain = contents_of(access.certificate_file, "the client's certificate");
     options.pem_private_key = contents_of(access.key_file, "the client's key");
@@ -46,7 +46,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-/// The proxy keeps the settings of each client under its id.
+/// A random client id. The proxy stores the settings of each client under its id.
 std::string new_client_id() {
   std::random_device random;
   const auto number = (static_cast<std::uint64_t>(random()) << 32U) | random();
@@ -61,7 +61,7 @@ std::string utc_now() {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts)};
 }
 
-/// HMAC-SHA1, as the protocol wants it, in upper-case hexadecimal digits.
+/// The HMAC-SHA1 in upper-case hexadecimal digits, as the protocol requires.
 std::string signature_of(std::string_view text, std::string_view secret) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned length = 0;
@@ -102,11 +102,11 @@ std::string Client::target_of(const Access& access) { return rocketmq::target_of
 
 Client::Client(Access access, const std::string& target) : access_(std::move(access)), id_(new_client_id()) {
   grpc::ChannelArguments arguments;
-  // After an outage, the channel tries to connect at intervals that the source's own backoff is made for.
+  // After an outage, the channel tries to connect often enough for the source's own backoff.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
-  // Each client has a connection of its own: a connection that hangs is given up with its client.
+  // Each client has a separate connection. So a connection that hangs is closed together with its client.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
   channel_ = grpc::CreateCustomChannel(target, credentials_of(access_), arguments);
@@ -143,7 +143,7 @@ std::string target_of(const protocol::Endpoints& endpoints) {
     const bool is_ipv6 = endpoints.scheme() == protocol::IPv6;
     const std::string one =
         (is_ipv6 ? "[" + address.host() + "]" : address.host()) + ":" + std::to_string(address.port());
-    if (endpoints.scheme() != protocol::IPv4 && !is_ipv6) return "dns:///" + one;  // gRPC takes one name
+    if (endpoints.scheme() != protocol::IPv4 && !is_ipv6) return "dns:///" + one;  // gRPC accepts only one name
     target += (target.empty() ? (is_ipv6 ? "ipv6:" : "ipv4:") : ",") + one;
   }
   return target;

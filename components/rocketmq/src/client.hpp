@@ -19,7 +19,7 @@ namespace rocketmq {
 
 namespace protocol = apache::rocketmq::v2;
 
-/// Where the proxy is, and who asks.
+/// The address of the proxy, and the user.
 struct Access {
   std::string host;
   std::uint16_t port = 0;
@@ -30,10 +30,10 @@ struct Access {
   std::string address() const;
 };
 
-/// Errors: `Error` invalid_argument for what does not fit together.
+/// Errors: `Error` invalid_argument for members that contradict each other.
 void check(const Access& access);
 
-/// The part of the options of a source or of a publisher.
+/// The `Access` in the options of a source or of a publisher.
 template <class Options>
 Access access_of(const Options& options) {
   Access access{.host = options.host,
@@ -48,22 +48,22 @@ Access access_of(const Options& options) {
   return access;
 }
 
-/// The stub of one proxy, and what each request to it carries. Construction does no I/O.
+/// The stub of one proxy. It adds the headers of the protocol to each request. The constructor does no I/O.
 class Client {
  public:
-  /// `target`: as gRPC names it. Errors: `Error` invalid_argument for a file of `access` that cannot be read.
+  /// `target`: gRPC's name of the proxy. Errors: `Error` invalid_argument if a file of `access` cannot be read.
   Client(Access access, const std::string& target);
 
-  /// What gRPC names the proxy of `access`.
+  /// gRPC's name of the proxy of `access`.
   static std::string target_of(const Access& access);
 
   protocol::MessagingService::Stub& stub() noexcept { return *stub_; }
   const std::string& id() const noexcept { return id_; }
 
-  /// Adds the headers that the protocol wants, and the signature.
+  /// Adds the headers that the protocol requires, and the signature.
   void prepare(grpc::ClientContext& context) const;
 
-  /// Sends a request. `then` gets the answer, in `Calls::wait`. `method`: a member of the stub, PrepareAsync….
+  /// Sends a request. `Calls::wait` calls `then` with the answer. `method` is a member PrepareAsync… of the stub.
   template <class Request, class Answer, class Then>
   void send(Calls& calls,
             std::unique_ptr<grpc::ClientAsyncResponseReader<Answer>> (protocol::MessagingService::Stub::*method)(
@@ -86,7 +86,7 @@ class Client {
 /// The addresses of the proxy as the protocol writes them.
 protocol::Endpoints endpoints_of(const Access& access);
 
-/// What gRPC names these addresses. Empty if there is none.
+/// gRPC's name of these addresses. Empty if there are none.
 std::string target_of(const protocol::Endpoints& endpoints);
 
 protocol::UA user_agent();

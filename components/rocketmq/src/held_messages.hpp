@@ -17,13 +17,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// The receipt handle of a message whose time was prolonged, as the broker accepts it.
+/// Corrects the receipt handle of a message whose invisible time was prolonged.
 ///
-/// A proxy that runs inside of a broker (RocketMQ 5.3.3, local mode) returns a handle that names the first message of
-/// the answer in which this one came, as the old handle did. But the broker now keeps the message by itself, so it
-/// answers OK to an acknowledgement with that handle, and delivers the message again. The handle is numbers with spaces
-/// between them: the first one of the answer in front, the message's own in the eighth place. Other handles stay as
-/// they are.
+/// A proxy inside a broker (RocketMQ 5.3.3, local mode) returns a wrong handle. Like the old handle, it names the first
+/// message of the answer in which this message was received. But after the prolongation, the broker keeps this message
+/// separately. It answers OK to an acknowledgement with the wrong handle, and still delivers the message again.
+///
+/// A handle consists of numbers with spaces between them. The first number is the offset of the answer's first message.
+/// The eighth number is the message's own offset, which must also be the first one. Other handles are not changed.
 inline std::string handle_after_change(const std::string& handle) {
   std::vector<std::string_view> parts;
   for (std::size_t begin = 0; begin <= handle.size();) {
@@ -39,18 +40,18 @@ inline std::string handle_after_change(const std::string& handle) {
   return std::string(parts[own]) + handle.substr(parts[0].size());
 }
 
-/// A message that the broker keeps from other consumers for us.
+/// A message that is invisible to other consumers, because this source has it.
 ///
 /// Its receipt handle changes each time that its invisible time is prolonged. The broker answers OK to an
-/// acknowledgement with an old handle, and does nothing. So at most one request about a message runs at a time, and
-/// each takes the newest handle.
+/// acknowledgement with an old handle, and does nothing. So at most one request for a message runs at a time, and
+/// each request uses the newest handle.
 struct HeldMessage {
   std::string id;
   std::string handle;
   std::string broker;
   int deliveries = 0;
-  Clock::time_point expires_at;  ///< When the broker gives it to others.
-  bool is_busy = false;          ///< A request about it runs.
+  Clock::time_point expires_at;  ///< The end of its invisible time.
+  bool is_busy = false;          ///< A request for this message runs.
   bool is_done = false;          ///< `run` has acknowledged it.
   bool is_dead = false;          ///< The broker has it as a dead letter.
 };
@@ -63,7 +64,7 @@ class HeldMessages {
     return last_ticket_;
   }
 
-  /// Null if it is not held any more.
+  /// Null if the message is not held any more.
   HeldMessage* find(std::uint64_t ticket) {
     const auto at = messages_.find(ticket);
     return at == messages_.end() ? nullptr : &at->second;
@@ -79,7 +80,7 @@ class HeldMessages {
   auto begin() { return messages_.begin(); }
   auto end() { return messages_.end(); }
 
-  /// After the connection was lost: no request runs any more.
+  /// Records that no request runs any more, because the connection was lost.
   void forget_requests() {
     for (auto& [ticket, message] : messages_) message.is_busy = false;
   }

@@ -21,7 +21,7 @@ ComponentUrl begin(std::string_view form_of_url, std::string_view url, Options& 
   options.tls = url.starts_with("rocketmqs://");
   const std::string_view scheme = options.tls ? "rocketmqs://" : "rocketmq://";
   const ComponentUrl parsed(form_of_url, url.substr(std::min(scheme.size(), url.size())));
-  if (!url.starts_with(scheme)) parsed.refuse("this one begins otherwise");
+  if (!url.starts_with(scheme)) parsed.refuse("this URL has another scheme");
   const std::string_view place = parsed.place();
   const auto authority = parsed.authority(place.substr(0, place.find('/')), "TXINBOX_ROCKETMQ_SECRET");
   options.host = authority.host;

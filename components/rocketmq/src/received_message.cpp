@@ -19,10 +19,11 @@ namespace protocol = apache::rocketmq::v2;
 
 constexpr std::size_t longest_id = 255;
 
-/// The broker takes 4 MiB by default. A body that grows beyond this is an attack, or broken.
+/// The maximum size of a decompressed body. The broker accepts 4 MiB by default. A larger body is an attack, or is
+/// corrupt.
 constexpr std::size_t longest_body = 64UL * 1024 * 1024;
 
-/// Decompresses a body in the format of gzip or zlib: older producers write the latter. None if it is broken.
+/// Decompresses a body in the format of gzip or zlib. Older producers use zlib. None if the body is corrupt.
 std::optional<std::string> decompressed(const std::string& compressed) {
   constexpr int either_format = 15 + 32;
   z_stream stream{};

@@ -12,7 +12,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// What `run` gets of a message. `is_fifo`: whether the broker keeps the order of its group.
+/// Converts a message for `run`. `is_fifo`: whether the broker keeps the order of the message's group.
 Incoming incoming_of(apache::rocketmq::v2::Message message, std::uint64_t ticket, bool is_fifo);
 
 }  // namespace rocketmq

@@ -10,8 +10,7 @@ namespace {
 namespace protocol = apache::rocketmq::v2;
 
 Error access_refused() {
-  return {ErrorCode::access_refused,
-          "RocketMQ refuses the access key or its secret, or the user has not the right to it"};
+  return {ErrorCode::access_refused, "RocketMQ refuses the access key or its secret, or the user lacks the right"};
 }
 
 }  // namespace
@@ -23,15 +22,15 @@ std::optional<Error> refusal_of(protocol::Code code, const Subject& subject) {
   switch (code) {
     case protocol::TOPIC_NOT_FOUND:
     case protocol::NOT_FOUND:
-      return refused("the topic '" + subject.topic + "' does not exist; make it with mqadmin updateTopic");
+      return refused("the topic '" + subject.topic + "' does not exist; create it with mqadmin updateTopic");
     case protocol::CONSUMER_GROUP_NOT_FOUND:
-      return refused("the group '" + subject.group + "' does not exist; make it with mqadmin updateSubGroup");
+      return refused("the group '" + subject.group + "' does not exist; create it with mqadmin updateSubGroup");
     case protocol::ILLEGAL_TOPIC:
-      return refused("'" + subject.topic + "' is no name of a topic");
+      return refused("'" + subject.topic + "' is not a valid topic name");
     case protocol::ILLEGAL_CONSUMER_GROUP:
-      return refused("'" + subject.group + "' is no name of a group");
+      return refused("'" + subject.group + "' is not a valid group name");
     case protocol::ILLEGAL_FILTER_EXPRESSION:
-      return refused("the tags are not written as the broker wants them; write them as a || b");
+      return refused("the tags are not valid; write them as a || b");
     case protocol::ILLEGAL_INVISIBLE_TIME:
       return refused("the broker does not allow this invisible time");
     case protocol::UNAUTHORIZED:

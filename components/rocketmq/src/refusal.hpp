@@ -14,17 +14,17 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// What a refused request was about.
+/// The topic and the group of a refused request.
 struct Subject {
   std::string topic;
   std::string group = {};
 };
 
-/// The error of an answer that only an operator can change. None if the same request may succeed later.
+/// The error of an answer whose reason only an operator can correct. None if the same request may succeed later.
 std::optional<Error> refusal_of(apache::rocketmq::v2::Code code, const Subject& subject);
 std::optional<Error> refusal_of(const grpc::Status& status);
 
-/// One line for a log about an answer that was not OK.
+/// A text of one line for a log, about an answer that was not OK.
 std::string text_of(apache::rocketmq::v2::Code code);
 std::string text_of(const grpc::Status& status);
 

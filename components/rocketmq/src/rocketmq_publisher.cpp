@@ -31,7 +31,7 @@ protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fi
   system.set_message_id(outgoing.id);
   system.set_body_encoding(protocol::IDENTITY);
   system.set_message_type(fifo ? protocol::FIFO : protocol::NORMAL);
-  // The broker separates keys by spaces.
+  // For the broker, a space separates two keys. So a key with a space cannot be sent as one key.
   const bool is_one_key = !outgoing.key.empty() && outgoing.key.find(' ') == std::string::npos;
   if (is_one_key) system.add_keys(outgoing.key);
   if (fifo && !outgoing.key.empty()) system.set_message_group(outgoing.key);
@@ -43,14 +43,15 @@ protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fi
   return request;
 }
 
-/// 400xx and 413xx: what is wrong with the message does not change. Not the topic, which somebody can still make.
+/// Whether the code (400xx or 413xx) says that the message is invalid for ever. This excludes a missing topic, which
+/// can still be created.
 bool is_about_message(protocol::Code code) {
   if (code == protocol::ILLEGAL_TOPIC || code == protocol::MESSAGE_PROPERTY_CONFLICT_WITH_TYPE) return false;
   return (code > 40'000 && code < 40'100) || (code >= 41'300 && code < 41'400) || (code >= 43'100 && code < 43'200);
 }
 
 std::string error_of(protocol::Code code, const std::string& topic) {
-  // The broker does not tell a topic that is missing from one of another type.
+  // The broker sends the same code for a missing topic and for a topic of another type.
   if (code == protocol::MESSAGE_PROPERTY_CONFLICT_WITH_TYPE) {
     return "RocketMQ: the topic '" + topic +
            "' does not exist, or is of another type; FIFO topics need the option fifo, others must not have it";
@@ -62,7 +63,7 @@ std::string error_of(protocol::Code code, const std::string& topic) {
 PublishResult result_of(const grpc::Status& status, const protocol::SendMessageResponse& answer,
                         const OutgoingMessage& message) {
   if (!status.ok()) {
-    // What gRPC itself does not take: a text that is no UTF-8, a message that is too large.
+    // gRPC itself refuses a text that is not UTF-8, and a message that is too large.
     const bool is_final = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
     return {.status = is_final ? PublishStatus::rejected : PublishStatus::failed, .error = text_of(status)};
   }
@@ -70,6 +71,11 @@ PublishResult result_of(const grpc::Status& status, const protocol::SendMessageR
   if (code == protocol::OK) return {};
   return {.status = is_about_message(code) ? PublishStatus::rejected : PublishStatus::failed,
           .error = error_of(code, message.topic)};
+}
+
+bool is_answer(const grpc::Status& status) {
+  return status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+         status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED;
 }
 
 class RocketMqPublisher {
@@ -89,18 +95,37 @@ class RocketMqPublisher {
       client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncSendMessage, request_of(messages[i], fifo_),
                     timeout_, [&, i](const grpc::Status& status, const protocol::SendMessageResponse& answer) {
                       results[i] = result_of(status, answer, messages[i]);
-                      is_reached = is_reached || (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
-                                                  status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED);
+                      is_reached = is_reached || is_answer(status);
                       ++answered;
                     });
     }
-    // Each request ends at its deadline at the latest.
+    // This loop ends, because each request ends at its deadline at the latest.
     while (answered < messages.size()) calls_->wait(Clock::now() + 1s);
-    if (!is_reached && !messages.empty()) throw std::runtime_error("RocketMQ: " + results.front().error);
+    if (!is_reached && !messages.empty() && !reaches_proxy(messages.front().topic)) {
+      throw std::runtime_error("RocketMQ: " + results.front().error);
+    }
     return results;
   }
 
  private:
+  /// Whether the proxy answers another request. Then it does not confirm the messages because of the messages
+  /// themselves or because of their brokers.
+  bool reaches_proxy(const std::string& topic) {
+    constexpr auto patience = 1s;
+    protocol::QueryRouteRequest request;
+    request.mutable_topic()->set_name(topic);
+    *request.mutable_endpoints() = endpoints_of(access_);
+    bool is_over = false;
+    bool is_reached = false;
+    client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncQueryRoute, request, patience,
+                  [&](const grpc::Status& status, const protocol::QueryRouteResponse&) {
+                    is_reached = is_answer(status);
+                    is_over = true;
+                  });
+    while (!is_over) calls_->wait(Clock::now() + patience);
+    return is_reached;
+  }
+
   const bool fifo_;
   const std::chrono::milliseconds timeout_;
   const Access access_;

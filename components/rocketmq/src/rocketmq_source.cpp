@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds least_invisible = 10s;  // of the broker
+constexpr milliseconds least_invisible = 10s;  // the broker's limits
 constexpr milliseconds most_invisible = 12h;
 constexpr milliseconds longest_close = 3s;
 
@@ -36,7 +36,7 @@ RocketMqSource::RocketMqSource(const RocketMqOptions& options)
       access_(access_of(options)),
       name_("rocketmq " + options.topic) {
   check(options);
-  const Client readable(access_, Client::target_of(access_));  // throws for a file that is not there
+  const Client readable(access_, Client::target_of(access_));  // throws if a file cannot be read
 }
 
 RocketMqSource::~RocketMqSource() { close(); }
@@ -52,7 +52,7 @@ std::vector<Incoming> RocketMqSource::poll(std::size_t max, milliseconds wait_ti
     if (max > 0) receive_more(max);
     std::vector<Incoming> taken = take(max);
     if (!taken.empty() || calls_.take_wake() || Clock::now() >= give_up) return taken;
-    constexpr auto step = 200ms;  // some of the above may be due then
+    constexpr auto step = 200ms;  // then one of the calls above may be due again
     wait(std::min(give_up, Clock::now() + step));
   }
 }
@@ -99,7 +99,7 @@ void RocketMqSource::dead_letter(std::span<DeadLetter> letters) {
   while (!open.empty() && is_connected() && Clock::now() < give_up) {
     std::erase_if(open, [&](DeadLetter* each) {
       HeldMessage* const message = held_.find(each->incoming->ticket);
-      if (message == nullptr) return true;  // the broker gives it to others
+      if (message == nullptr) return true;  // the message is not held any more
       if (message->is_busy) return false;
       if (message->is_dead || sent.contains(each)) {
         each->confirmed = message->is_dead;
@@ -121,13 +121,12 @@ void RocketMqSource::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
   try {
     const auto give_up = Clock::now() + longest_close;
-    bool gave_back = false;
+    std::set<std::uint64_t> given_back;
     while (is_connected() && Clock::now() < give_up) {
       send_acknowledgements();
-      if (!std::exchange(gave_back, true)) {
-        for (auto& [ticket, message] : held_) {
-          if (!message.is_done && !message.is_dead && !message.is_busy) change_invisible_time(ticket, message, 0ms);
-        }
+      for (auto& [ticket, message] : held_) {
+        if (message.is_done || message.is_dead || message.is_busy) continue;
+        if (given_back.insert(ticket).second) change_invisible_time(ticket, message, 0ms);
       }
       if (done_.empty() && !held_.is_any_busy()) break;
       calls_.wait(std::min(give_up, Clock::now() + 100ms));
@@ -140,7 +139,7 @@ void RocketMqSource::close() noexcept {
                          [&](const grpc::Status&, const auto&) { told = true; });
     }
     while (!proxies_.empty() && !told && Clock::now() < give_up) calls_.wait(give_up);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the broker gives the messages to others when their time is over
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the broker redelivers the messages when their invisible time is over
   }
   ++epoch_;
   proxies_.clear();

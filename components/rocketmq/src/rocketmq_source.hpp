@@ -24,11 +24,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// Everything runs on the thread of `poll`: it sends requests and handles the answers that have come. It is enough,
-/// because `run` polls at least once a second.
+/// All work is done on the thread of `poll`: it sends requests and handles the answers that have arrived. This is
+/// enough, because `run` polls at least once a second.
 ///
-/// rocketmq_source.cpp holds the members of `Source`, source_connection.cpp the connection, source_requests.cpp the
-/// requests about messages.
+/// rocketmq_source.cpp implements the members of `Source`, source_connection.cpp the connection, and
+/// source_requests.cpp the requests for messages.
 class RocketMqSource final : public Source {
  public:
   explicit RocketMqSource(const RocketMqOptions& options);
@@ -49,15 +49,16 @@ class RocketMqSource final : public Source {
   /// A proxy that serves some of the brokers.
   struct Proxy {
     std::unique_ptr<Client> client;
-    bool is_ready = false;  ///< It knows our settings.
+    bool is_ready = false;             ///< The proxy has confirmed our settings.
+    Clock::time_point settings_due{};  ///< The deadline for this confirmation.
   };
 
   /// A broker that has queues of the topic.
   struct Broker {
-    std::string target;                ///< Its proxy.
-    int receiving = 0;                 ///< How many requests for messages wait there.
-    bool had_messages = false;         ///< Whether the last one brought some.
-    Clock::time_point next_receive{};  ///< After an error.
+    std::string target;                ///< gRPC's name of its proxy.
+    int receiving = 0;                 ///< The number of requests for messages that wait at the broker.
+    bool had_messages = false;         ///< Whether the last such request has returned messages.
+    Clock::time_point next_receive{};  ///< The end of the pause after an error.
   };
 
   // The connection
@@ -67,6 +68,7 @@ class RocketMqSource final : public Source {
   Proxy& proxy(const std::string& target);
   void take_settings(const std::string& target, const protocol::TelemetryCommand& command);
   void send_heartbeats();
+  void check_settings_deadline();
   void report_if_connected();
   bool is_connected() const;
   void lost(const std::string& why);
@@ -74,11 +76,12 @@ class RocketMqSource final : public Source {
   void refuse_after_patience(protocol::Code code);
   void refuse(const std::optional<Error>& why);
 
-  // Requests about messages
+  // Requests for messages
   void receive_more(std::size_t max);
   void receive(const std::string& name, Broker& broker, std::size_t most);
   void received(const std::string& broker, protocol::Message&& message);
-  void receive_ended(const std::string& broker, const grpc::Status& status, protocol::Code code, bool got_some);
+  void receive_ended(const std::string& broker, const std::string& target, const grpc::Status& status,
+                     protocol::Code code, bool got_some);
   void send_acknowledgements();
   void acknowledged(const protocol::AckMessageResponse& answer,
                     const std::map<std::string, std::uint64_t>& ticket_of_handle);
@@ -88,7 +91,7 @@ class RocketMqSource final : public Source {
   void drop(std::uint64_t ticket, const char* why);
   Client* client_of(const HeldMessage& message);
 
-  /// Handles what has ended, or waits until something ends. Errors: what the broker has refused.
+  /// Handles the calls that have ended, or waits until one ends. Errors: the error of a refused request.
   void wait(Clock::time_point give_up);
   std::vector<Incoming> take(std::size_t max);
 
@@ -96,29 +99,29 @@ class RocketMqSource final : public Source {
   const Subject subject_;
   const Access access_;
   const std::string name_;
-  std::uint64_t epoch_ = 0;               ///< Counts connections: what a call of an earlier one says is ignored.
-  std::map<std::string, Proxy> proxies_;  ///< By gRPC's name of it.
+  std::uint64_t epoch_ = 0;               ///< The number of lost connections. Answers to earlier calls are ignored.
+  std::map<std::string, Proxy> proxies_;  ///< The key is gRPC's name of the proxy.
   std::map<std::string, Broker> brokers_;
   HeldMessages held_;
-  std::vector<std::uint64_t> done_;  ///< To be acknowledged at the broker.
-  std::deque<Incoming> received_;    ///< Not given to `run` yet.
+  std::vector<std::uint64_t> done_;  ///< The tickets of messages that must be acknowledged at the broker.
+  std::deque<Incoming> received_;    ///< The messages that `run` does not have yet.
   std::set<std::uint64_t> paused_;
   bool is_fifo_ = false;
   bool was_connected_ = false;
-  bool is_reported_ = false;  ///< Whether `run` knows that there is a connection.
+  bool is_reported_ = false;  ///< Whether the connection was reported to `run`.
   bool is_closed_ = false;
   bool warned_of_order_ = false;
   bool has_received_ = false;  ///< Whether the broker has answered a request for messages.
-  int receive_errors_ = 0;     ///< In a row.
+  int receive_errors_ = 0;     ///< The number of errors without a success between them.
   std::optional<Error> refusal_;
-  std::optional<Clock::time_point> first_refusal_;  ///< Since when the broker refuses the set-up.
+  std::optional<Clock::time_point> first_refusal_;  ///< The time of the first refusal before a connection.
   std::uint64_t reconnects_ = 0;
   std::chrono::milliseconds backoff_{};
   Clock::time_point next_try_{};
   Clock::time_point next_heartbeat_{};
   Clock::time_point next_route_{};
   Clock::time_point next_prolongation_{};
-  Clock::time_point next_acknowledgement_{};  ///< After one that failed.
+  Clock::time_point next_acknowledgement_{};  ///< The end of the pause after a failed acknowledgement.
   std::minstd_rand random_{std::random_device()()};
   Calls calls_;  ///< The last member: its calls use the others.
 };

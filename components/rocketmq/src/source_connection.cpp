@@ -1,4 +1,4 @@
-// How a RocketMQ source connects, stays known to its proxies, and connects again.
+// The connection of a RocketMQ source: it connects, sends heartbeats to the proxies, and connects again.
 
 #include <algorithm>
 #include <utility>
@@ -18,6 +18,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_backoff = 200ms;
 constexpr milliseconds longest_backoff = 5s;
 constexpr milliseconds request_timeout = 5s;
+constexpr auto settings_patience = 5s;
 constexpr auto heartbeat_interval = 10s;
 constexpr auto route_interval = 30s;
 constexpr auto heartbeat_patience = 10s;
@@ -35,6 +36,7 @@ bool is_fifo_topic(const protocol::QueryRouteResponse& route) {
 }  // namespace
 
 void RocketMqSource::connect_if_due() {
+  check_settings_deadline();
   const auto now = Clock::now();
   if (proxies_.empty()) {
     if (now < next_try_) return;
@@ -42,7 +44,7 @@ void RocketMqSource::connect_if_due() {
     proxy(Client::target_of(access_));
     ask_for_route();
   } else if (is_connected() && now >= next_route_) {
-    ask_for_route();  // brokers come and go
+    ask_for_route();  // the list of brokers can change
   }
 }
 
@@ -84,10 +86,11 @@ void RocketMqSource::take_route(const protocol::QueryRouteResponse& route) {
   }
 }
 
-/// The proxy of this name. A new one is told the settings.
+/// The proxy with this name. A new proxy gets the settings.
 RocketMqSource::Proxy& RocketMqSource::proxy(const std::string& target) {
   const auto [at, is_new] = proxies_.try_emplace(target);
   if (!is_new) return at->second;
+  at->second.settings_due = Clock::now() + settings_patience;
   at->second.client = std::make_unique<Client>(access_, target);
   protocol::Settings settings;
   settings.set_client_type(protocol::SIMPLE_CONSUMER);
@@ -124,12 +127,22 @@ void RocketMqSource::take_settings(const std::string& target, const protocol::Te
   report_if_connected();
 }
 
-/// The route and the settings come in any order.
+/// Checks the deadline for the settings. The stream of the settings lasts as long as the connection, so the stream
+/// itself has no deadline.
+void RocketMqSource::check_settings_deadline() {
+  const auto now = Clock::now();
+  for (const auto& [target, proxy] : proxies_) {
+    if (proxy.is_ready || now < proxy.settings_due) continue;
+    return lost("the proxy " + target + " does not answer with the settings");
+  }
+}
+
+/// Called for the route and for the settings, because they can arrive in any order.
 void RocketMqSource::report_if_connected() {
   if (!is_connected() || std::exchange(is_reported_, true)) return;
   backoff_ = 0ms;
   next_heartbeat_ = Clock::now();
-  next_route_ = Clock::now();  // now the order of the group is known
+  next_route_ = Clock::now();  // now it is known whether the group is ordered
   if (std::exchange(was_connected_, true)) ++reconnects_;
   report(SourceEventType::connected, "connected to " + access_.address());
 }
@@ -149,7 +162,7 @@ void RocketMqSource::send_heartbeats() {
                        [this, epoch = epoch_](const grpc::Status& status, const protocol::HeartbeatResponse& answer) {
                          if (epoch != epoch_) return;
                          if (!status.ok()) return failed(status);
-                         // The proxy has forgotten the settings.
+                         // The proxy has lost the settings.
                          if (answer.status().code() == protocol::UNRECOGNIZED_CLIENT_TYPE) {
                            lost(text_of(answer.status().code()));
                          }
@@ -157,7 +170,7 @@ void RocketMqSource::send_heartbeats() {
   }
 }
 
-/// The messages stay ours: their receipt handles are good on another connection, too.
+/// Keeps the held messages, because their receipt handles are also valid on another connection.
 void RocketMqSource::lost(const std::string& why) {
   ++epoch_;
   calls_.cancel_all();
@@ -172,7 +185,7 @@ void RocketMqSource::lost(const std::string& why) {
   if (std::exchange(is_reported_, false)) {
     report(SourceEventType::disconnected, why + "; connecting again");
   } else if (is_first) {
-    report(SourceEventType::warning, why + "; it is tried again for ever");
+    report(SourceEventType::warning, why + "; the source keeps trying");
   }
 }
 
@@ -181,13 +194,13 @@ void RocketMqSource::failed(const grpc::Status& status) {
   if (!was_connected_ && access_.tls && status.error_code() == grpc::StatusCode::UNAVAILABLE && is_untrusted(access_)) {
     refuse(Error(ErrorCode::access_refused,
                  "RocketMQ: the certificate of " + access_.address() +
-                     " is not to be trusted: it is of another authority or for another host; see ca_file"));
+                     " cannot be trusted: another CA has signed it, or it is for another host; see ca_file"));
   }
   lost(text_of(status));
 }
 
-/// A broker that has just started does not know its topics for some seconds. Once it was there, a topic that is missing
-/// may come back.
+/// Refuses only if the code has been repeated for some seconds, because a broker that has just started does not know
+/// its topics yet. After the first connection it never refuses, because a missing topic may be created again.
 void RocketMqSource::refuse_after_patience(protocol::Code code) {
   constexpr auto patience = 10s;
   const auto refusal = refusal_of(code, subject_);

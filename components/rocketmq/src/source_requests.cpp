@@ -1,4 +1,4 @@
-// What a RocketMQ source asks the broker about messages.
+// The requests of a RocketMQ source for messages.
 
 #include <algorithm>
 #include <utility>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 using Stub = protocol::MessagingService::Stub;
 
-constexpr std::size_t most_messages = 32;  // the broker gives no more in one answer
+constexpr std::size_t most_messages = 32;  // the broker's limit for one answer
 constexpr auto long_poll = 10s;
 constexpr milliseconds receive_timeout = 20s;
 constexpr milliseconds request_timeout = 5s;
@@ -32,7 +32,7 @@ void set(google::protobuf::Duration& to, milliseconds time) {
 
 }  // namespace
 
-/// As long as there are messages, several requests wait for them. Otherwise one is enough.
+/// While there are messages, several requests wait for them. Otherwise one request waits.
 void RocketMqSource::receive_more(std::size_t max) {
   if (!is_connected()) return;
   std::size_t wanted = max - std::min(max, received_.size());
@@ -67,8 +67,8 @@ void RocketMqSource::receive(const std::string& name, Broker& broker, std::size_
         *got_some = true;
         if (epoch == epoch_) received(name, std::move(message));
       },
-      [this, name, got_some, epoch = epoch_](const grpc::Status& status, protocol::Code code) {
-        if (epoch == epoch_) receive_ended(name, status, code, *got_some);
+      [this, name, target = broker.target, got_some, epoch = epoch_](const grpc::Status& status, protocol::Code code) {
+        if (epoch == epoch_) receive_ended(name, target, status, code, *got_some);
       });
 }
 
@@ -82,11 +82,12 @@ void RocketMqSource::received(const std::string& broker, protocol::Message&& mes
   received_.push_back(incoming_of(std::move(message), ticket, is_fifo_));
 }
 
-void RocketMqSource::receive_ended(const std::string& name, const grpc::Status& status, protocol::Code code,
-                                   bool got_some) {
+void RocketMqSource::receive_ended(const std::string& name, const std::string& target, const grpc::Status& status,
+                                   protocol::Code code, bool got_some) {
   if (!status.ok()) return failed(status);
   const auto at = brokers_.find(name);
-  if (at == brokers_.end()) return;
+  // The route may have changed the broker's proxy during the request. Then the requests are counted from zero again.
+  if (at == brokers_.end() || at->second.target != target) return;
   Broker& broker = at->second;
   --broker.receiving;
   broker.had_messages = got_some;
@@ -100,12 +101,12 @@ void RocketMqSource::receive_ended(const std::string& name, const grpc::Status& 
   if (++receive_errors_ == 1) report(SourceEventType::warning, "no messages: " + text_of(code));
   if (has_received_) return;
   refuse(refusal_of(code, subject_));
-  // The broker has no code for a group that does not exist.
+  // The broker has no special code for a missing group. So the source treats repeated errors as a missing group.
   constexpr int enough = 3;
   if (receive_errors_ == enough) {
-    refuse(Error(ErrorCode::broker_refused, "RocketMQ: the broker gives no messages (" + text_of(code) +
+    refuse(Error(ErrorCode::broker_refused, "RocketMQ: the broker delivers no messages (" + text_of(code) +
                                                 "); does the group '" + options_.group +
-                                                "' exist? Make it with mqadmin updateSubGroup"));
+                                                "' exist? Create it with mqadmin updateSubGroup"));
   }
 }
 
@@ -133,7 +134,7 @@ void RocketMqSource::send_acknowledgements() {
     entry.set_receipt_handle(message->handle);
     ticket_of_handle.emplace(message->handle, ticket);
     message->is_busy = true;
-    return false;  // until the broker has answered
+    return false;  // the ticket stays in the list until the broker has answered
   });
   for (auto& [client, each] : requests) {
     each.request.mutable_group()->set_name(options_.group);
@@ -158,7 +159,7 @@ void RocketMqSource::acknowledged(const protocol::AckMessageResponse& answer,
     const auto ticket = ticket_of_handle.find(entry.receipt_handle());
     if (ticket == ticket_of_handle.end()) continue;
     const protocol::Code code = entry.status().code();
-    // An invalid handle: the time was over, and the broker delivers the message again.
+    // INVALID_RECEIPT_HANDLE: the invisible time was over, and the broker delivers the message again.
     if (code == protocol::OK || code == protocol::INVALID_RECEIPT_HANDLE) {
       held_.erase(ticket->second);
     } else {
@@ -169,7 +170,7 @@ void RocketMqSource::acknowledged(const protocol::AckMessageResponse& answer,
   if (failed) next_acknowledgement_ = Clock::now() + pause_after_error;
 }
 
-/// Prolongs the time of what is held, at half of it, and drops what the broker gives to others meanwhile.
+/// Prolongs the invisible time of held messages when half of it is over. Drops messages whose invisible time is over.
 void RocketMqSource::prolong_if_due() {
   const auto now = Clock::now();
   if (now < next_prolongation_) return;
@@ -214,7 +215,7 @@ void RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& me
                });
 }
 
-/// `run` asks then which messages are still held.
+/// Forgets a message. Because of the event, `run` checks which messages are still held.
 void RocketMqSource::drop(std::uint64_t ticket, const char* why) {
   held_.erase(ticket);
   std::erase_if(received_, [&](const Incoming& each) { return each.ticket == ticket; });
@@ -244,7 +245,7 @@ void RocketMqSource::forward(DeadLetter& letter, HeldMessage& message) {
                  if (answer.status().code() == protocol::INVALID_RECEIPT_HANDLE) {
                    drop(ticket, "the broker has given a message to another consumer");
                  } else if (!held->is_dead) {
-                   report(SourceEventType::warning, "a dead letter was not taken: " + text_of(answer.status().code()));
+                   report(SourceEventType::warning, "a dead letter was refused: " + text_of(answer.status().code()));
                  }
                });
 }

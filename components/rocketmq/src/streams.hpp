@@ -10,8 +10,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// The stream on which a client tells the proxy its settings. The proxy answers with those that it has merged with the
-/// group's. The proxy knows the client as long as the stream lasts.
+/// The stream on which a client sends its settings to the proxy. The proxy answers with these settings, merged with
+/// those of the group. The proxy keeps the client's settings as long as the stream lasts.
 class Telemetry final : public Call {
  public:
   using OnSettings = std::function<void(const protocol::TelemetryCommand&)>;
@@ -63,12 +63,12 @@ class Telemetry final : public Call {
   Step step_ = Step::start;
 };
 
-/// A request for messages, which waits at the broker until there are some.
+/// A request for messages. It waits at the broker until there are messages.
 class Receive final : public Call {
  public:
   using OnMessage = std::function<void(protocol::Message&&)>;
 
-  /// `code`: what the broker has said at last.
+  /// `code`: the last code that the broker has sent.
   using OnEnd = std::function<void(const grpc::Status&, protocol::Code code)>;
 
   static void start(Calls& calls, Client& client, const protocol::ReceiveMessageRequest& request,

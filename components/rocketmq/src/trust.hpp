@@ -8,8 +8,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace rocketmq {
 
-/// Whether the proxy can be reached, and its certificate is not to be trusted. gRPC does not tell this from a proxy
-/// that cannot be reached. It waits for some seconds at most.
+/// Whether the proxy can be reached, but its certificate cannot be trusted. gRPC reports the same error if the proxy
+/// cannot be reached. Blocks for at most some seconds.
 bool is_untrusted(const Access& access);
 
 }  // namespace rocketmq

@@ -1,4 +1,4 @@
-// The command on RocketMQ, killed and restarted.
+// The command consumes from RocketMQ. It is killed and restarted.
 
 #include <doctest/doctest.h>
 
@@ -23,10 +23,20 @@ TEST_CASE("RocketMQ: a database server that dies and comes back loses nothing an
   survives_database_restart(broker, "database");
 }
 
-TEST_CASE("RocketMQ: messages that cannot be consumed become dead letters, and the others go on") {
+TEST_CASE("RocketMQ: a broker and a database server that die together lose nothing and double nothing") {
+  RocketMqBroker broker;
+  survives_both_restarts(broker, "both");
+}
+
+TEST_CASE("RocketMQ: messages that cannot be consumed become dead letters, and the others are consumed") {
   RocketMqBroker broker;
   dead_letters_do_not_stop_the_others(broker, "bad");
   CHECK(RocketMqBroker::count("%DLQ%bad") == 4);
+}
+
+TEST_CASE("RocketMQ: the memory does not grow with the messages" * doctest::skip(messages_for_memory() == 0)) {
+  RocketMqBroker broker;
+  memory_stays_flat(broker, "memory");
 }
 
 TEST_CASE("RocketMQ: the example consumes each order once") {
@@ -42,7 +52,7 @@ TEST_CASE("RocketMQ: the example consumes each order once") {
   CHECK(output_of_example(program, url) == "2 orders, 1 duplicates, 2 dead letters\n");
 }
 
-TEST_CASE("the command says which topic is missing, and that RocketMQ has its own dead-letter queue") {
+TEST_CASE("the command names a missing topic, and says that RocketMQ has its own dead-letter queue") {
   RocketMqBroker broker;
   Orders t;
   const std::string url = "rocketmq://" + broker_address() + "/missing?group=missing";

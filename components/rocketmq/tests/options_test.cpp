@@ -1,4 +1,4 @@
-// The options of a RocketMQ source and publisher: what is refused, and that no secret is told.
+// The options of a RocketMQ source and publisher: which values are refused, and that no error text contains a secret.
 
 #include <cstdlib>
 #include <string>
@@ -49,7 +49,7 @@ TEST_CASE("a RocketMQ URL has host, topic, group and parameters") {
   CHECK(publisher.port == 1);
 }
 
-TEST_CASE("a RocketMQ URL that is wrong is refused, and is not repeated") {
+TEST_CASE("an invalid RocketMQ URL is refused, and the error text does not contain it") {
   for (const std::string url :
        {"", "rocketmq:", "rocketmq://", "rocketmq://h?group=g", "rocketmq://h/?group=g", "rocketmq://h/orders",
         "rocketmq://h/orders?group=", "rocketmq://h/orders?group=g&other=1", "http://h/orders?group=g",
@@ -75,7 +75,7 @@ TEST_CASE("the secret of RocketMQ comes from the environment") {
   CHECK(rocketmq_options_from_url("rocketmq://key@h/orders?group=g").secret.empty());
 }
 
-TEST_CASE("options of RocketMQ that are wrong are refused") {
+TEST_CASE("invalid options of RocketMQ are refused") {
   const auto refusal = [](auto change) {
     RocketMqOptions options{.topic = "t", .group = "g"};
     change(options);

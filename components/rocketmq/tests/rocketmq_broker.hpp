@@ -17,7 +17,7 @@
 
 namespace txinbox::test {
 
-/// A producer, and what else the tests ask of the broker.
+/// A producer and other functions of the broker for the tests of RocketMQ.
 class RocketMqBroker : public BrokerUnderTest {
  public:
   std::string create(const std::string& name) override { return create(name, false); }
@@ -31,13 +31,13 @@ class RocketMqBroker : public BrokerUnderTest {
   }
 
   void publish(const std::string& name, const std::string& body, const std::string& key) override {
-    // Two messages of one key are not in one call.
+    // Two messages with the same key must not be in one call.
     if (waiting_.size() == 500 || !keys_.insert(key).second) flush();
     keys_.insert(key);
     waiting_.push_back({.topic = name, .key = key, .payload = body, .id = "id-" + key});
   }
 
-  /// A topic that was just made is not known everywhere for some seconds.
+  /// Publishes the waiting messages. Repeats this, because a new topic is not known everywhere for some seconds.
   void flush() override {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (!waiting_.empty()) {
@@ -65,10 +65,10 @@ class RocketMqBroker : public BrokerUnderTest {
     return options;
   }
 
-  /// The broker has a queue of its own for each group.
+  /// Empty, because the broker has a dead-letter queue for each group.
   std::string dead_letters_of(const std::string& /*name*/) override { return {}; }
 
-  /// How many messages a topic has ever got.
+  /// The number of messages that a topic has got since it was created.
   static int count(const std::string& topic) {
     const std::string file = variable("TXINBOX_BROKER_FOLDER") + "/count";
     control("count", "'" + topic + "' > '" + file + "'");

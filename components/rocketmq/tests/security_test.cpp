@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("RocketMQ: a connection with TLS is made to a proxy that is trusted, and to no other") {
+TEST_CASE("RocketMQ: with TLS, the source connects only to a trusted proxy") {
   RocketMqBroker broker;
   (void)broker.create("encrypted");
   const std::string tls = std::string(std::getenv("TXINBOX_BROKER_FOLDER")) + "/tls/";
@@ -52,7 +52,7 @@ TEST_CASE("RocketMQ: a connection with TLS is made to a proxy that is trusted, a
   CHECK(db.effects_of("i") == 1);
 }
 
-/// As long as it exists, the broker asks for users.
+/// While this object exists, the broker requires a user and a secret.
 class WithUsers {
  public:
   explicit WithUsers(const RocketMqBroker& broker) : broker_(broker) {
@@ -76,7 +76,7 @@ class WithUsers {
   const std::string file_ = std::string(std::getenv("TXINBOX_BROKER_FOLDER")) + "/secret";
 };
 
-TEST_CASE("RocketMQ: a broker that asks for users takes the right secret, and no other") {
+TEST_CASE("RocketMQ: a broker that asks for users accepts the right secret, and refuses any other") {
   RocketMqBroker broker;
   (void)broker.create("users");
   const WithUsers users(broker);
@@ -90,7 +90,7 @@ TEST_CASE("RocketMQ: a broker that asks for users takes the right secret, and no
     const OutgoingMessage message{.topic = "users", .key = "k", .payload = "m", .id = "i"};
     const Publisher publish = rocketmq_publisher(to_broker);
     PublishResult result = publish({&message, 1}).front();
-    const auto give_up = std::chrono::steady_clock::now() + 30s;  // the topic is not known at once
+    const auto give_up = std::chrono::steady_clock::now() + 30s;  // the topic is not known immediately
     while (key == "orders" && secret == "hunter2-and-more" && result.status != PublishStatus::confirmed &&
            std::chrono::steady_clock::now() < give_up) {
       std::this_thread::sleep_for(200ms);

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "backend/database.hpp"
+#include "backend/mysql/flavour.hpp"
 #include "backend/mysql/native.hpp"
 #include "backend/peer.hpp"
 #include "backend/query.hpp"
@@ -17,7 +19,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// The name of the lock. All databases of the server share the names.
+/// The name of the lock. It contains the database's name, because all databases of a server share one set of locks.
 constexpr auto lock_name = "CONCAT('txinbox ', LEFT(SHA2(DATABASE(), 256), 40))";
 
 class MysqlCatalog final : public Catalog {
@@ -50,7 +52,8 @@ class MysqlCatalog final : public Catalog {
 
   void begin_migrations() override {
     using namespace std::chrono_literals;
-    // Without a default database there is nothing to lock. The first statement then fails with the server's code.
+    // Without a default database there is nothing to lock. The first statement of the migration then fails with the
+    // server's code.
     if (query_text(sql_, "SELECT DATABASE()").empty()) return;
     // Wait in short steps, because the time-outs of statements and reads count the wait.
     const auto give_up = std::chrono::steady_clock::now() + 1min;
@@ -60,6 +63,7 @@ class MysqlCatalog final : public Catalog {
                           "another process has been migrating this database for a minute");
       }
     }
+    lift_statement_limit();
   }
 
   /// The lock holds on one server only. Two nodes of a Galera cluster can apply a migration at the same time. One of
@@ -69,33 +73,64 @@ class MysqlCatalog final : public Catalog {
     const std::string sql_mode = quoted(query_text(sql_, "SELECT @@sql_mode"));
     for (int left = tries - 1;; --left) {
       try {
-        return run_script(sql_, sql);
+        return run_migration(sql);
       } catch (const DatabaseError& error) {
-        try_exec(mysql_native(sql_), "SET sql_mode = " + sql_mode);  // V8__procedures.sql changes it for a while
+        try_exec(mysql_native(sql_), "SET sql_mode = " + sql_mode);  // V8__procedures.sql changes it temporarily
         if (mysql_number(error) != ER_LOCK_DEADLOCK || left == 0) throw;
       }
     }
   }
 
   void end_migrations() override {
-    exec(mysql_native(sql_), "COMMIT");  // for a session whose autocommit is off
+    exec(mysql_native(sql_), "COMMIT");  // commits if the session's autocommit is off
+    restore_statement_limit();
     release();
   }
 
   void abandon_migrations() noexcept override {
     try {
       exec(mysql_native(sql_), "ROLLBACK");
+      restore_statement_limit();
       release();
     } catch (const std::exception&) {
-      // If this fails, the lock ends with the connection.
+      // If this fails, the server releases the lock at the end of the connection.
     }
   }
 
  private:
+  /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V8 may already have created the
+  /// procedure. To drop it first would remove the service's privileges on it.
+  void run_migration(std::string_view sql) {
+    for (const std::string& statement : statements_of(sql)) {
+      try {
+        sql_.database().run(sql_, statement);
+      } catch (const DatabaseError& error) {
+        if (mysql_number(error) != ER_SP_ALREADY_EXISTS) throw;
+      }
+    }
+  }
+
+  /// V6 copies a table, which can take hours. MariaDB would end it after max_statement_time. MySQL's limit ends only
+  /// SELECT statements.
+  void lift_statement_limit() {
+    MYSQL* connection = mysql_native(sql_);
+    const std::string_view name = flavour_of(parse_server_version(mysql_get_server_info(connection))).statement_seconds;
+    if (name.empty()) return;
+    limit_before_ = fmt::format("{} = {}", name, query_text(sql_, fmt::format("SELECT @@{}", name)));
+    exec(connection, fmt::format("SET {} = 0", name));
+  }
+
+  void restore_statement_limit() {
+    if (limit_before_.empty()) return;
+    exec(mysql_native(sql_), "SET " + limit_before_);
+    limit_before_.clear();
+  }
+
   void release() { query_text(sql_, fmt::format("SELECT RELEASE_LOCK({})", lock_name)); }
 
   const ConnectionPtr shared_;
   const NativeConnection& sql_;
+  std::string limit_before_;  // empty: the limit was not changed
 };
 
 }  // namespace

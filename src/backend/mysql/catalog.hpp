@@ -14,10 +14,10 @@ namespace backend {
 
 std::unique_ptr<Catalog> make_mysql_catalog(ConnectionPtr);
 
-/// Whether a sql_mode refuses what it cannot store, instead of truncating it.
+/// Whether this sql_mode makes the server refuse a value that it cannot store, instead of truncating it.
 bool is_strict(std::string_view sql_mode);
 
-// tables.cpp and server.cpp hold parts of it.
+// tables.cpp and server.cpp define these functions.
 std::vector<Problem> check_mysql_tables(const NativeConnection&, const std::string& schema);
 std::vector<Finding> check_mysql_server(const NativeConnection&);
 

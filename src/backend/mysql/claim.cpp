@@ -27,7 +27,7 @@ std::optional<std::chrono::milliseconds> milliseconds_in(const std::optional<std
   return std::chrono::milliseconds(number_in(*field));
 }
 
-/// Reads those columns, which are the first of the row.
+/// Reads the columns of `existing_columns`, which are the first columns of the row.
 ClaimedRow existing_row(MysqlRow& row) {
   ClaimedRow existing;
   existing.set_state(row[0].value_or(""));
@@ -50,20 +50,20 @@ std::string values_of(const ClaimRequest& row) {
 
 constexpr unsigned mysql_lock_nowait = 3572;  ///< MySQL's ER_LOCK_NOWAIT, which MariaDB's header does not have.
 
-/// MariaDB: in front of a statement that must not wait for a lock.
+/// MariaDB: it precedes a statement that must not wait for a lock.
 constexpr std::string_view no_lock_wait = "SET STATEMENT innodb_lock_wait_timeout = 0 FOR ";
 
 }  // namespace
 
-// Without IGNORE, which would hide other errors, too.
+// The INSERT has no IGNORE, because IGNORE would hide other errors, too.
 std::string MysqlSession::claim_sql(const ClaimRequest& row) const {
   return fmt::format("INSERT INTO {} {} VALUES {}", table_, claim_columns, values_of(row));
 }
 
 /// Inserts a claim without waiting for another transaction that holds the key.
 ///
-/// MySQL's shortest time-out is a second. So a locking read asks first whether somebody holds the key; the time-out
-/// matters only if two transactions insert it at the same time.
+/// MySQL's shortest time-out is a second. So a locking read first finds out whether another transaction holds the key.
+/// The time-out is needed only if two transactions insert the key at the same time.
 unsigned MysqlSession::try_claim(const ClaimRequest& row) {
   MYSQL* db = connection();
   if (flavour_.set_statement) return try_exec(db, fmt::format("{}{}", no_lock_wait, claim_sql(row)));
@@ -104,7 +104,8 @@ ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
   return take_claim_reply(opening);
 }
 
-/// Without a row, the claim is inserted. The row of a duplicate comes with the end of the transaction.
+/// If the reply has no row, the claim was inserted. If the key has a row, the statement returns that row and ends the
+/// transaction.
 ClaimReply MysqlSession::take_claim_reply(MysqlStatement& opening) {
   auto reply = opening.take_reply();
   if (!reply.has_rows) return {ClaimStatus::inserted};
@@ -112,7 +113,7 @@ ClaimReply MysqlSession::take_claim_reply(MysqlStatement& opening) {
   return {ClaimStatus::exists, existing_row(*reply.row), true};
 }
 
-// On a caller's session a read may open a transaction (autocommit is off) or a snapshot (the isolation level).
+// On a caller's session a read can open a transaction (if autocommit is off) or a snapshot (at some isolation levels).
 std::optional<ClaimedRow> MysqlSession::find_committed(const ClaimRequest& row) {
   if (!pooled_ || !reads_committed_) return std::nullopt;
   std::optional<MysqlRow> found;
@@ -132,15 +133,15 @@ std::string MysqlSession::existing_sql(const std::string& condition) const {
 
 ClaimReply MysqlSession::claim(const ClaimRequest& row) {
   MYSQL* db = connection();
-  // An earlier handler of the batch has changed it, and the claim would get that time.
+  // If an earlier handler of the batch has stopped the clock, the claim would get that time.
   if (tracker_.has_changed("timestamp")) exec(db, "SET timestamp = DEFAULT");
   const unsigned error = row.waits ? try_exec(db, claim_sql(row)) : try_claim(row);
   if (!row.waits && (error == ER_LOCK_WAIT_TIMEOUT || error == mysql_lock_nowait)) return {ClaimStatus::locked};
   if (error == 0) return {ClaimStatus::inserted};
   if (error != ER_DUP_ENTRY) throw_mysql_error(db);
 
-  // A locking read, because a plain read in a caller's REPEATABLE READ snapshot may not see the row. A shared lock
-  // where the server has one, because with FOR UPDATE redeliveries of one key deadlock each other.
+  // Use a locking read, because a plain read in a caller's REPEATABLE READ snapshot may not see the row. Use a shared
+  // lock if the server has one, because with FOR UPDATE the redeliveries of one key deadlock each other.
   auto found = query_row(
       db, fmt::format("{} {}", existing_sql(key_condition(row.consumer, row.business_key)), flavour_.lock_existing));
   if (!found) return {ClaimStatus::vanished};
@@ -148,10 +149,11 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
 }
 
 // With autocommit on, a Galera node repeats a statement that another node's transaction has aborted
-// (wsrep_retry_autocommit). If it has sent rows before, it sends the new rows after them, and the client cannot tell:
-// we would believe in claims of the aborted run. With autocommit off, the node reports a deadlock.
+// (wsrep_retry_autocommit). If the node had already sent rows, it sends the new rows after them, and the client cannot
+// tell them apart. So we would treat claims of the aborted run as ours. With autocommit off, the node reports a
+// deadlock.
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
-  // Even with the longest texts, this stays far below any max_allowed_packet.
+  // Even with the longest texts, a statement with this many rows is far below any max_allowed_packet.
   constexpr std::size_t at_once = 500;
   if (!opens_with_rows()) begin();
   std::vector<ClaimReply> replies;
@@ -163,8 +165,8 @@ std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimR
   return replies;
 }
 
-/// Inserts claims. ON DUPLICATE KEY UPDATE changes nothing, so that a duplicate is no error. The token of a row tells
-/// whether it is our claim.
+/// Inserts claims. ON DUPLICATE KEY UPDATE changes nothing, so a duplicate causes no error. The token of a row shows
+/// whether the row is our claim.
 void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std::vector<ClaimReply>& replies) {
   std::string insert = fmt::format("INSERT INTO {} {} VALUES ", table_, claim_columns);
   for (const ClaimRequest& row : rows) insert += (&row == rows.data() ? "" : ", ") + values_of(row);
@@ -185,7 +187,8 @@ void MysqlSession::claim_some(bool open, std::span<const ClaimRequest> rows, std
   }
 }
 
-/// Returns the rows of these keys after the insert, in no order: the columns of an existing row, and the key.
+/// Returns the rows of these keys after the insert, in any order. Each has the columns of an existing row, and then the
+/// key.
 std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& insert,
                                                std::span<const ClaimRequest> rows) {
   MYSQL* db = connection();
@@ -198,7 +201,7 @@ std::vector<MysqlRow> MysqlSession::run_claims(bool open, const std::string& ins
   std::string select = fmt::format("SELECT {}, business_key FROM {} WHERE consumer = {} AND business_key IN (",
                                    existing_columns, table_, hex_literal(rows[0].consumer));
   for (const ClaimRequest& row : rows) select += (&row == rows.data() ? "" : ", ") + hex_literal(row.business_key);
-  // With a LIMIT, because otherwise sql_select_limit applies.
+  // The LIMIT is necessary, because otherwise sql_select_limit applies.
   return query_rows(db, fmt::format("{}) LIMIT {} {}", select, rows.size(), flavour_.lock_existing));
 }
 

@@ -11,13 +11,14 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// UTC_TIMESTAMP is the time at which the statement began. SYSDATE is the time of the evaluation, in the session's time
-// zone. UTC_TIMESTAMP and NOW are of the same moment, so their difference is the zone's difference to UTC.
+// UTC_TIMESTAMP is the time at which the statement began. SYSDATE is the time at which the server evaluates it, in the
+// session's time zone. NOW is the time of UTC_TIMESTAMP in the session's time zone. So the difference between NOW and
+// UTC_TIMESTAMP is the offset of the time zone from UTC.
 //
-// If summer time begins or ends while the statement waits, the zone's difference changes: SYSDATE jumps against NOW by
-// one hour, in some zones by half an hour. This expression removes the jump. It is right for a statement that runs for
-// a quarter of an hour at most. The sessions of a pool are in UTC, which has no summer time. If NOW and SYSDATE differ
-// by more than two hours, the session has stopped its clock (SET timestamp).
+// If summer time begins or ends while the statement waits, this offset changes: SYSDATE moves relative to NOW by one
+// hour, in some zones by half an hour. This expression corrects that. It is right for a statement that runs for at most
+// a quarter of an hour. The sessions of a pool are in UTC, which has no summer time. If NOW and SYSDATE differ by more
+// than two hours, the session has stopped its clock (SET timestamp).
 constexpr auto evaluated_now =
     "(SYSDATE(6) + INTERVAL TIMESTAMPDIFF(MICROSECOND, NOW(6), UTC_TIMESTAMP(6)) - "
     "IF(@@time_zone = '+00:00' OR ABS(TIMESTAMPDIFF(SECOND, NOW(6), SYSDATE(6))) > 7200, 0, "
@@ -61,13 +62,14 @@ class MysqlDialect final : public Dialect {
 
   std::string hex_text(std::string_view column) const override { return fmt::format("HEX({})", column); }
 
-  // While the statistics of a table are old, the server reads all rows of a range of the primary key instead.
+  // Without the hint, a server with old statistics of the table reads all rows of a range of the primary key.
   std::string by_index(std::string_view name) const override { return fmt::format(" FORCE INDEX ({})", name); }
 
-  // INSERT IGNORE would hide other errors, too.
+  // It is empty, because INSERT IGNORE would hide other errors, too.
   std::string_view unless_exists() const override { return ""; }
 
-  // The server then reports the number as the insert id. Only MariaDB has RETURNING, and not for UPDATE.
+  // With LAST_INSERT_ID, the server reports the number as the insert id. MariaDB has RETURNING, but not for UPDATE.
+  // MySQL does not have it.
   std::string marked(std::string_view number) const override { return fmt::format("LAST_INSERT_ID({})", number); }
   std::string returning(std::string_view /*number*/) const override { return ""; }
 

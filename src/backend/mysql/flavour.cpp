@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// The names of one variable, the best first.
+// The names of one variable on different servers. The preferred name comes first.
 constexpr std::array<std::string_view, 2> isolation_names = {"transaction_isolation", "tx_isolation"};
 constexpr std::array<std::string_view, 2> read_only_names = {"transaction_read_only", "tx_read_only"};
 constexpr std::array<std::string_view, 2> idle_names = {"idle_transaction_timeout", "wait_timeout"};
@@ -21,8 +21,8 @@ constexpr std::string_view max_statement_time = "max_statement_time";
 constexpr std::string_view max_execution_time = "max_execution_time";
 constexpr std::string_view cluster_wait = "wsrep_sync_wait";
 
-/// What may follow the number in a version string of MySQL, without digits: the words of its own builds, of Percona's
-/// and of the clouds that run it unchanged, and of Linux distributions.
+/// The words that may follow the number in a version string of MySQL, without digits. They come from MySQL's own
+/// builds, from Percona, from clouds that run MySQL unchanged, and from Linux distributions.
 constexpr std::array<std::string_view, 24> mysql_words = {
     "",       "log",   "debug", "asan", "valgrind", "commercial", "enterprise", "community",
     "google", "azure", "cloud", "u",    "rc",       "dmr",        "ubuntu",     "debian",
@@ -40,7 +40,7 @@ std::string lower(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Takes a number and, if there is one, the dot behind it.
+/// Takes a number from the beginning of the text. If a dot follows the number, takes the dot, too.
 std::optional<long long> take_number(std::string_view& text) {
   const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
   if (end == 0) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<long long> take_number(std::string_view& text) {
   return number;
 }
 
-/// Whether every word is one that MySQL's builds have.
+/// Whether every word of the suffix occurs in MySQL's builds.
 bool is_suffix_of_mysql(std::string_view suffix) {
   std::string word;
   const auto is_known = [&] { return std::ranges::find(mysql_words, word) != mysql_words.end(); };
@@ -65,7 +65,7 @@ bool is_suffix_of_mysql(std::string_view suffix) {
   return is_known();
 }
 
-/// Some products have the plain version string of MySQL, and name themselves in version_comment.
+/// Some products have the plain version string of MySQL. Their version_comment contains their own name.
 bool names_other_product(std::string_view version_comment) {
   const std::string text = lower(version_comment);
   return std::ranges::any_of(other_products,
@@ -119,9 +119,9 @@ Flavour mysql() {
 bool ServerVersion::is_supported() const noexcept {
   switch (product) {
     case Product::mariadb:
-      return std::tie(major, minor) >= std::make_tuple(10, 5);  // RETURNING
+      return std::tie(major, minor) >= std::make_tuple(10, 5);  // the version with RETURNING
     case Product::mysql:
-      return std::tie(major, minor, patch) >= std::make_tuple(8, 0, 19);  // VALUES ROW(…)
+      return std::tie(major, minor, patch) >= std::make_tuple(8, 0, 19);  // the version with VALUES ROW(…)
     case Product::unknown:
       break;
   }
@@ -129,7 +129,8 @@ bool ServerVersion::is_supported() const noexcept {
 }
 
 ServerVersion parse_server_version(std::string_view version) {
-  // MariaDB before 11 puts it in front, for replicas that know MySQL only. MariaDB's client library removes it.
+  // MariaDB before 11 puts this prefix before its version, for replicas that know only MySQL. MariaDB's client library
+  // removes the prefix.
   constexpr std::string_view mariadb_prefix = "5.5.5-";
   const bool is_mariadb = version.find("MariaDB") != std::string_view::npos;
   if (is_mariadb && version.starts_with(mariadb_prefix)) version.remove_prefix(mariadb_prefix.size());

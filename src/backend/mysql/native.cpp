@@ -20,7 +20,7 @@ using MysqlResult = std::unique_ptr<MYSQL_RES, FreeResult>;
 }  // namespace
 
 MysqlHandle new_mysql_handle() {
-  // The first use of the library is not safe in several threads at once.
+  // The first use of the client library is not thread-safe.
   static const int initialized = mysql_library_init(0, nullptr, nullptr);
   return {initialized == 0 ? mysql_init(nullptr) : nullptr, &mysql_close};
 }
@@ -29,7 +29,7 @@ unsigned try_exec(MYSQL* connection, std::string_view sql) noexcept {
   if (mysql_real_query(connection, sql.data(), static_cast<unsigned long>(sql.size())) != 0) {
     return mysql_errno(connection);
   }
-  // Do not ask for a result that is not there: the client library then forgets the number of affected rows.
+  // Do not ask for a result if there is none: the client library then forgets the number of affected rows.
   for (;;) {
     const MysqlResult dropped(mysql_store_result(connection));
     if (!dropped && mysql_field_count(connection) != 0) break;

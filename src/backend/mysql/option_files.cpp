@@ -16,8 +16,8 @@ constexpr std::array text_options = {MYSQL_OPT_SSL_CA,        MYSQL_OPT_SSL_CAPA
                                      MARIADB_OPT_TLS_PEER_FP, MARIADB_OPT_TLS_PEER_FP_LIST};
 #endif
 
-/// A handle that has read the option files and failed to connect. `verifies` is the value of ssl-verify-server-cert if
-/// the files do not set it.
+/// Returns a handle that has read the option files and failed to connect. `verifies` is the value of
+/// ssl-verify-server-cert if the files do not set it.
 MysqlHandle read_files([[maybe_unused]] bool verifies) {
   MysqlHandle handle = new_mysql_handle();
   if (!handle) return handle;
@@ -26,7 +26,7 @@ MysqlHandle read_files([[maybe_unused]] bool verifies) {
   const my_bool preset = verifies ? 1 : 0;
   mysql_optionsv(handle.get(), MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &preset);
 #endif
-  // The library reads the files when it connects. Nobody can listen at this address.
+  // The library reads the files when it connects. No server can listen at this address.
   mysql_real_connect(handle.get(), "localhost", nullptr, nullptr, nullptr, 1, "/dev/null/txinbox",
                      CLIENT_REMEMBER_OPTIONS);
   return handle;

@@ -18,12 +18,12 @@ struct MysqlOptionFiles {
   enum class Verifies { unsaid, no, yes };
 
   std::string password;
-  std::map<mysql_option, std::string> tls;  ///< The options whose value is a text: files, ciphers and so on.
-  bool encrypts = false;                    ///< ssl-enforce.
-  Verifies verifies = Verifies::unsaid;     ///< ssl-verify-server-cert.
+  std::map<mysql_option, std::string> tls;  ///< The options whose value is a text, such as files and ciphers.
+  bool encrypts = false;                    ///< The value of ssl-enforce.
+  Verifies verifies = Verifies::unsaid;     ///< The value of ssl-verify-server-cert.
 };
 
-/// Reads the files without a connection. Empty if there are none.
+/// Reads the files without connecting. The result is empty if there are no files.
 MysqlOptionFiles read_mysql_option_files();
 
 }  // namespace backend

@@ -1,4 +1,4 @@
-// The guarded transaction on MySQL: V8__procedures.sql creates a procedure that begins it, and one that commits it.
+// The guarded transaction on MySQL. V8__procedures.sql creates one procedure that begins it, and one that commits it.
 
 #include <mysqld_error.h>
 
@@ -13,7 +13,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// Whether the procedure does not exist, or the user may not execute it. A missing savepoint has the same number.
+/// Whether the procedure does not exist, or the user may not execute it. The server uses the first number also for a
+/// missing savepoint.
 bool is_missing(unsigned error) { return error == ER_SP_DOES_NOT_EXIST || error == ER_PROCACCESS_DENIED_ERROR; }
 
 }  // namespace
@@ -32,7 +33,7 @@ void MysqlSession::prepare_procedures(const std::string& schema) {
     return;
   }
   existing_.prepare(db, existing_sql("consumer = ? AND business_key = ?"));
-  guard_ = "txinbox_message";  // the procedures' savepoint
+  guard_ = "txinbox_message";  // the name of the savepoint in the procedures
 }
 
 std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest& row) {
@@ -46,7 +47,8 @@ std::optional<ClaimReply> MysqlSession::call_begin_and_claim(const ClaimRequest&
   return take_claim_reply(opening_);
 }
 
-/// None: nothing has been committed. The single statements find out whether the savepoint or the procedure is missing.
+/// Returns none if nothing was committed. The single statements then find out whether the savepoint or the procedure is
+/// missing.
 std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, const ClosingClaim& claim) {
   if (drain(db) != 0) throw_mysql_error(db);
   commit_sent_ = true;
@@ -56,7 +58,7 @@ std::optional<CommitStatus> MysqlSession::call_confirm_and_commit(MYSQL* db, con
     return std::nullopt;
   }
   if (error != 0) closing_.throw_error();
-  // Without the tracker, nothing says whether a handler has changed settings.
+  // Without the tracker, the client does not know whether a handler has changed settings.
   if (!(tracker_.active() ? restore_after_compound(db) : restore(db))) thread_id_ = 0;
   return CommitStatus::committed;
 }

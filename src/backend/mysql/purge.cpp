@@ -1,5 +1,6 @@
-// A purge on MariaDB and MySQL. It finds the rows by plain reads, locks those that are free, and removes the locked
-// rows. So it waits for no row, and cannot be part of a deadlock. A server that we do not know may wait.
+// A purge on MariaDB and MySQL. It finds the rows with plain reads, locks the rows that are free, and removes the
+// locked rows. So it waits for no row, and cannot take part in a deadlock. On a server that we do not know, it may
+// wait.
 
 #include <mysqld_error.h>
 
@@ -13,7 +14,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// Forces the primary key: on a small table the optimizer may choose a scan, which would lock other rows.
+// The hint forces the primary key. On a small table the optimizer may choose a scan, and a scan would lock other rows.
 constexpr auto by_key = "FORCE INDEX (PRIMARY)";
 
 constexpr auto shortest_wait_on_mysql = "SET_VAR(innodb_lock_wait_timeout = 1)";
@@ -24,14 +25,14 @@ std::string hex_columns(const PurgeTarget& target) {
   return columns;
 }
 
-/// The first columns of a row.
+/// Returns the key, which is in the first columns of a row.
 std::vector<std::string> key_in(const MysqlRow& row, const PurgeTarget& target) {
   std::vector<std::string> key;
   for (std::size_t i = 0; i < target.key.size(); ++i) key.push_back(detail::from_hex(row[i].value_or("")));
   return key;
 }
 
-/// The condition for one row by its unique key. The server reads such a row before it plans anything else.
+/// Returns the condition for one row by its unique key. The server reads such a row before it plans the rest.
 std::string is_key(const PurgeTarget& target, const std::vector<std::string>& key, const Dialect& dialect) {
   std::string condition;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -42,7 +43,8 @@ std::string is_key(const PurgeTarget& target, const std::vector<std::string>& ke
   return condition;
 }
 
-/// Ranges of the primary key, one for each row. MariaDB turns an IN with very many values into a join.
+/// Returns the condition for these rows: a range of the primary key for each. MariaDB turns an IN with very many values
+/// into a join.
 std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<std::string>>& keys,
                       const Dialect& dialect) {
   constexpr std::size_t at_once = 250;
@@ -58,8 +60,9 @@ std::string is_one_of(const PurgeTarget& target, const std::vector<std::vector<s
   return condition += "))";
 }
 
-/// For a server with MySQL's hints: it looks up one key after the other. With the same keys in an IN, MySQL reads all
-/// of a small table, whatever the hint says. The table keeps its bare name, because the condition uses that name.
+/// Returns a DELETE for a server with MySQL's hints. It looks up the keys one by one. With the same keys in an IN,
+/// MySQL reads all rows of a small table, and the hint has no effect. The table has no alias, because the condition
+/// uses its name.
 std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
                           const std::vector<std::vector<std::string>>& keys, const Dialect& dialect) {
   const PurgeTarget& target = batch.target;
@@ -77,7 +80,8 @@ std::string delete_by_key(const PurgeBatch& batch, const std::string& table,
                      removal_condition(dialect, batch));
 }
 
-/// The beginning of a DELETE that waits as little as the server can. The form with two tables accepts hints.
+/// Returns the beginning of a DELETE that waits for as short a time as the server allows. The form with two tables
+/// accepts hints.
 std::string quick_delete(const Flavour& flavour, const std::string& table) {
   if (flavour.set_statement) {
     return fmt::format("SET STATEMENT innodb_lock_wait_timeout = 0 FOR DELETE {0} FROM {0}", table);
@@ -120,7 +124,7 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   keys.reserve(candidates.size());
   for (const PurgeCandidate& each : candidates) keys.push_back(each.key);
 
-  // At READ COMMITTED no gaps are locked, so that others can insert.
+  // READ COMMITTED locks no gaps, so other transactions can insert.
   exec(db, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED");
   exec(db, "START TRANSACTION");
   try {
@@ -139,10 +143,11 @@ std::size_t MysqlSession::remove_old(const PurgeBatch& batch, const std::vector<
   }
 }
 
-/// Removes the locked rows. It compares their age and state again, because a key may have been claimed anew before the
-/// lock. It must not wait here either: on a small table the optimizer may read all rows, whatever the hint says, and a
-/// reader may have locked an entry of the other index. If it would have to wait, it removes the rows one by one. MySQL
-/// waits for at least a second, and a server that we do not know waits longer: two purges could deadlock.
+/// Removes the locked rows. It checks their age and state again, because a key may have been claimed again before the
+/// lock. This statement must not wait either: on a small table the optimizer may read all rows in spite of the hint,
+/// and another session's read may have locked an entry of the other index. If it would have to wait, it removes the
+/// rows one by one. MySQL waits for at least a second, and a server that we do not know waits longer, so two purges
+/// could deadlock.
 std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::string& table,
                                         const std::vector<std::vector<std::string>>& keys) {
   MYSQL* db = connection();
@@ -153,7 +158,7 @@ std::size_t MysqlSession::remove_locked(const PurgeBatch& batch, const std::stri
 
   std::size_t removed = 0;
   for (const auto& key : keys) {
-    // With innodb_rollback_on_timeout, the server has released the locks.
+    // If innodb_rollback_on_timeout is set, the server has released the locks.
     error = try_exec(db, fmt::format("{} WHERE {} AND {}", quick_delete(flavour_, table),
                                      is_key(batch.target, key, dialect()), removal_condition(dialect(), batch)));
     if (error == 0) {

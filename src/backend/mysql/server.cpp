@@ -26,7 +26,7 @@ constexpr auto wanted_variables =
 
 bool is_on(std::string_view value) { return value == "ON" || value == "1"; }
 
-/// How many nodes the cluster has now, including this one; 0 if there is no cluster.
+/// Returns how many nodes the cluster has now, including this one. Returns 0 if there is no cluster.
 long long cluster_size(const Settings& global, const Settings& status) {
   const auto provider = value_of(global, "wsrep_provider");
   return provider.empty() || provider == "none" ? 0 : number_in(value_of(status, "wsrep_cluster_size"));
@@ -50,7 +50,8 @@ bool check_version(std::string_view handshake, const Settings& global, Report& r
   return server.is_supported();
 }
 
-/// In a cluster, the other nodes keep what one node loses in a crash.
+/// Checks whether a commit is on the disk. In a cluster, the other nodes keep the commits that one node loses in a
+/// crash.
 void check_flushing(const Settings& global, bool replicated, Report& report) {
   const auto flush = value_of(global, "innodb_flush_log_at_trx_commit");
   if (flush == "1") return;
@@ -86,7 +87,7 @@ void check_durability(const Settings& global, const Settings& session, bool repl
 }
 
 void check_waits(const Settings& session, Report& report) {
-  // The shorter of the two ends the connection of a client whose host has vanished.
+  // The shorter of these time-outs ends the connection of a client whose host has vanished.
   std::string which = "wait_timeout";
   auto seconds = number_in(value_of(session, which));
   for (const char* name : {"idle_transaction_timeout", "idle_write_transaction_timeout"}) {
@@ -172,7 +173,8 @@ void check_triggers(const NativeConnection& sql, Report& report) {
               "make sure that they neither fail nor change the row, or remove them");
 }
 
-/// `V8__procedures.sql` creates them. information_schema shows a user only procedures on which he has a privilege.
+/// Checks the procedures of `V8__procedures.sql`. information_schema shows a user only procedures on which the user has
+/// a privilege.
 void check_procedures(const NativeConnection& sql, Report& report) {
   if (!flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql)))).procedures) return;
   constexpr auto executable =
@@ -184,7 +186,7 @@ void check_procedures(const NativeConnection& sql, Report& report) {
               "txinbox_confirm_and_commit, TO the user of the service");
 }
 
-/// Tables without transactions: what a handler writes there stays after a rollback of its claim.
+/// Reports tables without transactions. What a handler writes there stays even if its claim is rolled back.
 void check_engines(const NativeConnection& sql, Report& report) {
   constexpr std::size_t most_names = 10;
   constexpr auto without_transactions =
@@ -233,7 +235,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_replication(global, status, report);
   check_galera(global, session, status, report);
   if (is_known) check_procedures(sql, report);
-  // A server that we do not know may lack what a check reads.
+  // On a server that we do not know, something that a check reads may be missing.
   for (const auto check : {check_triggers, check_engines}) {
     try {
       check(sql, report);

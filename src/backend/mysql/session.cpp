@@ -20,7 +20,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// The variables of a server that we do not know.
+/// Returns which variables exist on a server that we do not know.
 std::set<std::string, std::less<>> existing_variables(MYSQL* db) {
   std::string names;
   for (const std::string_view name : variables_to_ask_for()) names += (names.empty() ? "" : ", ") + quoted(name);
@@ -31,7 +31,8 @@ std::set<std::string, std::less<>> existing_variables(MYSQL* db) {
   return found;
 }
 
-/// The client library switches keepalive on, but with the system's times, which are usually two hours.
+/// Sets shorter times for keepalive. The client library switches keepalive on, but with the system's times, which are
+/// usually two hours.
 void keep_alive(int socket) {
   const auto set = [socket](int level, int option, int value) {
     setsockopt(socket, level, option, &value, sizeof value);
@@ -45,7 +46,7 @@ void keep_alive(int socket) {
 }  // namespace
 
 MysqlSession::MysqlSession(ConnectionPtr owner, Ownership ownership)
-    : Session(Birth::torn, std::move(owner)),
+    : Session(InitialState::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool),
       flavour_(flavour_of(parse_server_version(mysql_get_server_info(connection())))) {}
 
@@ -65,12 +66,12 @@ void MysqlSession::configure(const PoolOptions& options) {
   thread_id_ = mysql_thread_id(db);
   tracker_.begin(db);
   keep_alive(static_cast<int>(mysql_get_socket(db)));
-  // Not by SET NAMES: the client library quotes the values that SOCI binds, and must know the character set.
+  // Do not use SET NAMES here: the client library quotes the values that SOCI binds, so it must know the character set.
   if (mysql_set_character_set(db, "utf8mb4") != 0) throw_mysql_error(db);
   try {
     set_settings(options);
   } catch (const DatabaseError& error) {
-    // A proxy can tell the version of another server than the one behind it.
+    // A proxy can report the version of another server than the one to which it connects.
     if (mysql_number(error) != ER_UNKNOWN_SYSTEM_VARIABLE || !flavour_.has_all_variables) throw;
     flavour_ = Flavour();
     set_settings(options);
@@ -108,7 +109,7 @@ void MysqlSession::set_settings(const PoolOptions& options) {
     const auto provider = query_row(db, "SHOW GLOBAL VARIABLES LIKE 'wsrep_provider'");
     flavour_.cluster = provider && !provider->at(1)->empty() && provider->at(1) != "none";
   }
-  // Then the default database is known without a round trip.
+  // With this setting, the client knows the default database without a round trip.
   tracks_schema_ = try_exec(db, "SET session_track_schema = 1") == 0;
 }
 
@@ -129,14 +130,15 @@ void MysqlSession::remember_settings() {
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const std::string_view name = settings[i];
     const auto& found = row[i + 1];
-    const std::string value = found.value_or("NULL");  // character_set_results may be
+    const std::string value = found.value_or("NULL");  // character_set_results can be NULL
     if (name == flavour_.isolation) {
       reads_committed_ = flavour_.has_all_variables && value != "READ-UNCOMMITTED";
-      // Here a plain read sees the last committed row, too. If it finds nothing after all, the message runs again.
+      // At this isolation level a plain read also sees the last committed row. If it finds no row nevertheless, the
+      // message runs again.
       if (!flavour_.has_all_variables && value == "READ-COMMITTED") flavour_.lock_existing = {};
     }
     const bool bare = !found || (!value.empty() && value.find_first_not_of("0123456789.") == std::string::npos);
-    // The tracker tells when somebody has stopped the clock.
+    // The tracker reports when a handler has stopped the clock.
     if (name == "sql_mode" && !tracker_.active() && !flavour_.clock.empty()) {
       restore_ += fmt::format(", {} = DEFAULT", flavour_.clock);
     }
@@ -144,8 +146,8 @@ void MysqlSession::remember_settings() {
     all += fmt::format(", @@{}", name);
   }
   tracker_.remember(settings);
-  // Settings are rarely changed. Without a tracker, the compound statement reports a change by a warning, because it
-  // cannot restore sql_mode itself. Its reply holds the number of warnings, unless max_error_count is 0.
+  // Handlers rarely change settings. Without a tracker, the compound statement reports a change by a warning, because
+  // it cannot restore sql_mode itself. Its reply contains the number of warnings, unless max_error_count is 0.
   end_guard_ = "SET autocommit = 1";
   if (flavour_.compound_statements && !tracker_.active()) {
     all = fmt::format("CONCAT_WS(','{})", all);
@@ -156,7 +158,7 @@ void MysqlSession::remember_settings() {
   remember_role(flavour_.applicable_roles ? std::span(row).last(2) : std::span<const std::optional<std::string>>());
 }
 
-/// `found`: the role and how many roles the user has; empty if the server cannot count them.
+/// `found` has the role, and how many roles the user has. It is empty if the server cannot count the roles.
 void MysqlSession::remember_role(std::span<const std::optional<std::string>> found) {
   restore_role_.clear();
   std::string role = "NONE";
@@ -170,7 +172,7 @@ void MysqlSession::remember_role(std::span<const std::optional<std::string>> fou
     if (found[1] == "0") return;
     role = found[0].value_or(role);
   }
-  // MariaDB returns the bare name, MySQL a list in backticks.
+  // MariaDB returns the plain name. MySQL returns a list in backticks.
   restore_role_ = "SET ROLE " + (role == "NONE" || role.starts_with('`') ? role : quoted(role));
 }
 
@@ -195,7 +197,7 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
                                                  flavour_.binary_log ? "@@log_bin AND @@sql_log_bin" : "0"))
                            .value();
   autocommit_ = row[0] == "1";
-  // With a binary log, a commit is on the disk before other sessions see it.
+  // If the server writes a binary log, a commit is on the disk before other sessions see it.
   shows_unsafe_commits_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
@@ -223,7 +225,7 @@ bool MysqlSession::intact() noexcept {
   return readable.fd >= 0 && poll(&readable, 1, 0) == 0;
 }
 
-/// Restores what one SET cannot restore: the role and the default database. Both are rarely needed.
+/// Restores the role and the default database, which one SET cannot restore. Handlers rarely change them.
 bool MysqlSession::restore_rest(MYSQL* db) noexcept {
   if (!restore_role_.empty() && try_exec(db, restore_role_) != 0) return false;
   if (database_.empty() || (tracks_schema_ && db->db != nullptr && database_ == db->db)) return true;
@@ -239,7 +241,7 @@ bool MysqlSession::restore_after_compound(MYSQL* db) noexcept {
   return restored;
 }
 
-/// False: close the connection.
+/// Returns false if the connection must be closed.
 bool MysqlSession::restore(MYSQL* db) noexcept {
   if (!tracker_.active()) return try_exec(db, restore_) == 0 && restore_rest(db);
   if (tracker_.is_lost()) return false;
@@ -255,9 +257,9 @@ bool MysqlSession::restore(MYSQL* db) noexcept {
   return restored;
 }
 
-/// Whether a temporary table of this connection hides a table of the inbox, or we cannot find out.
+/// Whether a temporary table of this connection hides a table of the inbox. True also if this cannot be found out.
 bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
-  if (!dialect_) return false;  // nothing of ours has run on it yet, and it is looked at again
+  if (!dialect_) return false;  // no statement of ours has run on it yet; the check will run again
   try {
     const auto row = query_row(db, "SHOW CREATE TABLE " + table_);
     return !row || row->at(1)->starts_with("CREATE TEMPORARY");
@@ -269,7 +271,7 @@ bool MysqlSession::is_shadowed(MYSQL* db) noexcept {
 bool MysqlSession::reset() noexcept {
   if (!intact()) return false;
   MYSQL* db = native();
-  // ROLLBACK first: UNLOCK TABLES would commit an open transaction.
+  // Roll back first, because UNLOCK TABLES would commit an open transaction.
   return try_exec(db, "ROLLBACK") == 0 && try_exec(db, "UNLOCK TABLES") == 0 && restore(db);
 }
 

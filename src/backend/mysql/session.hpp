@@ -17,13 +17,13 @@ namespace backend {
 
 /// The inbox on one connection to MariaDB or MySQL.
 ///
-/// The guard is a savepoint. Autocommit is off while the savepoint stands: otherwise each statement that a handler runs
-/// after it has swallowed a deadlock would commit. A pool's connection to a server with compound statements (MariaDB)
-/// keeps two of them prepared: one opens the transaction, one closes it. On MySQL, two procedures do the same. Other
-/// servers, a caller's session and a batch on MySQL get single statements.
+/// The guard is a savepoint. Autocommit is off while the savepoint exists. Otherwise, after a handler has ignored a
+/// deadlock, each of its further statements would commit. On a server with compound statements (MariaDB), a pool's
+/// connection keeps two of them prepared: one opens the transaction, and one closes it. On MySQL, two procedures do the
+/// same. Other servers, a caller's session and a batch on MySQL use single statements.
 ///
-/// session.cpp holds the settings, claim.cpp, transaction.cpp and procedures.cpp the guarded transaction, purge.cpp the
-/// removal of old rows.
+/// session.cpp handles the settings. claim.cpp, transaction.cpp and procedures.cpp handle the guarded transaction.
+/// purge.cpp removes old rows.
 class MysqlSession final : public Session {
  public:
   MysqlSession(ConnectionPtr, Ownership);
@@ -115,22 +115,22 @@ class MysqlSession final : public Session {
   bool restore_after_compound(MYSQL*) noexcept;
   bool is_shadowed(MYSQL*) noexcept;
 
-  MysqlSessionTracker tracker_;  ///< Pool.
+  MysqlSessionTracker tracker_;  ///< Only for a pool.
   const bool pooled_;
   Flavour flavour_;              ///< What the server can do.
-  unsigned long thread_id_ = 0;  ///< Pool: the configured connection's; 0: the session must not be used again.
+  unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;       ///< Pool: a read sees committed rows only, as far as we know the server.
+  bool reads_committed_ = false;       ///< Pool: a read sees only committed rows, as far as we know the server.
   bool shows_unsafe_commits_ = false;  ///< The server shows commits before they are on the disk.
   bool tracks_schema_ = false;         ///< Pool: the client library knows the default database.
-  bool autocommit_ = true;             ///< The value that the session had, and that we restore.
+  bool autocommit_ = true;             ///< The value that the session had before, which we restore.
   std::string table_ = "txinbox_consumed_message";
-  std::string restore_ = "SET autocommit = 1";  ///< One SET statement.
-  std::string end_guard_;     ///< Pool: the end of a compound statement: it sets autocommit and compares settings.
+  std::string restore_ = "SET autocommit = 1";  ///< A single SET statement.
+  std::string end_guard_;     ///< Pool: the end of a compound statement. It sets autocommit and compares the settings.
   std::string restore_role_;  ///< Empty if the user has no roles.
-  std::string database_;      ///< Pool: the session's default database.
-  MysqlStatement opening_, closing_, existing_;  ///< Pool, with compound statements or procedures.
-  MysqlStatement opening_without_wait_;          ///< Prepared when it is first needed.
+  std::string database_;      ///< Pool: the name of the session's default database.
+  MysqlStatement opening_, closing_, existing_;  ///< Only for a pool, with compound statements or procedures.
+  MysqlStatement opening_without_wait_;          ///< It is prepared at its first use.
   std::map<const KeptStatement*, MysqlStatement> kept_;
 };
 

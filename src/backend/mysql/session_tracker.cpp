@@ -14,10 +14,10 @@ namespace {
 constexpr std::string_view what_is_tracked = "session_track_system_variables";
 constexpr std::string_view is_state_tracked = "session_track_state_change";
 
-/// Variables that the server reports although nobody has set them.
+/// Variables that the server reports although no statement has set them.
 constexpr std::array<std::string_view, 3> counters = {"last_gtid", "gtid_executed", "statement_id"};
 
-/// Variables without a default, with the value that they have if nobody has set them.
+/// Variables without a default, and the value that they have if no statement has set them.
 constexpr std::array<std::string_view, 3> zeros = {"insert_id", "last_insert_id", "identity"};
 
 template <std::size_t N>
@@ -27,11 +27,11 @@ bool is_one_of(const std::array<std::string_view, N>& names, std::string_view na
 
 }  // namespace
 
-// The first version of MariaDB's client library that calls back reliably.
+// This is the first version of MariaDB's client library whose callback works reliably.
 #if defined(MARIADB_PACKAGE_VERSION_ID) && MARIADB_PACKAGE_VERSION_ID >= 30305
 
 #ifdef __clang__
-#pragma clang diagnostic ignored "-Wvarargs"  // the type of `what` is the library's
+#pragma clang diagnostic ignored "-Wvarargs"  // the library defines the type of `what`
 #endif
 
 struct MysqlSessionTracker::Callback {
@@ -135,8 +135,8 @@ void MysqlSessionTracker::note_variable(std::string_view name, std::string_view 
   values_.insert_or_assign(std::string(name), std::string(value));
 }
 
-/// The last report of a reply. If the reply has named a variable, that variable explains it; another change in the same
-/// reply is not seen.
+/// Takes the last report of a reply. If the reply has named a variable, the change of that variable explains the
+/// report. Another change in the same reply stays unnoticed.
 void MysqlSessionTracker::note_state() noexcept {
   if (!variable_in_reply_) other_changes_ = true;
   variable_in_reply_ = false;

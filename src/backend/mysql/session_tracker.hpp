@@ -14,47 +14,50 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 /// Knows which settings of the session a user has changed. The server reports changes in its replies (session
-/// tracking), so this costs no round trip. The server names variables. Of temporary tables, user variables and prepared
-/// statements it says only that one has changed.
+/// tracking), so this costs no round trip. The server gives the names of changed variables. For temporary tables, user
+/// variables and prepared statements it reports only that something has changed.
 ///
-/// It is active only with MariaDB's client library, a server that reports changes, and no proxy that drops the reports.
+/// It is active only with MariaDB's client library, with a server that reports changes, and without a proxy that drops
+/// the reports.
 class MysqlSessionTracker {
  public:
   MysqlSessionTracker() = default;
   MysqlSessionTracker(const MysqlSessionTracker&) = delete;
   MysqlSessionTracker& operator=(const MysqlSessionTracker&) = delete;
 
-  /// Asks the server for reports. The connection calls this object, so call `end` before it is destroyed.
+  /// Asks the server for reports. The connection then calls this object, so call `end` before this object is destroyed.
   void begin(MYSQL*);
   void end(MYSQL*) noexcept;
 
-  /// Remembers the present values of the variables, which `undo` restores. The caller restores those of `others`.
+  /// Remembers the present values of the variables, which `undo` restores. The caller restores the variables in
+  /// `others`.
   void remember(std::span<const std::string_view> others);
 
   bool active() const noexcept { return active_; }
 
-  /// Whether a variable was changed. Autocommit does not count, because each guarded transaction switches it.
+  /// Whether a variable was changed. Autocommit does not count, because each guarded transaction changes it.
   bool has_changed_variables() const noexcept { return !changed_.empty() || lost_; }
 
-  /// Whether something else than a variable was changed. A report that comes together with that of a variable is not
-  /// seen.
+  /// Whether something other than a variable was changed. If one reply reports both, only the variable is noticed.
   bool has_other_changes() const noexcept { return other_changes_; }
 
-  /// Whether the server's last report says that autocommit is on. If it says otherwise after autocommit was switched
-  /// on, somebody has ended the tracking.
+  /// Whether the server's last report says that autocommit is on. If autocommit was switched on and the last report
+  /// says otherwise, somebody has ended the tracking.
   bool is_heard() const noexcept { return heard_; }
 
-  /// Whether reports may be missing: somebody has changed what the server reports, or there was no memory.
+  /// Whether reports may be missing, because somebody has changed what the server reports, or because there was no
+  /// memory.
   bool is_lost() const noexcept;
 
-  /// Call it around the statement with `assignments`. Returns false if the server did not report the assignments.
+  /// Call it before the statement with `assignments`, and `end_undo` after it. `end_undo` returns false if the server
+  /// did not report the assignments.
   void begin_undo() noexcept;
   bool end_undo() noexcept;
 
   /// Whether this variable was changed.
   bool has_changed(std::string_view variable) const noexcept { return changed_.contains(variable); }
 
-  /// Parts of a SET that undo the changes, ", name = value" for each.
+  /// Returns the parts of a SET that undo the changes: ", name = value" for each.
   std::string assignments() const;
 
   void forget_changes() noexcept;
@@ -70,11 +73,11 @@ class MysqlSessionTracker {
   bool undo_heard_ = false;
   bool lost_ = false;
   bool other_changes_ = false;
-  bool variable_in_reply_ = false;  ///< The present reply has named one.
+  bool variable_in_reply_ = false;  ///< The present reply has named a variable.
   std::set<std::string, std::less<>> changed_;
   std::set<std::string, std::less<>> others_;
-  std::map<std::string, std::string, std::less<>> values_;      ///< The last reported values.
-  std::map<std::string, std::string, std::less<>> remembered_;  ///< The values that `remember` has seen.
+  std::map<std::string, std::string, std::less<>> values_;      ///< The values that were reported last.
+  std::map<std::string, std::string, std::less<>> remembered_;  ///< The values at the time of `remember`.
 };
 
 }  // namespace backend

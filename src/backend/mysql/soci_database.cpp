@@ -118,7 +118,7 @@ class MysqlSociDatabase final : public SociDatabase {
 
 }  // namespace
 
-// The adapter to SOCI lists it.
+// The adapter to SOCI refers to this function.
 extern "C" const SociDatabase* txinbox_mysql_soci() noexcept {
   static const MysqlSociDatabase database;
   return &database;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t max_values = 8;
 
-/// `char` in MariaDB's client library, `bool` in MySQL's.
+/// The type is `char` in MariaDB's client library, and `bool` in MySQL's.
 using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 
 [[noreturn]] void throw_statement_error(MYSQL_STMT* statement) {
@@ -22,7 +22,7 @@ using Flag = std::remove_pointer_t<decltype(MYSQL_BIND::is_null)>;
 /// Fetches one row, each column as bytes.
 std::optional<MysqlRow> fetch(MYSQL_STMT* statement) {
   const unsigned columns = mysql_stmt_field_count(statement);
-  std::vector<MYSQL_BIND> binds(columns);  // no buffers: only the lengths are asked for at first
+  std::vector<MYSQL_BIND> binds(columns);  // no buffers yet: the first fetch asks only for the lengths
   std::vector<unsigned long> lengths(columns);
   const auto nulls = std::make_unique<Flag[]>(columns);
   for (unsigned i = 0; i < columns; ++i) {
@@ -86,7 +86,7 @@ unsigned MysqlStatement::try_run(std::span<const std::string_view> values) noexc
   std::array<MYSQL_BIND, max_values> binds{};
   for (std::size_t i = 0; i < values.size(); ++i) {
     binds.at(i).buffer_type = values[i].data() == nullptr ? MYSQL_TYPE_NULL : MYSQL_TYPE_BLOB;
-    binds.at(i).buffer = const_cast<char*>(values[i].data());  // NOLINT: only read
+    binds.at(i).buffer = const_cast<char*>(values[i].data());  // NOLINT: the library only reads it
     binds.at(i).buffer_length = static_cast<unsigned long>(values[i].size());
   }
   if (!values.empty() && mysql_stmt_bind_param(statement_, binds.data())) return mysql_stmt_errno(statement_);
@@ -97,7 +97,7 @@ MysqlStatement::Reply MysqlStatement::take_reply() {
   Reply reply;
   for (;;) {
     if (mysql_stmt_field_count(statement_) > 0) {
-      failed_behind_rows_ = true;  // unless it comes to its end
+      failed_behind_rows_ = true;  // unless all results are read
       if (!reply.has_rows) reply.row = fetch(statement_);
       reply.has_rows = true;
       mysql_stmt_free_result(statement_);

@@ -11,11 +11,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// A statement that the server keeps prepared. It can be a compound statement, which the server then need not parse
-/// again. It ends with its connection. After that it may only be destroyed.
+/// A statement that the server keeps prepared. A compound statement is also possible: the server then does not parse it
+/// again. The statement ends with its connection. After that it may only be destroyed.
 ///
-/// If a compound statement fails after it has returned rows, the client library keeps expecting rows from it. So it is
-/// prepared again before its next run.
+/// If a compound statement fails after it has returned rows, the client library still expects rows from it. So the
+/// statement is prepared again before its next run.
 class MysqlStatement {
  public:
   MysqlStatement() = default;
@@ -27,16 +27,16 @@ class MysqlStatement {
   void prepare(MYSQL* connection, std::string_view sql);
   void close() noexcept;
 
-  /// Runs the statement. The values are sent as bytes without a character set; a null pointer is NULL. Returns the
-  /// error's number, 0 for none. After a success, call `take_reply`.
+  /// Runs the statement. The values are sent as bytes without a character set. A null pointer is NULL. Returns the
+  /// number of the error, or 0. After a success, call `take_reply`.
   unsigned try_run(std::span<const std::string_view> values = {}) noexcept;
 
   struct Reply {
     bool has_rows = false;             ///< The statement has returned a result, which may be empty.
-    std::optional<MysqlRow> row = {};  ///< Its first row.
+    std::optional<MysqlRow> row = {};  ///< The first row of the result.
   };
 
-  /// Reads all that the last run has returned.
+  /// Reads everything that the last run has returned.
   Reply take_reply();
 
   /// Throws the last error.

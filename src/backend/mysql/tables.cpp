@@ -98,12 +98,14 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .outbox_relay = outbox_relay_columns,
                                          .outbox_part = outbox_part_columns});
 
-/// The same type, or a wider one. The size of an integer is only how it is displayed.
+/// Whether the found type is the same type, or a wider one. The size of an integer is ignored: it changes only the
+/// display.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const auto want = parts_of(wanted.type);
   const auto have = parts_of(found.type);
   if (want.base == "int" || want.base == "bigint") return have.base == want.base || have.base == "bigint";
-  // V6__large_results.sql makes the result a MEDIUMBLOB; an interrupted migration may not have come so far.
+  // V6__large_results.sql makes the result a MEDIUMBLOB. If a migration was interrupted, the column can still be a
+  // BLOB.
   if (want.base == "blob") return have.base == "blob" || have.base == "mediumblob" || have.base == "longblob";
   if (want.base == "longblob") return have.base == want.base;
   return have.base == want.base && have.size.value_or(0) >= want.size.value_or(0);
@@ -126,7 +128,7 @@ constexpr TableDialect dialect = {
         },
 };
 
-/// One SELECT for each table: the servers open a single table for an equality, all of them for IN.
+/// Returns one SELECT for each table. With an equality the server opens only one table; with IN it opens all tables.
 std::string for_each_table(std::string_view select, const std::string& schema, std::string_view order) {
   std::string text;
   for (const ExpectedTable& table : tables) {

@@ -22,25 +22,25 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// The modes of libpq. Each is stronger than the one before.
+/// The modes of libpq. Each mode is stronger than the one before it.
 enum class Mode { unsaid, disable, require, verify_ca, verify_full };
 
 struct ModeName {
   std::string_view name;
   Mode mode;
 };
-// There is no `prefer`. If MariaDB's library is told to encrypt and the server, or an attacker in between, offers no
-// encryption, the library treats the connection as encrypted, and may send the password in plain text.
+// `prefer` does not exist here. Suppose that MariaDB's library must encrypt, and the server, or an attacker between,
+// offers no encryption. Then the library treats the connection as encrypted, and may send the password as plain text.
 constexpr std::array mode_names = {ModeName{"disable", Mode::disable}, ModeName{"require", Mode::require},
                                    ModeName{"verify-ca", Mode::verify_ca}, ModeName{"verify-full", Mode::verify_full}};
 
-/// The TLS that one connection asks for.
+/// The TLS settings that one connection asks for.
 struct Tls {
   Mode mode = Mode::unsaid;
   std::map<mysql_option, std::string> options;
 };
 
-/// The prefix of a host name that the library passes to our `connect`. The real host and the TLS follow it.
+/// The prefix of a host name that makes the library call our `connect`. The real host and the TLS settings follow it.
 constexpr std::string_view handler_name = "txinbox-tls";
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, "the MySQL URL's " + why); }
@@ -82,8 +82,8 @@ void add_files(const MysqlOptionFiles& files, Tls& tls) {
   }
 }
 
-/// The mode if no `sslmode` is given. The library ignores an ssl-verify-server-cert without a value, which means 1 to
-/// other clients. So an authority in an option file means verification, unless the value is 0.
+/// Returns the mode if there is no `sslmode`. The library ignores an ssl-verify-server-cert without a value, but other
+/// clients read it as 1. So if an option file names an authority, the certificate is verified, unless the value is 0.
 Mode implied_mode(const Tls& tls, const MysqlOptionFiles& files, bool own_ca) {
   using Verifies = MysqlOptionFiles::Verifies;
   const bool asked = has_ca(tls) && !own_ca && files.verifies != Verifies::no;
@@ -113,8 +113,8 @@ Tls tls_for(const detail::Url& url, const MysqlOptionFiles& files) {
   if (tls.mode == Mode::require && has_ca(tls)) tls.mode = Mode::verify_ca;
   if (tls.mode == Mode::verify_ca && !has_ca(tls)) {
     refuse(
-        "parameter sslmode=verify-ca needs sslca=FILE; to trust the system's authorities, of which anybody gets a "
-        "certificate, take verify-full");
+        "parameter sslmode=verify-ca needs sslca=FILE; with the system's authorities use verify-full, because anybody "
+        "can get a certificate from them");
   }
   check_readable(tls, MYSQL_OPT_SSL_CA, "sslca", "ssl-ca");
   check_readable(tls, MYSQL_OPT_SSL_CAPATH, "sslca", "ssl-capath");
@@ -123,8 +123,8 @@ Tls tls_for(const detail::Url& url, const MysqlOptionFiles& files) {
   return tls;
 }
 
-/// Writes the host and its TLS in hexadecimal digits, so that neither SOCI nor the client library finds its own syntax
-/// in it.
+/// Writes the host and its TLS settings as hexadecimal digits, so that the text contains no syntax of SOCI or of the
+/// client library.
 std::string written(const std::string& host, const Tls& tls) {
   std::string fields = fmt::format("{}", static_cast<int>(tls.mode)) + '\0' + host + '\0';
   for (const auto& [option, value] : tls.options)
@@ -154,7 +154,7 @@ void set_options(MYSQL* connection, const Tls& tls) {
     const my_bool on = value ? 1 : 0;
     mysql_optionsv(connection, option, &on);
   };
-  set(MYSQL_OPT_SSL_ENFORCE, tls.mode != Mode::disable);  // it enforces nothing
+  set(MYSQL_OPT_SSL_ENFORCE, tls.mode != Mode::disable);  // the library does not enforce it
   set(MYSQL_OPT_SSL_VERIFY_SERVER_CERT, tls.mode == Mode::verify_full);
   for (const auto& [option, value] : tls.options) mysql_optionsv(connection, option, value.c_str());
   // If the server offers no encryption, the library continues without it, unless it has a fingerprint to compare. It
@@ -163,7 +163,7 @@ void set_options(MYSQL* connection, const Tls& tls) {
   if (tls.mode >= Mode::require && !has_fingerprint) mysql_optionsv(connection, MARIADB_OPT_TLS_PEER_FP, "");
 }
 
-/// The library calls it for a host that begins with `handler_name`://, and passes the rest of the host.
+/// The library calls this function for a host that begins with `handler_name`://, and passes the rest of the host.
 MYSQL* connect(MYSQL* connection, const char* written, const char* user, const char* password, const char* database,
                unsigned port, const char* socket, unsigned long flags) noexcept {
   try {
@@ -178,8 +178,8 @@ MYSQL* connect(MYSQL* connection, const char* written, const char* user, const c
 
 int before_command(MYSQL*, enum_server_command, const char*, std::size_t, my_bool, void*) noexcept { return 0; }
 
-/// The layout of MARIADB_CONNECTION_PLUGIN in <mysql/client_plugin.h>, which needs a header that Debian's package
-/// lacks. The library compares the version of the interface.
+/// The layout of MARIADB_CONNECTION_PLUGIN in <mysql/client_plugin.h>. That header includes another header, which
+/// Debian's package does not have. The library compares the version of the interface.
 struct ConnectionPlugin {
   int type = 103;                           // MARIADB_CLIENT_CONNECTION_PLUGIN
   unsigned int interface_version = 0x0100;  // MARIADB_CLIENT_CONNECTION_PLUGIN_INTERFACE_VERSION
@@ -201,8 +201,8 @@ struct ConnectionPlugin {
   int (*reset)(MYSQL*) = nullptr;
 };
 
-/// Called before each connection, because mysql_library_end makes the library forget it. A second registration does
-/// nothing.
+/// Registers the handler. Call it before each connection, because mysql_library_end makes the library forget the
+/// handler. A second registration does nothing.
 void register_handler() {
   static ConnectionPlugin plugin;
   const MysqlHandle scratch = new_mysql_handle();
@@ -220,7 +220,7 @@ bool requires_tls(const std::string& connection_string) {
 
 #endif
 
-/// The part of SOCI's connection string that is outside quotation marks.
+/// Returns the part of SOCI's connection string that is outside quotation marks.
 std::string without_quoted(std::string_view connection_string) {
   std::string bare;
   bool quoted = false;
@@ -237,7 +237,8 @@ std::string without_quoted(std::string_view connection_string) {
   return bare;
 }
 
-/// Not `soci::mysql`: the compiler knows its class, and would call a function that the library does not export.
+/// Do not use `soci::mysql` here: the compiler knows its class, and would call a function that the library does not
+/// export.
 const soci::backend_factory& soci_factory() noexcept { return *soci::factory_mysql(); }
 
 class MysqlFactory final : public soci::backend_factory {
@@ -247,7 +248,7 @@ class MysqlFactory final : public soci::backend_factory {
     register_handler();
     std::unique_ptr<soci::details::session_backend> session(soci_factory().make_session(parameters));
     MYSQL* connection = static_cast<soci::mysql_session_backend&>(*session).conn_;
-    // The library has refused a server without encryption before. But it documents nowhere that it does.
+    // The library should already have refused a server without encryption, but its documentation does not say so.
     if (requires_tls(parameters.get_connect_string()) && mysql_get_ssl_cipher(connection) == nullptr) {
       throw Error(ErrorCode::unsafe_connection,
                   "the connection to MariaDB or MySQL is not encrypted, although the connection string asks for it; "

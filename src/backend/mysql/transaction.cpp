@@ -16,13 +16,14 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// A further statement of a compound one. If it does not change this number of rows, it fails like a missing savepoint.
+/// Returns one more statement of a compound statement. If it does not change this number of rows, it fails like a
+/// missing savepoint.
 std::string changing(std::size_t rows, const std::string& statement) {
   return fmt::format("; {}; IF ROW_COUNT() <> {} THEN SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {}; END IF", statement,
                      rows, ER_SP_DOES_NOT_EXIST);
 }
 
-/// Whether `closing_` fits: one claim, and nothing else to write.
+/// Whether `closing_` fits: there is one claim, and nothing else to write.
 bool is_usual(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   return claims.size() == 1 && !claims[0].confirmed && writes.empty();
 }
@@ -33,7 +34,7 @@ bool MysqlSession::in_transaction() {
   MYSQL* db = connection();
   const auto flag = [db] { return (db->server_status & SERVER_STATUS_IN_TRANS) != 0; };
   if (!flag()) return false;
-  exec(db, "DO 0");  // after a deadlock the flag is stale until a statement has succeeded
+  exec(db, "DO 0");  // after a deadlock, the flag is out of date until a statement has succeeded
   return flag();
 }
 
@@ -62,7 +63,7 @@ void MysqlSession::prepare_statements() {
                                                            table_))));
 }
 
-/// For a duplicate it returns the existing row, and leaves no transaction open.
+/// For a duplicate, the statement returns the existing row and leaves no transaction open.
 std::string MysqlSession::opening_sql(std::string_view before_insert) const {
   return compound(fmt::format(
       "DECLARE EXIT HANDLER FOR {} BEGIN {}; ROLLBACK; SET autocommit = 1; END; "
@@ -71,8 +72,9 @@ std::string MysqlSession::opening_sql(std::string_view before_insert) const {
       ER_DUP_ENTRY, existing_sql("consumer = ? AND business_key = ?"), guard_, before_insert, table_, claim_columns));
 }
 
-/// One statement for all claims of a consumer that have no result, and one for each claim that has a result. They force
-/// the primary key: on a small table the optimizer may choose a scan, which would wait for rows of others.
+/// Returns one statement for all claims of a consumer that have no result, and one for each claim that has a result.
+/// They force the primary key: on a small table the optimizer may choose a scan, which would wait for rows of other
+/// transactions.
 std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<const ClosingClaim> claims) const {
   const auto update = [&](const ClosingClaim& claim, const std::string& keys) {
     return fmt::format(
@@ -98,7 +100,8 @@ std::vector<MysqlSession::Confirmation> MysqlSession::confirmations(std::span<co
   return all;
 }
 
-/// What a compound statement runs behind the release of a savepoint: it confirms the claims, and runs the statements.
+/// Returns what a compound statement runs after the release of a savepoint: it confirms the claims, and runs the
+/// statements.
 std::string MysqlSession::closing_statements(std::span<const ClosingClaim> claims,
                                              std::span<const std::string> writes) const {
   std::string sql;
@@ -137,7 +140,7 @@ CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::spa
   if (pooled_) {
     if (!restore(db)) thread_id_ = 0;
   } else if (autocommit_) {
-    try_exec(db, "SET autocommit = 1");  // committed already: if this fails, the connection is gone
+    try_exec(db, "SET autocommit = 1");  // already committed; if this fails, the connection is lost
   }
   return CommitStatus::committed;
 }
@@ -156,7 +159,7 @@ CommitStatus MysqlSession::commit_in_one_statement(MYSQL* db, std::span<const Cl
   return CommitStatus::committed;
 }
 
-/// Closes the usual transaction, which has one claim.
+/// Closes a transaction that has one claim and nothing else to write.
 unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
   return closing_.try_run(
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
@@ -167,8 +170,8 @@ std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {
   if (db == nullptr) return std::nullopt;
   try {
     if (const unsigned code = mysql_errno(db)) return std::to_string(code);
-    // The client library forgets the number when a prepared statement is closed, as its wrapper's destructor does. The
-    // server still knows it.
+    // When a prepared statement is closed, the client library forgets the number of the error. The destructor of the
+    // statement's wrapper closes it. The server still knows the number.
     const auto error = query_row(db, "SHOW ERRORS LIMIT 1");
     return error ? error->at(1) : std::nullopt;
   } catch (const DatabaseError& error) {  // the connection is lost
@@ -191,13 +194,15 @@ RollbackStatus MysqlSession::roll_back() noexcept {
   }
   const bool ours = try_exec(db, to_guard) == 0;
   if (try_exec(db, "ROLLBACK") != 0) return RollbackStatus::failed;
-  if (!ours && try_exec(db, "UNLOCK TABLES") != 0) return RollbackStatus::failed;  // LOCK TABLES has committed
+  if (!ours && try_exec(db, "UNLOCK TABLES") != 0)
+    return RollbackStatus::failed;  // LOCK TABLES has committed the
+                                    // transaction
   const bool restored = pooled_ ? restore(db) : !autocommit_ || try_exec(db, "SET autocommit = 1") == 0;
   if (!restored) return RollbackStatus::failed;
   return ours ? RollbackStatus::ours : RollbackStatus::not_ours;
 }
 
-/// Runs a statement that needs one of our savepoints. Returns false if the savepoint is gone.
+/// Runs a statement that needs one of our savepoints. Returns false if the savepoint no longer exists.
 bool MysqlSession::runs_on_savepoint(const std::string& sql) {
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return false;
@@ -232,8 +237,8 @@ bool MysqlSession::rollback_to_savepoint() noexcept {
 }
 
 /// InnoDB shows a commit and releases its locks before it writes its log. If we acknowledge a message because of such a
-/// row, a crash loses both. Each commit that has changed something waits for the log up to itself, so a commit of our
-/// own makes durable all that we have read.
+/// row, a crash loses both. Each commit that has changed something waits until the log is written up to itself. So a
+/// commit of our own makes everything that we have read durable.
 bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_view business_key) {
   if (!shows_unsafe_commits_) return true;
   MYSQL* db = connection();

@@ -1,4 +1,4 @@
-#include "backend/mysql/user_sql.hpp"
+#include "backend/mysql/dialect.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Appends '…', which means these bytes whatever the session's sql_mode is.
+/// Appends '…'. It means the same bytes under every sql_mode of the session.
 void append_quoted(std::string& sql, MYSQL* connection, std::string_view text) {
   const std::size_t begin = sql.size();
   sql.resize(begin + 2 * text.size() + 3);
@@ -36,7 +36,7 @@ void append_quoted(std::string& sql, MYSQL* connection, std::string_view text) {
   sql.resize(begin + written + 2);
 }
 
-/// An integer stands without quotes, so that it compares and adds as one.
+/// Appends an integer without quotes, so that the database compares and adds it as an integer.
 void append_number(std::string& sql, MYSQL* connection, const std::string& text) {
   unsigned long long value = 0;
   const char* const end_of_text = text.data() + text.size();
@@ -62,8 +62,9 @@ void append_value(std::string& sql, MYSQL* connection, const SqlValue& value) {
   }
 }
 
-/// Sent as one text with the values as literals. A parameter of a prepared statement is not the same: MySQL 8 gives it
-/// the type of its place, so that '1.50' could become an integer, and not every statement can be prepared.
+/// The statement is sent as one text, with the values as literals. A parameter of a prepared statement is different:
+/// MySQL 8 gives it the type of its place, so '1.50' could become an integer. Also, not every statement can be
+/// prepared.
 class MysqlUserStatement final : public UserStatement {
  public:
   MysqlUserStatement(MYSQL* connection, SqlStatement statement)
@@ -84,8 +85,8 @@ class MysqlUserStatement final : public UserStatement {
     }
   }
 
-  /// Whether it is certain that the text remains one statement between others: it has no semicolon, not even in a
-  /// string, and no comment with code.
+  /// Whether the text certainly remains one statement when other statements surround it: it has no semicolon, not even
+  /// in a string, and no comment with code.
   bool may_stand_with_others() const noexcept { return may_stand_with_others_; }
 
  private:
@@ -167,12 +168,12 @@ class MysqlUserSql final : public UserSql {
     checked.prepare(mysql_native(sql), joined(statement, [](std::size_t) { return "?"; }));
   }
 
-  SqlVerdict judge(const DatabaseError& error, const SqlStatement& statement) const noexcept override {
+  SqlVerdict classify_check_error(const DatabaseError& error, const SqlStatement& statement) const noexcept override {
     const unsigned code = mysql_number(error);
     constexpr unsigned syntax_error = 1064;
     constexpr std::array<unsigned, 10> wrong{1052, 1054, syntax_error, 1066, 1109, 1110, 1136, 1142, 1143, 1146};
     if (std::ranges::find(wrong, code) == wrong.end()) return SqlVerdict::unknown;
-    // A literal may stand in places where no parameter may.
+    // A literal is allowed in some places where a parameter is not.
     return code == syntax_error && !statement.values.empty() ? SqlVerdict::dubious : SqlVerdict::wrong;
   }
 
@@ -181,10 +182,10 @@ class MysqlUserSql final : public UserSql {
     return std::make_unique<MysqlUserStatement>(mysql_native(sql), statement);
   }
 
-  // The server parses all of a compound statement before it runs the first part, and needs memory for each part.
+  // The server parses a whole compound statement before it runs the first part, and needs memory for each part.
   std::size_t most_together(const NativeConnection& sql, const SqlLimits& limits) const override {
     constexpr std::size_t most = 1024UL * 1024;
-    constexpr std::size_t frame = 2048;  // what stands around the statements, and the headers that the server counts
+    constexpr std::size_t frame = 2048;  // the text around the statements, and the headers that the server counts
     const auto server = parse_server_version(mysql_get_server_info(mysql_native(sql)));
     if (!flavour_of(server).compound_statements) return 0;
     return limits.statement_bytes > frame ? std::min(most, limits.statement_bytes - frame) : 0;
@@ -198,7 +199,7 @@ class MysqlUserSql final : public UserSql {
       text.clear();
     };
     for (const UserRun& each : runs) {
-      auto& statement = static_cast<MysqlUserStatement&>(*each.statement);  // as `prepare` has made it
+      auto& statement = static_cast<MysqlUserStatement&>(*each.statement);  // `prepare` made an object of this type
       if (!statement.may_stand_with_others()) {
         flush();
         statement.run(each.values);

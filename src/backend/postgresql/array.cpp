@@ -15,8 +15,8 @@ void append(std::string& out, std::int32_t value) {
 
 }  // namespace
 
-// The format: the number of dimensions, whether there are NULLs, the element type; for the one dimension its size and
-// its first index; for each element its length (-1 for NULL) and its bytes.
+// The format is: the number of dimensions, whether there are NULLs, the element type. For the only dimension, its size
+// and its first index follow. For each element, its length (-1 for NULL) and its bytes follow.
 std::string postgresql_array(PostgresqlElement type, std::span<const std::string_view> elements) {
   std::string out;
   append(out, 1);

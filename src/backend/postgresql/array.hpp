@@ -10,10 +10,10 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The element types that we send arrays of; their values are the server's fixed OIDs.
+/// The element types of the arrays that we send. The values are the fixed OIDs of the server.
 enum class PostgresqlElement { bytea = 17, text = 25 };
 
-/// An array in PostgreSQL's binary format, in which no element needs escaping. An empty element is NULL.
+/// Returns an array in PostgreSQL's binary format, in which no element needs escaping. An empty element becomes NULL.
 std::string postgresql_array(PostgresqlElement type, std::span<const std::string_view> elements);
 
 }  // namespace backend

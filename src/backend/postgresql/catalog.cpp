@@ -60,14 +60,14 @@ class PostgresqlCatalog final : public Catalog {
   }
 
   void begin_migrations() override {
-    // READ COMMITTED, so that we see what others have migrated while we waited.
+    // Use READ COMMITTED, so that we see what other calls have migrated while this call waited.
     PGconn* pg = postgresql_native(sql_);
     run_unbounded("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
     run_unbounded("SET LOCAL lock_timeout = '60s'");
     run_unbounded("SET LOCAL statement_timeout = 0");
     run_unbounded("SET LOCAL client_min_messages = warning");
     run_unbounded(fmt::format("SELECT pg_catalog.pg_advisory_xact_lock({})", lock_number));
-    // If the tables exist, they are migrated in their schema.
+    // If the tables exist, migrate them in the schema in which they are.
     const auto schema = find_schema(consumed_message_table);
     if (!schema.empty()) {
       run_unbounded(fmt::format("SELECT pg_catalog.set_config('search_path', {}, true)",
@@ -82,7 +82,8 @@ class PostgresqlCatalog final : public Catalog {
   void abandon_migrations() noexcept override { try_roll_back(sql_); }
 
  private:
-  /// Without a bound for the wait: a statement on a big table, and the wait for another migration, can take long.
+  /// Runs a statement without a limit for its time or for its wait. A statement on a big table can take long, and so
+  /// can the wait for another migration.
   void run_unbounded(const std::string& sql) {
     PGconn* pg = postgresql_native(sql_);
     const PostgresqlResult result(PQexec(pg, sql.c_str()));

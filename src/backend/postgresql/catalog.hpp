@@ -13,7 +13,7 @@ namespace backend {
 
 std::unique_ptr<Catalog> make_postgresql_catalog(ConnectionPtr);
 
-// tables.cpp and server.cpp hold parts of it.
+// tables.cpp and server.cpp define these functions.
 std::vector<Problem> check_postgresql_tables(const NativeConnection&, const std::string& schema);
 std::vector<Finding> check_postgresql_server(const NativeConnection&);
 

@@ -23,7 +23,7 @@ constexpr auto existing_columns =
     "coalesce(lease_fence, 0), (extract(epoch FROM clock_timestamp() - consumed_at) * 1000)::bigint";
 constexpr int existing_column_count = 7;
 
-/// Reads those columns.
+/// Reads the columns of an existing row.
 ClaimedRow existing_row(const PostgresqlResult& result, int row) {
   ClaimedRow existing;
   existing.set_state(field(result, row, 0));
@@ -40,25 +40,26 @@ ClaimedRow existing_row(const PostgresqlResult& result, int row) {
 
 PostgresqlValue or_null(std::string_view text) { return text.empty() ? PostgresqlValue() : text; }
 
-/// `token` is in hexadecimal digits.
+/// Returns the values of a claim. `token` is in hexadecimal digits.
 std::array<PostgresqlValue, 5> claim_values(const ClaimRequest& row, const std::string& token) {
   return {row.consumer, row.business_key, or_null(row.message_id), or_null(row.content_hash), token};
 }
 
-/// An expression for the token's column. It tells the trigger that this row is a claim, which only our own closing may
-/// commit. The trigger ignores rows that are written without it: those of leases, older libraries and restored dumps.
+/// Returns an expression for the column of the token. It tells the trigger that this row is a claim, which only our own
+/// COMMIT may commit. The trigger ignores rows that are written without it: the rows of leases, older libraries and
+/// restored dumps.
 std::string guarded_token(std::string_view token) {
   return fmt::format("CAST(pg_catalog.set_config('txinbox.claim_token', {}, true) AS uuid)", token);
 }
 
-/// lock_not_available: a lock was not free in time.
+/// Whether the error is lock_not_available: a lock was not free in time.
 bool is_locked(const PostgresqlResult& result) { return sqlstate(result.get()) == "55P03"; }
 
 }  // namespace
 
-/// Gives the statements new names, after the table's name has changed or the server has lost the statements: we do not
-/// know what an old name stands for now. Texts are sent as bytes, because an earlier handler of the batch may have
-/// changed client_encoding.
+/// Gives the statements new names. It is called after the table's name has changed, or after the server has lost the
+/// statements: then we do not know which statement an old name means. Texts are sent as bytes, because an earlier
+/// handler of the batch may have changed client_encoding.
 void PostgresqlSession::name_statements() {
   prepared_ = false;
   kept_.clear();
@@ -67,7 +68,7 @@ void PostgresqlSession::name_statements() {
   savepoint_ = {guard_ + "_savepoint_" + suffix, "SAVEPOINT " + guard_};
   release_ = {guard_ + "_release_" + suffix, "RELEASE SAVEPOINT " + guard_};
   commit_ = {guard_ + "_commit_" + suffix, "COMMIT"};
-  // A plain read, because a share lock writes to the row and costs 7.4 times as much.
+  // Use a plain read, because a share lock writes to the row and costs 7.4 times as much.
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
                         "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
@@ -80,7 +81,8 @@ void PostgresqlSession::name_statements() {
                            "AND business_key = convert_from($2, 'UTF8')",
                            existing_columns, table_)};
   settings_.name = guard_ + "_settings_" + suffix;
-  // A lock_timeout of 0 would wait without an end. 5 ms, because an insert may wait for less than a claim, too.
+  // A lock_timeout of 0 would mean to wait without a limit. The value is 5 ms, because an insert can also wait for a
+  // short lock that is not a claim's.
   no_wait_ = {guard_ + "_no_wait_" + suffix,
               "SELECT pg_catalog.set_config('lock_timeout', CASE WHEN pg_catalog.set_config('txinbox.lock_timeout', "
               "pg_catalog.current_setting('lock_timeout'), true) IS NOT NULL THEN '5' END, true)"};
@@ -102,15 +104,15 @@ void PostgresqlSession::prepare_statements() {
   prepared_ = true;
 }
 
-/// Runs a pipeline. If the server has lost a prepared statement, the statements get new names.
+/// Runs a pipeline. If the server has lost a prepared statement, gives the statements new names.
 std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(PostgresqlPipeline&)>& fill) {
   auto results = run_pipeline(connection(), fill);
   if (prepared_ && lost_statements(results)) name_statements();
   return results;
 }
 
-/// BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result. If the claim does not
-/// wait, this can be the error lock_not_available.
+/// Runs BEGIN, SAVEPOINT and what `add_claim` adds, in one round trip. Returns the claim's result. If the claim does
+/// not wait, the result can be the error lock_not_available.
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits) {
   PGconn* pg = connection();
   forget_sqlstate(pg);
@@ -125,7 +127,7 @@ PostgresqlResult PostgresqlSession::open_with(const std::function<void(Postgresq
       if (!waits) add(pipeline, wait_again_);
     });
     if (prepared && lost_statements(results)) {
-      keeps_prepared_ = !again;  // a pooler that shares its connections loses them each time
+      keeps_prepared_ = !again;  // a pooler that shares its connections loses the statements each time
       if (PQtransactionStatus(pg) != PQTRANS_IDLE) exec(pg, "ROLLBACK");
       continue;
     }
@@ -165,7 +167,7 @@ bool PostgresqlSession::take_over(const ClaimRequest& row, const ClaimedRow& see
   return Session::take_over(row, seen);
 }
 
-// Not on a caller's session, whose isolation level is unknown.
+// A caller's session returns none, because its isolation level is unknown.
 std::optional<ClaimedRow> PostgresqlSession::find_committed(const ClaimRequest& row) {
   if (!prepared_) return std::nullopt;
   const auto found = ask_existing(row, false);

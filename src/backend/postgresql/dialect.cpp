@@ -30,7 +30,7 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("{}.{}", quoted_identifier(schema_), quoted_identifier(name));
   }
 
-  // It means these bytes whatever client_encoding and standard_conforming_strings the session has.
+  // The literal means the same bytes under every client_encoding and standard_conforming_strings of the session.
   std::string text(std::string_view value) const override {
     return fmt::format("convert_from(decode('{}', 'hex'), 'UTF8')", detail::to_hex(value));
   }

@@ -10,12 +10,13 @@ namespace {
 
 constexpr std::string_view postgresql = "PostgreSQL ";
 
-/// Products whose version() begins as PostgreSQL's does.
+/// Products whose version() begins like PostgreSQL's.
 constexpr std::array<std::string_view, 9> others = {"Redshift",    "Greenplum", "EnterpriseDB Advanced",
                                                     "Materialize", "openGauss", "QuestDB",
                                                     "RisingWave",  "CrateDB",   "CockroachDB"};
 
-/// Whether the text begins with a version of PostgreSQL: "15.20 (Debian …", "17beta1 on …". Not "11.2-YB-2.20".
+/// Whether the text begins with a version of PostgreSQL, such as "15.20 (Debian …" or "17beta1 on …". "11.2-YB-2.20"
+/// does not.
 bool begins_with_version(std::string_view text) {
   const auto number = text.find_first_not_of("0123456789.");
   if (number == 0) return false;

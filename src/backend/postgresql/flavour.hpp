@@ -11,7 +11,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// What the server is, if it is not PostgreSQL; empty if it is. `version` is the result of version().
+/// Returns the name of the server's product if it is not PostgreSQL. Empty if it is PostgreSQL. `version` is the result
+/// of version().
 std::string unknown_postgresql(std::string_view version);
 
 }  // namespace backend

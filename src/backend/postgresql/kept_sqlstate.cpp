@@ -15,7 +15,8 @@ namespace {
 
 using State = std::array<char, 6>;  // five characters and NUL
 
-/// Says only that an earlier statement has failed. A wrapper gets it when its destructor drops a prepared statement.
+/// This SQLSTATE says only that an earlier statement has failed. The wrapper of a prepared statement gets it when its
+/// destructor drops the statement.
 constexpr std::string_view in_failed_sql_transaction = "25P02";
 
 int keep(PGEventId event, void* info, void* /*unused*/) {

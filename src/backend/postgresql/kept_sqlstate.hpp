@@ -10,14 +10,15 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Has libpq keep the SQLSTATE of the last error of each statement on this connection, whoever runs the statement.
-/// libpq itself keeps only the error's text. It needs no round trip, and can be called again.
+/// Makes libpq keep the SQLSTATE of the last error on this connection, no matter which code runs the statement. libpq
+/// itself keeps only the error's text. The call needs no round trip, and may be repeated.
 void keep_sqlstate(PGconn*);
 
 /// Forgets the last error, for the next transaction.
 void forget_sqlstate(const PGconn*) noexcept;
 
-/// The SQLSTATE of the last error since `keep_sqlstate`. Empty if there was none, or if it is not kept.
+/// Returns the SQLSTATE of the last error since `keep_sqlstate`. Empty if there was no error, or if libpq does not keep
+/// it.
 std::string kept_sqlstate(const PGconn*);
 
 }  // namespace backend

@@ -13,7 +13,7 @@ namespace backend {
 namespace {
 
 std::string take(char* text) {
-  if (text == nullptr) throw std::bad_alloc();  // the encoding was checked before
+  if (text == nullptr) throw std::bad_alloc();  // there was no memory: the encoding was checked before
   std::string copy(text);
   PQfreemem(text);
   return copy;

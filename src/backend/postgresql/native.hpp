@@ -18,35 +18,35 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Null when it is closed.
+/// Returns null if the connection is closed.
 inline PGconn* postgresql_native(const NativeConnection& connection) noexcept {
   return static_cast<PGconn*>(connection.handle());
 }
 
 inline constexpr std::string_view postgresql_name = "postgresql";
 
-/// Runs a string of one or more statements by the simple protocol, which stops at the first error.
-/// Returns the last result, which may be the error.
+/// Runs a string of one or more statements with the simple protocol, which stops at the first error. Returns the last
+/// result, which may be the error.
 PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept;
 
-/// The same, and throws an error as a `DatabaseError`.
+/// Does the same, but throws an error as a `DatabaseError`.
 PostgresqlResult exec(PGconn* connection, const std::string& sql);
 
 /// Runs one query and fetches all rows as text.
 std::vector<Row> postgresql_query(PGconn*, const std::string& sql, std::size_t columns);
 
-/// Throws the error of the result. If the client found the connection broken, the server has sent no SQLSTATE; the
-/// error then has 08006.
+/// Throws the error of the result. If the client found the connection broken, the server has sent no SQLSTATE. The code
+/// of the error is then 08006.
 [[noreturn]] void throw_postgresql_error(PGconn* connection, const PGresult* result);
 
-/// Empty when there was no error.
+/// Returns the SQLSTATE of the result. Empty if there was no error.
 std::string_view sqlstate(const PGresult* result) noexcept;
 bool succeeded(const PGresult* result) noexcept;
 
 std::string quote_literal(PGconn* connection, std::string_view text);
 std::string quote_identifier(PGconn* connection, std::string_view name);
 
-/// One field of a result as text; the empty string for NULL.
+/// Returns one field of a result as text. Returns an empty string for NULL.
 inline std::string field(const PostgresqlResult& result, int row, int column) {
   return {PQgetvalue(result.get(), row, column), static_cast<std::size_t>(PQgetlength(result.get(), row, column))};
 }

@@ -13,9 +13,9 @@ namespace {
 constexpr std::size_t max_values = 8;
 constexpr int binary = 1;
 
-/// The arrays that libpq wants.
-struct Parameters {
-  explicit Parameters(std::span<const PostgresqlValue> values) : count(static_cast<int>(values.size())) {
+/// The arrays that libpq needs for parameters.
+struct BinaryParameters {
+  explicit BinaryParameters(std::span<const PostgresqlValue> values) : count(static_cast<int>(values.size())) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       data.at(i) = values[i].data();
       lengths.at(i) = static_cast<int>(values[i].size());
@@ -43,13 +43,13 @@ void PostgresqlPipeline::sent(int ok) {
 }
 
 void PostgresqlPipeline::add(const char* sql, std::span<const PostgresqlValue> values) {
-  const Parameters p(values);
+  const BinaryParameters p(values);
   sent(PQsendQueryParams(connection_, sql, p.count, nullptr, p.data.data(), p.lengths.data(), p.formats.data(), 0));
   ++statements_;
 }
 
 void PostgresqlPipeline::add_prepared(const char* name, std::span<const PostgresqlValue> values) {
-  const Parameters p(values);
+  const BinaryParameters p(values);
   sent(PQsendQueryPrepared(connection_, name, p.count, p.data.data(), p.lengths.data(), p.formats.data(), 0));
   ++statements_;
 }

@@ -12,42 +12,42 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// A parameter, sent in binary format: text and bytea as they are, a uuid as its 16 bytes. A null pointer is NULL.
+/// A parameter in binary format: text and bytea without change, a uuid as its 16 bytes. A null pointer is NULL.
 using PostgresqlValue = std::string_view;
 
-/// Several statements in one round trip (libpq's pipeline mode). One Sync message follows them, so the server does not
-/// run the statements after the first that fails.
+/// Several statements in one round trip (libpq's pipeline mode). One Sync message follows them, so if a statement
+/// fails, the server does not run the statements after it.
 class PostgresqlPipeline {
  public:
-  /// Drops results that nobody has read on the connection.
+  /// Drops the unread results on the connection.
   explicit PostgresqlPipeline(PGconn* connection);
   ~PostgresqlPipeline();
   PostgresqlPipeline(const PostgresqlPipeline&) = delete;
   PostgresqlPipeline& operator=(const PostgresqlPipeline&) = delete;
 
-  /// Errors: a broken connection, as SOCI's kind of exception.
+  /// Errors: an error of a broken connection, as SOCI's kind of exception.
   void add(const char* sql, std::span<const PostgresqlValue> values = {});
   void add_prepared(const char* name, std::span<const PostgresqlValue> values = {});
   void add_preparation(const char* name, const char* sql);
 
-  /// Adds what `send` sends: one statement, by a function of libpq whose result it returns.
+  /// Adds one statement. `send` calls a function of libpq that sends it, and returns the function's result.
   template <class Send>
   void add_sent(Send&& send) {
     sent(send());
     ++statements_;
   }
 
-  /// Sends the statements and returns a result for each: the error of the first that failed, and PGRES_PIPELINE_ABORTED
-  /// for those after it. It returns fewer results if the connection is lost.
+  /// Sends the statements and returns one result for each. The result is the error for the first statement that failed,
+  /// and PGRES_PIPELINE_ABORTED for those after it. If the connection is lost, it returns fewer results.
   std::vector<PostgresqlResult> run();
 
-  /// The same, and calls `each` with each result as it comes.
+  /// Does the same, and calls `each` with each result as soon as it comes.
   template <class Each>
   void run(Each&& each) {
     begin_reading();
     for (std::size_t i = 0; i < statements_; ++i) {
       PostgresqlResult result = next_statement();
-      if (!result) return;  // the connection broke at the one before
+      if (!result) return;  // the connection broke during the statement before
       each(std::move(result));
     }
     end_reading();
@@ -63,7 +63,7 @@ class PostgresqlPipeline {
   std::size_t statements_ = 0;
 };
 
-/// Runs the pipeline that `fill` fills.
+/// Runs the pipeline to which `fill` adds statements.
 template <class F>
 std::vector<PostgresqlResult> run_pipeline(PGconn* connection, F&& fill) {
   PostgresqlPipeline pipeline(connection);
@@ -71,13 +71,13 @@ std::vector<PostgresqlResult> run_pipeline(PGconn* connection, F&& fill) {
   return pipeline.run();
 }
 
-/// Throws unless all of the statements that were sent have succeeded.
+/// Throws unless all `sent` statements have succeeded.
 void require_all(PGconn*, const std::vector<PostgresqlResult>& results, std::size_t sent);
 
-/// Whether a prepared statement was not there: a pooler or a handler's DEALLOCATE has removed it.
+/// Whether a prepared statement was missing, because a pooler or a handler's DEALLOCATE has removed it.
 bool lost_statements(const std::vector<PostgresqlResult>& results);
 
-/// Whether the statement changed one row.
+/// Whether the statement changed exactly one row.
 bool changed_one(const PostgresqlResult& result);
 
 }  // namespace backend

@@ -1,5 +1,5 @@
-// A purge on PostgreSQL: one statement for each batch. It removes the rows that it could lock without a wait, by their
-// ctid. A ctid is unique only within a partition, so the statement compares tableoid as well.
+// A purge on PostgreSQL: one statement for each batch. It removes the rows that it could lock without waiting. It finds
+// them again by their ctid. A ctid is unique only within a partition, so the statement compares tableoid as well.
 
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statement of one batch. It returns how many rows were removed, matched and read, and the time, tableoid and ctid
-/// of the last one.
+/// Returns the statement of one batch. It returns how many rows were removed, matched and read, and the time, tableoid
+/// and ctid of the last row.
 std::string postgresql_purge_sql(const Dialect& dialect, const PurgeBatch& batch, int server_version) {
   const PurgeTarget& target = batch.target;
   const std::string table = dialect.table(target.table);
   const auto and_also = [](const std::string& condition) { return condition.empty() ? "" : " AND " + condition; };
-  // The ctid alone finds the rows fast. IS TRUE keeps the comparison of the pairs as a look-up in a hash table, which
-  // PostgreSQL can build from ctid values since version 14.
+  // The ctid alone finds the rows fast. IS TRUE makes PostgreSQL compare the pairs by a look-up in a hash table.
+  // PostgreSQL can build a hash table from ctid values since version 14.
   const bool hashes_places = server_version >= 14'00'00;
   const auto is_in = [&](std::string_view rows) {
     return fmt::format(
@@ -24,10 +24,10 @@ std::string postgresql_purge_sql(const Dialect& dialect, const PurgeBatch& batch
         hashes_places ? "ctid" : "CAST(ctid AS text)", hashes_places ? "place" : "CAST(place AS text)");
   };
   // Before PostgreSQL 13, a second column in ORDER BY would sort all old rows again for each batch. An index returns
-  // rows of the same time in the order of their ctid. If a batch skips a row nevertheless, the next purge finds it.
+  // rows of the same time in the order of their ctid. If a batch nevertheless skips a row, the next purge finds it.
   const bool sorts_by_parts = server_version >= 13'00'00;
-  // `locked` compares the condition again, because a row may have changed since `look` has read it. So does `gone`: its
-  // own condition decides what it removes.
+  // `locked` checks the condition again, because a row may have changed since `look` has read it. `gone` also checks
+  // it, because only its own condition decides what it removes.
   return fmt::format(
       "WITH look AS MATERIALIZED (SELECT tableoid AS part, ctid AS place, {time} AS since, {matches} AS matches "
       "FROM {table} WHERE {old}{after} ORDER BY {time}{place} LIMIT {window}), "

@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// What libpq keeps for us with a connection.
+/// The data that libpq stores for us with a connection.
 struct Silence {
   std::chrono::milliseconds longest;
   bool ended_connection = false;
@@ -29,7 +29,7 @@ Silence* silence_of(const PGconn* connection) noexcept {
   return connection == nullptr ? nullptr : static_cast<Silence*>(PQinstanceData(connection, keep_silence));
 }
 
-/// Returns false after the time-out.
+/// Waits until the socket is ready. Returns false after the time-out.
 bool wait_until_ready(pollfd socket, std::chrono::milliseconds longest) noexcept {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + longest;
@@ -38,12 +38,12 @@ bool wait_until_ready(pollfd socket, std::chrono::milliseconds longest) noexcept
     if (left.count() <= 0) return false;
     const int ready = poll(&socket, 1, static_cast<int>(left.count()));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // libpq will say what is wrong with it
+    if (ready < 0 && errno != EINTR) return true;  // libpq will report what is wrong with it
   }
 }
 
 bool read_what_came(PGconn* connection) noexcept {
-  // TLS may hold decrypted bytes that poll does not see. One record needs at most two more reads.
+  // TLS may have decrypted bytes that poll does not see. One TLS record needs at most two more reads.
   const int reads = PQsslInUse(connection) != 0 ? 3 : 1;
   for (int i = 0; i < reads; ++i) {
     if (PQconsumeInput(connection) == 0) return false;
@@ -51,7 +51,7 @@ bool read_what_came(PGconn* connection) noexcept {
   return true;
 }
 
-/// Waits until the next PQgetResult returns at once.
+/// Waits until the next PQgetResult can return without waiting.
 void wait_for_reply(PGconn* connection, Silence& silence) noexcept {
   while (PQstatus(connection) == CONNECTION_OK) {
     const int unsent = PQflush(connection);

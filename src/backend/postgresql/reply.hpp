@@ -20,11 +20,11 @@ using PostgresqlResult = std::unique_ptr<PGresult, ClearResult>;
 /// time-out for connecting only, and TCP's time-outs are for a host that does not answer at all.
 void limit_silence(PGconn*, std::chrono::milliseconds longest);
 
-/// As PQgetResult. If the server is silent for too long, this shuts the connection down. The result then says that the
-/// connection is lost, and no later call waits on it.
+/// Does what PQgetResult does. If the server is silent for too long, it shuts the connection down. The result then
+/// reports a lost connection, and no later call waits on this connection.
 PostgresqlResult next_result(PGconn*) noexcept;
 
-/// How long the server was silent before this connection was shut down; zero if it was not.
+/// Returns how long the server was silent before this connection was shut down. Zero if it was not shut down.
 std::chrono::milliseconds fatal_silence(PGconn*) noexcept;
 
 }  // namespace backend

@@ -70,7 +70,7 @@ void check_prepared_transactions(const NativeConnection& sql, Report& report) {
 }
 
 void check_triggers(const NativeConnection& sql, Report& report) {
-  // Rewrite rules act like triggers, and are refused with ON CONFLICT.
+  // Rewrite rules act like triggers. PostgreSQL refuses ON CONFLICT on a table with rules.
   const auto triggers = query_text(
       sql,
       fmt::format("SELECT string_agg(name, ', ') FROM (SELECT CAST(tgname AS text) AS name FROM pg_catalog.pg_trigger "
@@ -94,7 +94,7 @@ void check_recovery(const NativeConnection& sql, const Settings& settings, Repor
   }
 }
 
-/// Returns whether we know the server.
+/// Checks the version. Returns whether we know the server.
 bool check_version(const NativeConnection& sql, Report& report) {
   if (const auto product = unknown_postgresql(query_text(sql, "SELECT version()")); !product.empty()) {
     report.warn("unknown server", product + ": txinbox is not tested on it",
@@ -127,7 +127,7 @@ std::vector<Finding> check_postgresql_server(const NativeConnection& sql) {
   const bool is_known = check_version(sql, report);
   check_durability(settings, report);
   check_waits(settings, report);
-  // A server that we do not know may lack what a check reads.
+  // On a server that we do not know, something that a check reads may be missing.
   const auto run = [&](const auto& check) {
     try {
       check();

@@ -20,32 +20,28 @@ namespace {
 
 struct Setting {
   const char* name;
-  bool reported;  ///< The server tells each change of it unasked, so that it can be compared for free.
+  bool reported;  ///< The server reports each change of the setting, so comparing it costs nothing.
 };
 
 constexpr std::string_view read_only = "default_transaction_read_only";
 
-/// The settings that a handler can leave changed for the next one.
-constexpr std::array settings = {Setting{"session_authorization", true},  // before role, which it resets
-                                 Setting{"search_path", false},
-                                 Setting{"role", false},
-                                 Setting{"client_encoding", true},
-                                 Setting{"default_transaction_isolation", false},
-                                 Setting{"default_transaction_read_only", false},
-                                 Setting{"statement_timeout", false},
-                                 Setting{"lock_timeout", false},
-                                 Setting{"idle_in_transaction_session_timeout", false},
-                                 Setting{"synchronous_commit", false},
-                                 Setting{"standard_conforming_strings", true},
+/// The settings that a handler can leave changed for the next handler.
+constexpr std::array settings = {Setting{"session_authorization", true},  // before role, because setting it resets the
+                                                                          // role
+                                 Setting{"search_path", false}, Setting{"role", false},
+                                 Setting{"client_encoding", true}, Setting{"default_transaction_isolation", false},
+                                 Setting{"default_transaction_read_only", false}, Setting{"statement_timeout", false},
+                                 Setting{"lock_timeout", false}, Setting{"idle_in_transaction_session_timeout", false},
+                                 Setting{"synchronous_commit", false}, Setting{"standard_conforming_strings", true},
                                  Setting{"row_security", false},
-                                 Setting{"session_replication_role", false},  // switches triggers and keys off
-                                 Setting{"TimeZone", true},
-                                 Setting{"DateStyle", true}};
+                                 Setting{"session_replication_role", false},  // can switch off triggers and foreign
+                                                                              // keys
+                                 Setting{"TimeZone", true}, Setting{"DateStyle", true}};
 
 }  // namespace
 
 PostgresqlSession::PostgresqlSession(ConnectionPtr owner, Ownership ownership)
-    : Session(Birth::consumed, std::move(owner)), pooled_(ownership == Ownership::pool) {
+    : Session(InitialState::consumed, std::move(owner)), pooled_(ownership == Ownership::pool) {
   name_statements();
 }
 
@@ -60,7 +56,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   process_id_ = PQbackendPID(pg);
   limit_silence(pg, longest_statement(options));
   keep_sqlstate(pg);
-  // libpq would write notices, which can hold values, to standard error.
+  // Without this function, libpq would write notices to standard error. Notices can contain values.
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);
   // The server's own keepalive detects that a client's host has vanished while the server waits for it.
@@ -76,7 +72,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
                       " set_config('tcp_keepalives_count', '6', false)",
                       options.lock_timeout.count(), options.statement_timeout.count(),
                       options.idle_transaction_timeout.count()));
-  // A pooler reports a number of its own.
+  // A pooler reports a process number of its own.
   is_direct_ = field(configured, 0, 0) == std::to_string(process_id_);
 }
 
@@ -95,16 +91,17 @@ void PostgresqlSession::remember_settings() {
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
     const std::string value = quote_literal(pg, remembered_.back());
     if (!each.reported) {
-      // The server compares: one column for all settings takes half the time of a column for each.
+      // The server makes the comparison: one column for all settings takes half the time of one column for each.
       settings_.sql += fmt::format("{} pg_catalog.current_setting('{}') OPERATOR(pg_catalog.=) {}",
                                    settings_.sql.empty() ? "SELECT" : " AND", each.name, value);
     }
-    // Set it only if it differs: few users may set all of them, but a user who has changed one may restore it.
+    // Set a setting only if it differs. Few users may set all of these settings, but a user who has changed one may
+    // restore it.
     restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
                             restore_.empty() ? "SELECT" : ",", each.name, value);
   }
-  // The server refuses what a handler writes after it has ended the transaction. Not behind a pooler, which lends the
-  // server's session to others.
+  // After a handler has ended the transaction, the server refuses the handler's writes. This is not used behind a
+  // pooler, because a pooler gives the server's session to other clients, too.
   refuses_writes_ = is_direct_;
   if (refuses_writes_) exec(pg, restore_);
   name_statements();
@@ -114,7 +111,7 @@ void PostgresqlSession::lend() {
   if (refuses_writes_) exec(connection(), fmt::format("SET {} = {}", read_only, lends_read_only_));
 }
 
-/// `asked`: whether the server found unchanged the settings that it does not report to the client.
+/// `asked` is the server's answer: whether the settings that it does not report to the client are unchanged.
 bool PostgresqlSession::settings_are_remembered(const PGresult* asked) noexcept {
   if (std::string_view(PQgetvalue(asked, 0, 0)) != "t") return false;
   PGconn* pg = native();
@@ -138,7 +135,7 @@ std::vector<Problem> PostgresqlSession::unsafe_settings() {
   std::vector<Problem> problems;
   for (const auto& [name, remedy] : {std::pair("client_encoding", "SET client_encoding = 'UTF8'; open_pool does so"),
                                      std::pair("server_encoding", "create the database with ENCODING 'UTF8'")}) {
-    const char* encoding = PQparameterStatus(connection(), name);  // known without a round trip
+    const char* encoding = PQparameterStatus(connection(), name);  // needs no round trip
     // Qt sets UNICODE, which is another name of UTF8.
     if (encoding != nullptr && pg_char_to_encoding(encoding) == pg_char_to_encoding("UTF8")) continue;
     problems.push_back(
@@ -156,7 +153,8 @@ bool PostgresqlSession::intact() noexcept {
   if (PQbackendPID(pg) != process_id_) return false;
   pollfd readable{PQsocket(pg), POLLIN, 0};
   if (PQtransactionStatus(pg) == PQTRANS_IDLE && poll(&readable, 1, 0) > 0) {
-    // Either a last message before the end of the connection, or a notification. A second read of libpq finds the end.
+    // The server has sent either a last message before the end of the connection, or a notification. A second read by
+    // libpq finds the end.
     PQconsumeInput(pg);
     if (poll(&readable, 1, 0) > 0) PQconsumeInput(pg);
   }

@@ -14,17 +14,17 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The statement of `purge_some`.
+/// Returns the statement of `purge_some`.
 std::string postgresql_purge_sql(const Dialect&, const PurgeBatch&, int server_version);
 
 /// The inbox on one PostgreSQL connection.
 ///
-/// The guard is a deferred constraint trigger on the claim. It refuses every commit that does not come from `commit`. A
-/// savepoint is a second guard, for a database whose trigger was dropped. Statements that can go in one round trip go
-/// through one pipeline. A pool's connection keeps the statements of a delivery prepared.
+/// The guard is a deferred constraint trigger on the claim. It refuses every commit except that of `commit`. A
+/// savepoint is a second guard, in case the trigger was dropped. Statements that can be sent in one round trip use one
+/// pipeline. A pool's connection keeps the statements of a delivery prepared.
 ///
-/// session.cpp holds the settings, claim.cpp and transaction.cpp the guarded transaction, purge.cpp the removal of old
-/// rows.
+/// session.cpp handles the settings. claim.cpp and transaction.cpp handle the guarded transaction. purge.cpp removes
+/// old rows.
 class PostgresqlSession final : public Session {
  public:
   PostgresqlSession(ConnectionPtr, Ownership);
@@ -90,22 +90,22 @@ class PostgresqlSession final : public Session {
   bool settings_restored(const std::vector<PostgresqlResult>&);
 
   const bool pooled_;
-  int process_id_ = 0;  ///< Pool: the process of the server that was configured.
+  int process_id_ = 0;  ///< Pool: the number of the server's process that was configured.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_;                  ///< Pool: a statement that restores the remembered settings.
-  std::vector<std::string> remembered_;  ///< Pool: their values.
-  bool is_direct_ = false;               ///< Pool: no pooler is between us and the server.
+  std::vector<std::string> remembered_;  ///< Pool: the values of the remembered settings.
+  bool is_direct_ = false;               ///< Pool: there is no pooler between the client and the server.
   bool refuses_writes_ = false;          ///< Pool: the session is read-only outside our transactions.
   std::string lends_read_only_;          ///< Pool: whether a user's own transactions are read-only: on or off.
   bool prepared_ = false;                ///< Pool: the statements are prepared on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
-  std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the names of those that are prepared.
+  std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the name of each statement that is prepared.
   Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_, no_wait_, wait_again_;
 };
 
-/// A token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
+/// Returns a token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
 std::string uuid_of(const Token&);
 
 }  // namespace backend

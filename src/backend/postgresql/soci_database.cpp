@@ -1,21 +1,68 @@
+#include <libpq-fe.h>
+#include <poll.h>
 #include <soci/postgresql/soci-postgresql.h>
 #include <soci/soci.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "backend/connection_string.hpp"
 #include "backend/hidden_values.hpp"
 #include "backend/postgresql/native.hpp"
-#include "backend/postgresql/refusal.hpp"
 #include "backend/soci_database.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
+
+constexpr auto unreachable = "08001";
+
+/// The longest wait for the second attempt. A server that has just refused the connection refuses it again soon.
+constexpr std::chrono::seconds patience{2};
+
+/// Connects. Returns whether the attempt has ended in time.
+bool connect(PGconn* connection) {
+  using Clock = std::chrono::steady_clock;
+  const auto give_up = Clock::now() + patience;
+  auto next = PGRES_POLLING_WRITING;
+  while (next != PGRES_POLLING_OK && next != PGRES_POLLING_FAILED) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now());
+    if (left.count() <= 0) return false;
+    const int events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    pollfd socket{PQsocket(connection), static_cast<short>(events), 0};
+    poll(&socket, 1, static_cast<int>(left.count()));
+    if (socket.revents != 0) next = PQconnectPoll(connection);
+  }
+  return true;
+}
+
+/// Returns the SQLSTATE of a message that consists of a severity and a SQLSTATE: "FATAL:  28P01".
+std::string_view state_in(std::string_view message) {
+  const auto is_of_state = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z'); };
+  const auto end = message.find_last_not_of(" \n");
+  if (end == std::string_view::npos) return {};
+  message = message.substr(0, end + 1);
+  const std::string_view last = message.substr(message.find_last_of(" \n") + 1);
+  return last.size() == 5 && std::ranges::all_of(last, is_of_state) ? last : std::string_view();
+}
+
+/// Returns the SQLSTATE with which the server refuses this connection. Call it after a failed attempt. It connects once
+/// more, for up to 2 seconds, because libpq reports the code only if this was requested before the attempt. It returns
+/// "08001" if the server cannot be reached, or if it now accepts the connection.
+std::string state_of_refusal(const std::string& conninfo) {
+  const std::unique_ptr<PGconn, decltype(&PQfinish)> connection(PQconnectStart(conninfo.c_str()), &PQfinish);
+  if (!connection || PQstatus(connection.get()) == CONNECTION_BAD) return unreachable;
+  PQsetErrorVerbosity(connection.get(), PQERRORS_SQLSTATE);
+  if (!connect(connection.get()) || PQstatus(connection.get()) == CONNECTION_OK) return unreachable;
+  if (PQconnectionNeedsPassword(connection.get()) != 0) return "28P01";
+  const std::string_view state = state_in(PQerrorMessage(connection.get()));
+  return std::string(state.empty() ? unreachable : state);
+}
 
 class PostgresqlSociDatabase final : public SociDatabase {
  public:
@@ -49,7 +96,8 @@ class PostgresqlSociDatabase final : public SociDatabase {
     add_default("keepalives_idle", "60");
     add_default("keepalives_interval", "10");
     add_default("keepalives_count", "6");
-    // For data that the server's host does not confirm: a little longer than any statement may take.
+    // This time-out applies if the server's host does not confirm data. It is a little longer than the longest
+    // statement.
     add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
     add_default("application_name", "txinbox");
     if (url.scheme == "soci") refuse_malformed(conninfo);
@@ -66,12 +114,13 @@ class PostgresqlSociDatabase final : public SociDatabase {
       throw soci::postgresql_soci_error(without_values(e.what(), parameters), e.sqlstate().c_str());
     } catch (const soci::soci_error& e) {
       throw soci::postgresql_soci_error(without_values(e.what(), parameters),
-                                        postgresql_state_of_refusal(connection_string).c_str());
+                                        state_of_refusal(connection_string).c_str());
     }
   }
 
   std::optional<std::string> refusal(const std::string& code, const std::string& /*unused*/) const override {
-    // invalid_authorization_specification, invalid_password; invalid_catalog_name; insufficient_privilege
+    // The codes are invalid_authorization_specification, invalid_password, invalid_catalog_name,
+    // insufficient_privilege.
     if (!code.starts_with("28") && code != "3D000" && code != "42501") return std::nullopt;
     return fmt::format(
         "the server refuses this user, password or database (postgresql {}); check the URL, the password's source and "
@@ -95,7 +144,7 @@ class PostgresqlSociDatabase final : public SociDatabase {
   }
 
  private:
-  /// Checks it here, because libpq would report it only with the failed connection.
+  /// Checks the parameter here, because libpq would report the error only when it connects.
   static void refuse_unknown(const std::string& parameter) {
     const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
     if (!known) return;
@@ -107,7 +156,7 @@ class PostgresqlSociDatabase final : public SociDatabase {
         fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
   }
 
-  /// libpq's own text repeats words of the string, and a word can be part of a password.
+  /// libpq's own text repeats words of the string, and such a word can be part of a password.
   static void refuse_malformed(const std::string& conninfo) {
     char* text = nullptr;
     PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);
@@ -122,7 +171,7 @@ class PostgresqlSociDatabase final : public SociDatabase {
 
 }  // namespace
 
-// The adapter to SOCI lists it.
+// The adapter to SOCI refers to this function.
 extern "C" const SociDatabase* txinbox_postgresql_soci() noexcept {
   static const PostgresqlSociDatabase database;
   return &database;

@@ -106,7 +106,7 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .outbox_relay = outbox_relay_columns,
                                          .outbox_part = outbox_part_columns});
 
-/// The same type, or one that holds more. The collation matters for keys only.
+/// Whether the found type is the same type, or one that can hold more. The collation matters only for keys.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   const std::string_view type = found.type;
   const auto bare = type.substr(0, type.find(" COLLATE "));
@@ -158,7 +158,7 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
   const auto where =
       fmt::format("WHERE n.nspname = {} AND t.relname IN ({})", quote_literal(postgresql_native(sql), schema), names);
   std::map<std::string, Found> found;
-  // Views and indexes have columns, too. The caller checks the kind.
+  // Views and indexes have columns, too. The caller checks which kind of relation it is.
   for (const Row& row :
        query(sql,
              fmt::format(
@@ -179,7 +179,7 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
                        .type = row[5].value_or(""),
                        .nullable = row[8] == "f",
                        .has_default = row[9] == "t"};
-    // quote_ident leaves a plain lower-case name as it is; the built-in ones are upper-case.
+    // quote_ident does not quote a plain lower-case name. The built-in names are in upper case.
     if (row[6]) column.type += " COLLATE " + *row[6] + (row[7] == "f" ? " (not deterministic)" : "");
     table.table.columns.push_back(std::move(column));
   }
@@ -207,7 +207,7 @@ std::map<std::string, Found> read(const NativeConnection& sql, const std::string
   return found;
 }
 
-/// The trigger that refuses a handler's own commit. `tgtype` 21 is AFTER INSERT OR UPDATE FOR EACH ROW.
+/// Checks the trigger that refuses a handler's own commit. `tgtype` 21 is AFTER INSERT OR UPDATE FOR EACH ROW.
 std::vector<Problem> check_guard(const NativeConnection& sql, const std::string& schema) {
   const std::string name(guard_trigger);
   const auto rows =

@@ -19,7 +19,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// no_active_sql_transaction, in_failed_sql_transaction, invalid_savepoint: the guard is gone.
+/// Whether the error is no_active_sql_transaction, in_failed_sql_transaction or invalid_savepoint. Then the guard no
+/// longer exists.
 bool says_guard_is_gone(std::string_view state) { return state == "25P01" || state == "25P02" || state == "3B001"; }
 
 }  // namespace
@@ -50,7 +51,7 @@ bool PostgresqlSession::guard_likely_intact() noexcept {
   return pg != nullptr && PQtransactionStatus(pg) == PQTRANS_INTRANS;
 }
 
-/// A standby refuses to begin a read-write transaction, with feature_not_supported.
+/// Throws if BEGIN failed. A standby refuses to begin a read-write transaction, with feature_not_supported.
 void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& results) const {
   if (!refuses_writes_ || results.empty() || sqlstate(results[0].get()) != "0A000") return;
   throw_database_error(postgresql_name, native(), "25006", "txinbox: the server is read-only: it is a standby");
@@ -67,8 +68,8 @@ void PostgresqlSession::begin() {
   require_all(pg, results, 2);
 }
 
-/// Writes the result only: the trigger has kept the claim from being committed before. Texts are sent as hexadecimal
-/// digits, which mean the same bytes whatever client_encoding the handler has set.
+/// Returns a statement that writes only the result: until now, the trigger has refused to commit the claim. Texts are
+/// sent as hexadecimal digits, which mean the same bytes under every client_encoding that the handler may have set.
 std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
   return fmt::format(
       "UPDATE {} SET result = decode('{}', 'hex') WHERE consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND "
@@ -104,23 +105,26 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
     sent += writes.size() + 3;
     if (pooled_) add(pipeline, settings_);
   });
-  // If the release fails, the server has not run the statements after it.
+  // If the release of the savepoint fails, the server does not run the statements after it.
   may_have_committed_ = replies.empty() || sqlstate(replies[0].get()).empty();
 
   const std::size_t commit_index = sent - 1;
   const bool committed = replies.size() > commit_index && succeeded(replies[commit_index].get()) &&
                          std::string_view(PQcmdStatus(replies[commit_index].get())) == "COMMIT";
   if (committed) {
-    if (pooled_ && !settings_restored(replies)) process_id_ = -1;  // not intact: the pool closes it
+    if (pooled_ && !settings_restored(replies))
+      process_id_ = -1;  // the session is not intact now, so the pool closes
+                         // it
     return CommitStatus::committed;
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
-  if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection does without
+  if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
   require_all(pg, replies, sent);
-  return CommitStatus::not_ours;  // COMMIT answered ROLLBACK
+  return CommitStatus::not_ours;  // the server answered COMMIT with ROLLBACK
 }
 
-/// `replies` are those of a pipeline that has committed and has read the settings at its end.
+/// Whether the settings are restored. `replies` are the replies of a pipeline that has committed, and that has read the
+/// settings at its end.
 bool PostgresqlSession::settings_restored(const std::vector<PostgresqlResult>& replies) {
   PGconn* pg = native();
   if (PQstatus(pg) != CONNECTION_OK) return false;
@@ -133,7 +137,7 @@ std::optional<std::string> PostgresqlSession::code_of_handler_error() noexcept {
   PGconn* pg = native();
   if (pg == nullptr) return std::nullopt;
   if (PQstatus(pg) != CONNECTION_OK) return "08006";
-  // In an open transaction without an error, the handler has rolled back to a savepoint and gone on.
+  // If a transaction is open and not aborted, the handler has rolled back to a savepoint and continued.
   const PGTransactionStatusType status = PQtransactionStatus(pg);
   if (status != PQTRANS_INERROR && status != PQTRANS_IDLE) return std::nullopt;
   std::string code = kept_sqlstate(pg);
@@ -156,7 +160,7 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
   return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
 }
 
-/// Runs a statement that needs one of our savepoints. Returns false if the savepoint is gone.
+/// Runs a statement that needs one of our savepoints. Returns false if the savepoint no longer exists.
 bool PostgresqlSession::runs_on_savepoint(const std::string& sql) {
   if (!guard_likely_intact()) return false;
   const auto result = try_exec(connection(), sql);
@@ -199,8 +203,8 @@ bool PostgresqlSession::try_run_kept(const KeptStatement& statement, std::span<c
     if (is_new) pipeline.add_preparation(name.c_str(), statement.sql(dialect()).c_str());
     pipeline.add_prepared(name.c_str(), bytes);
   });
-  if (lost_statements(results)) keeps_prepared_ = false;  // the next run on this connection does without
-  // The server keeps it, also if the transaction is rolled back.
+  if (lost_statements(results)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
+  // The server keeps the statement even if the transaction is rolled back.
   if (is_new && !results.empty() && succeeded(results[0].get())) kept_.emplace(&statement, name);
   require_all(pg, results, is_new ? 2 : 1);
   return true;
@@ -216,7 +220,7 @@ std::optional<std::int64_t> PostgresqlSession::change_returning(const std::strin
   return number_in(field(result, 0, 0));
 }
 
-/// Runs one statement in a transaction of its own, which may write. Returns its result.
+/// Runs one statement in a transaction of its own, which may write. Returns the result.
 PostgresqlResult PostgresqlSession::change_with(const std::string& sql) {
   PGconn* pg = connection();
   if (!refuses_writes_) return exec(pg, sql);

@@ -1,4 +1,4 @@
-#include "backend/postgresql/user_sql.hpp"
+#include "backend/postgresql/dialect.hpp"
 
 #include <atomic>
 #include <utility>
@@ -13,16 +13,16 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// Each place is a parameter of its own, so that the server finds a type for each.
+// Each place of a value is a parameter of its own, so the server finds a type for each.
 std::string text_of(const SqlStatement& statement) {
   return joined(statement, [](std::size_t i) { return fmt::format("${}", i + 1); });
 }
 
-/// The values as text, as libpq wants them. Null for NULL.
-class Parameters {
+/// The values as text, because libpq expects them so. NULL is a null pointer.
+class TextParameters {
  public:
-  Parameters(const SqlStatement& statement, std::span<const SqlValue> values) {
-    numbers_.reserve(statement.values.size());  // `texts_` points into it
+  TextParameters(const SqlStatement& statement, std::span<const SqlValue> values) {
+    numbers_.reserve(statement.values.size());  // because `texts_` points into it
     texts_.reserve(statement.values.size());
     for (const std::size_t at : statement.values) texts_.push_back(text_of_value(values[at]));
   }
@@ -45,7 +45,7 @@ class Parameters {
   std::vector<const char*> texts_;
 };
 
-/// Sends something by `send` and returns the last result of it.
+/// Sends something with `send` and returns its last result.
 template <class Send>
 PostgresqlResult exchange(PGconn* pg, Send&& send) {
   while (const PostgresqlResult unread = next_result(pg)) {
@@ -57,10 +57,10 @@ PostgresqlResult exchange(PGconn* pg, Send&& send) {
   return last;
 }
 
-/// Sends a run of itself, within a pipeline or outside.
+/// Can send a run of itself, inside or outside a pipeline.
 class PostgresqlUserStatement : public UserStatement {
  public:
-  /// Returns what libpq's function has returned: 0 is an error.
+  /// Returns the result of libpq's function: 0 is an error.
   virtual int send(std::span<const SqlValue> values) = 0;
 };
 
@@ -77,7 +77,7 @@ class SentOnce final : public PostgresqlUserStatement {
   }
 
   int send(std::span<const SqlValue> values) override {
-    const Parameters p(statement_, values);
+    const TextParameters p(statement_, values);
     return PQsendQueryParams(pg_, text_.c_str(), p.count(), nullptr, p.texts(), nullptr, nullptr, 0);
   }
 
@@ -100,13 +100,13 @@ class Kept final : public PostgresqlUserStatement {
   }
   ~Kept() override { try_exec(pg_, "DEALLOCATE " + name_); }
 
-  // A statement with columns would fail for good when their type changes.
+  // The statement has no columns in its result. A statement with columns would always fail after their type changes.
   bool run(std::span<const SqlValue> values) override {
     return has_columns(exchange(pg_, [&] { return send(values); }));
   }
 
   int send(std::span<const SqlValue> values) override {
-    const Parameters p(statement_, values);
+    const TextParameters p(statement_, values);
     return PQsendQueryPrepared(pg_, name_.c_str(), p.count(), p.texts(), nullptr, nullptr, 0);
   }
 
@@ -136,7 +136,7 @@ class PostgresqlUserSql final : public UserSql {
     return words.front() == "COPY" ? "COPY is not supported; write INSERT" : "";
   }
 
-  // As the unnamed statement, which a pooler need not keep apart for each client.
+  // The check uses the unnamed statement, because a pooler need not keep it apart for each client.
   void check(const NativeConnection& sql, const SqlStatement& statement) const override {
     PGconn* pg = postgresql_native(sql);
     const std::string text = text_of(statement);
@@ -144,13 +144,13 @@ class PostgresqlUserSql final : public UserSql {
   }
 
   // 42: syntax error or access rule violation.
-  SqlVerdict judge(const DatabaseError& error, const SqlStatement&) const noexcept override {
+  SqlVerdict classify_check_error(const DatabaseError& error, const SqlStatement&) const noexcept override {
     return error.code().starts_with("42") ? SqlVerdict::wrong : SqlVerdict::unknown;
   }
 
-  // Behind a pooler that gives each transaction another connection to the server, a prepared statement's name can be
-  // somebody else's statement. Such a pooler cannot hand out the server's own process number, which is this client's
-  // for as long as it is connected.
+  // A pooler may use another connection to the server for each transaction. Behind such a pooler, the name of a
+  // prepared statement can mean a statement of another client. Such a pooler cannot report the process number of the
+  // server, because that number belongs to one client as long as it is connected.
   bool may_keep_statements(const NativeConnection& sql) const override {
     const std::string server = query_text(sql, "SELECT pg_catalog.pg_backend_pid()");
     return number_in(server) == PQbackendPID(postgresql_native(sql));
@@ -163,7 +163,7 @@ class PostgresqlUserSql final : public UserSql {
     return std::make_unique<Kept>(pg, statement);
   }
 
-  // So that this process keeps no more than this of what the server has not yet read.
+  // This limits how many bytes this process keeps that the server has not yet read.
   std::size_t most_together(const NativeConnection&, const SqlLimits&) const override { return 1024UL * 1024; }
 
   void run_together(const NativeConnection& sql, std::span<UserRun> runs) const override {
@@ -173,10 +173,11 @@ class PostgresqlUserSql final : public UserSql {
     {
       PostgresqlPipeline pipeline(pg);
       for (const UserRun& each : runs) {
-        auto& statement = static_cast<PostgresqlUserStatement&>(*each.statement);  // as `prepare` has made it
+        auto& statement = static_cast<PostgresqlUserStatement&>(*each.statement);  // `prepare` made an object of this
+                                                                                   // type
         pipeline.add_sent([&] { return statement.send(each.values); });
       }
-      pipeline.run([&](PostgresqlResult result) {  // rows are dropped one result at a time
+      pipeline.run([&](PostgresqlResult result) {  // drop the rows after each result
         runs[done++].prepare_anew = has_columns(result);
         if (!failed && !succeeded(result.get())) failed = std::move(result);
       });

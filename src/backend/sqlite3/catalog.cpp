@@ -25,8 +25,8 @@ std::string quote(std::string_view text, char mark) {
   return quoted += mark;
 }
 
-/// Runs `sql` again while another process holds the lock, for up to a minute. The session's own busy time-out may be
-/// zero. It must not be changed, because that would replace a caller's busy handler.
+/// Runs `sql`. While another process holds the lock, runs it again, for up to a minute. The session's own busy time-out
+/// may be zero. It must not be changed, because that would replace a caller's busy handler.
 void run_when_free(const NativeConnection& sql, const char* statement) {
   using namespace std::chrono_literals;
   const auto give_up = std::chrono::steady_clock::now() + 1min;
@@ -47,7 +47,7 @@ class Sqlite3Catalog final : public Catalog {
  public:
   explicit Sqlite3Catalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
-  /// Only the main database counts: a transaction over several files is not atomic in a crash.
+  /// Only the main database is searched, because a transaction on several files is not atomic in a crash.
   std::string find_schema(std::string_view table) override {
     return query_text(sql_, fmt::format("SELECT 'main' FROM main.sqlite_master WHERE name = {} AND type IN ('table', "
                                         "'view')",

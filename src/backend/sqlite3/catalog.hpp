@@ -12,7 +12,7 @@ namespace backend {
 
 std::unique_ptr<Catalog> make_sqlite3_catalog(ConnectionPtr);
 
-// tables.cpp and server.cpp hold parts of it.
+// tables.cpp and server.cpp define these functions.
 std::vector<Problem> check_sqlite3_tables(const NativeConnection&);
 std::vector<Problem> check_sqlite3_session(::sqlite3* connection);
 std::vector<Finding> check_sqlite3_server(const NativeConnection&);

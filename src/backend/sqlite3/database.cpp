@@ -1,3 +1,6 @@
+#include <sqlite3.h>
+
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -5,17 +8,52 @@
 #include "backend/database.hpp"
 #include "backend/sqlite3/catalog.hpp"
 #include "backend/sqlite3/dialect.hpp"
-#include "backend/sqlite3/error_meaning.hpp"
 #include "backend/sqlite3/file.hpp"
 #include "backend/sqlite3/session.hpp"
 #include "backend/sqlite3/statement.hpp"
-#include "backend/sqlite3/user_sql.hpp"
 #include "base/url.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
+
+using enum ErrorClass;
+
+constexpr auto meanings = std::to_array<ErrorCodeMeaning<int>>({
+    {SQLITE_CONSTRAINT_PRIMARYKEY, {duplicate_key, "duplicate primary key"}},
+    {SQLITE_CONSTRAINT_UNIQUE, {duplicate_key, "duplicate key"}},
+    {SQLITE_CONSTRAINT_NOTNULL, {other, "NULL in a NOT NULL column"}},
+    {SQLITE_CONSTRAINT_CHECK, {other, "a CHECK constraint"}},
+    {SQLITE_CONSTRAINT_FOREIGNKEY, {other, "a foreign key"}},
+    {SQLITE_ERROR, {other, "wrong SQL, or a table or column that is not there"}},
+    {SQLITE_ABORT, {other, "aborted"}},
+    {SQLITE_BUSY, {lock_timeout, "the database is locked"}},
+    {SQLITE_LOCKED, {lock_timeout, "a table is locked"}},
+    {SQLITE_NOMEM, {environment, "no memory"}},
+    {SQLITE_READONLY, {other, "read-only"}},
+    {SQLITE_INTERRUPT, {statement_timeout}},
+    {SQLITE_IOERR, {environment, "disk I/O"}},
+    {SQLITE_CORRUPT, {environment, "the file is corrupt"}},
+    {SQLITE_FULL, {environment, "the disk is full"}},
+    {SQLITE_CANTOPEN, {connection_lost, "the file cannot be opened"}},
+    {SQLITE_PROTOCOL, {lock_timeout}},
+    {SQLITE_TOOBIG, {other, "too big"}},
+    {SQLITE_CONSTRAINT, {other, "a constraint"}},
+    {SQLITE_MISMATCH, {other, "a value of the wrong type"}},
+    {SQLITE_NOTADB, {environment, "not a database file"}},
+});
+
+const ErrorMeaning* meaning_of(int code) {
+  return find_meaning(meanings, [code](int each) { return each == code; });
+}
+
+/// Returns the meaning of a code. A code that is not listed is `ErrorClass::other`, without a text.
+ErrorMeaning sqlite3_meaning(int code) {
+  const ErrorMeaning* found = meaning_of(code);
+  if (found == nullptr) found = meaning_of(code & 0xFF);  // the primary code of an extended code
+  return found == nullptr ? ErrorMeaning() : *found;
+}
 
 int number_of(const std::string& code) noexcept { return static_cast<int>(number_in(code)); }
 
@@ -41,7 +79,7 @@ class Sqlite3Database final : public Database {
   ErrorDescription describe(const std::string& code_text) const override {
     const int code = number_of(code_text);
     const std::string_view meaning = sqlite3_meaning(code).text;
-    // Of wrong SQL, a constraint and a mismatch, SQLite's own text has the names.
+    // For wrong SQL, a constraint and a mismatch, SQLite's own text contains the names.
     const int primary = code & 0xFF;
     const bool has_names = primary == SQLITE_ERROR || primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH;
     return {
@@ -70,7 +108,7 @@ class Sqlite3Database final : public Database {
     }
   }
 
-  // Fetched to the end: a statement that is not keeps the read transaction open.
+  // It fetches all rows, because a statement that is not at its end keeps the read transaction open.
   std::vector<Row> query(const NativeConnection& connection, const std::string& sql,
                          std::size_t columns) const override {
     Sqlite3Statement statement(opened(connection), sql);
@@ -97,7 +135,7 @@ class Sqlite3Database final : public Database {
 
 }  // namespace
 
-// registry.cpp lists it.
+// registry.hpp lists it.
 extern "C" const Database* txinbox_sqlite3_database() noexcept {
   static const Sqlite3Database database;
   return &database;

@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
   return quoted += '\'';
 }
 
-/// A modifier of SQLite's date functions.
+/// Returns a modifier of SQLite's date functions.
 std::string seconds(std::chrono::milliseconds time) {
   const auto count = time.count();
   return fmt::format("'{}{}.{:03} seconds'", count < 0 ? '-' : '+', std::abs(count) / 1000, std::abs(count) % 1000);
@@ -26,7 +26,7 @@ std::string seconds(std::chrono::milliseconds time) {
 
 class Sqlite3Dialect final : public Dialect {
  public:
-  /// Only the main database counts: a transaction over several files is not atomic in a crash.
+  /// Only the main database is used, because a transaction on several files is not atomic in a crash.
   std::string table(std::string_view name) const override { return fmt::format("main.\"{}\"", name); }
 
   std::string text(std::string_view value) const override { return quoted(value); }
@@ -35,7 +35,7 @@ class Sqlite3Dialect final : public Dialect {
 
   std::string parameter(ParameterType, int position) const override { return fmt::format("?{}", position); }
 
-  // SQLite evaluates it at its first use in a statement. In a write that is after the wait for the lock.
+  // SQLite evaluates 'now' once, at its first use in a statement. In a write, this is after the wait for the lock.
   std::string now() const override { return "strftime('%Y-%m-%d %H:%M:%f', 'now')"; }
   std::string now_plus(std::chrono::milliseconds later) const override {
     return fmt::format("strftime('%Y-%m-%d %H:%M:%f', 'now', {})", seconds(later));
@@ -50,11 +50,11 @@ class Sqlite3Dialect final : public Dialect {
   }
 
   std::string utc_text(std::string_view column) const override {
-    // The column holds this form already, with three decimals of a second or none.
+    // The column already has this form, but with three decimals of a second or none.
     return fmt::format("substr({0} || substr('.000000', length({0}) - 18), 1, 26)", column);
   }
 
-  // hex(NULL) is an empty text.
+  // hex(NULL) returns an empty text.
   std::string hex_text(std::string_view column) const override {
     return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
   }

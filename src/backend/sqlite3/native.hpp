@@ -16,7 +16,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// Null when it is closed.
+/// Returns null if the connection is closed.
 inline ::sqlite3* sqlite3_native(const NativeConnection& connection) noexcept {
   return static_cast<::sqlite3*>(connection.handle());
 }

@@ -1,5 +1,5 @@
-// A purge on SQLite. It finds the rows by reads, which block no writer. It holds the writer's lock only while it
-// removes them.
+// A purge on SQLite. It finds the rows with reads, which block no writer. It holds the writer's lock only while it
+// removes the rows.
 
 #include <fmt/format.h>
 
@@ -10,13 +10,13 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 PurgeReply Sqlite3Session::purge_some(const PurgeBatch& batch) {
-  std::vector<PurgeCandidate> candidates = look_for_old(batch);
+  std::vector<PurgeCandidate> candidates = find_old(batch);
   PurgeReply reply = choose(dialect(), batch, candidates);
   if (!candidates.empty()) reply.removed = remove_old(batch, candidates, reply.waited);
   return reply;
 }
 
-std::vector<PurgeCandidate> Sqlite3Session::look_for_old(const PurgeBatch& batch) {
+std::vector<PurgeCandidate> Sqlite3Session::find_old(const PurgeBatch& batch) {
   const std::size_t keys = batch.target.key.size();
   Sqlite3Statement look(
       connection(), look_sql(dialect(), batch, fmt::format("{}, {}", key_columns(batch.target), batch.target.time)));
@@ -39,7 +39,7 @@ std::size_t Sqlite3Session::remove_old(const PurgeBatch& batch, const std::vecto
 
   ::sqlite3* db = connection();
   Sqlite3Statement remove(db, sql);
-  Sqlite3Statement undo(db, "ROLLBACK");  // there may be no memory for it later
+  Sqlite3Statement undo(db, "ROLLBACK");  // prepare it now: there may be no memory later
   std::size_t removed = 0;
   const auto asked = std::chrono::steady_clock::now();
   enter_queue(db);

@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// A decimal number as its digits, without zeros around them, and the power of ten of the last one.
+/// A decimal number: its digits without zeros at the beginning and the end, and the power of ten of the last digit.
 struct Decimal {
   bool negative = false;
   std::string digits;  // empty for zero
@@ -23,7 +23,7 @@ struct Decimal {
   }
 };
 
-/// None where the exponent is too large to count. The text is a number of JSON, or of `std::to_chars`.
+/// Returns none if the exponent is too large to compute with. The text is a number from JSON or from `std::to_chars`.
 std::optional<Decimal> decimal_of(std::string_view text) {
   Decimal number;
   if (text.starts_with('-')) {
@@ -54,7 +54,8 @@ std::optional<Decimal> decimal_of(std::string_view text) {
   return number;
 }
 
-/// Whether the double, as it is written with the fewest digits, is this number: 0.1 is, 12345678901234567.89 is not.
+/// Whether the double, written with the fewest digits, is this number. This is true for 0.1, and false for
+/// 12345678901234567.89.
 bool holds(double value, std::string_view text) {
   std::array<char, 32> buffer{};
   const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);

@@ -9,8 +9,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
-/// The number as a double, if the double's shortest form is that number: 0.1 is, 12345678901234567.89 is not. None for
-/// an integer, too, which a double would make a real.
+/// Returns the number as a double, if the shortest form of the double is that number. This is so for 0.1, and not for
+/// 12345678901234567.89. Returns none for an integer, because a double would turn it into a real number.
 ///
 /// Limits: the text is a number of JSON.
 std::optional<double> sqlite3_real(std::string_view number);

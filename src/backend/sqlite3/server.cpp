@@ -13,7 +13,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-constexpr int oldest_supported = 3035000;  // RETURNING
+constexpr int oldest_supported = 3035000;  // the first version with RETURNING
 
 bool is_in_memory(const NativeConnection& sql) {
   const char* file = sqlite3_db_filename(sqlite3_native(sql), "main");
@@ -23,7 +23,8 @@ bool is_in_memory(const NativeConnection& sql) {
 }  // namespace
 
 std::vector<Problem> check_sqlite3_session(::sqlite3* connection) {
-  // A handler has closed a caller's session. The next delivery may find it open again, so this is no error to stop for.
+  // A handler has closed a caller's session. At the next delivery the session may be open again, so this error must not
+  // stop the consumer.
   if (connection == nullptr) throw_database_error(sqlite3_name, nullptr, "", "txinbox: the session is closed");
   Sqlite3Statement mode(connection, "PRAGMA main.journal_mode");
   if (!mode.fetch() || mode.text(0) != "off") return {};

@@ -15,7 +15,7 @@ bool has_file(::sqlite3* connection) noexcept {
   return file != nullptr && *file != '\0';
 }
 
-/// None if SQLite cannot say.
+/// Returns the value of a pragma. Returns none if SQLite cannot read it.
 std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) noexcept {
   std::optional<int> value;
   const auto note = [](void* to, int, char** columns, char**) {
@@ -25,7 +25,7 @@ std::optional<int> value_of(::sqlite3* connection, const std::string& pragma) no
   return sqlite3_exec(connection, pragma.c_str(), note, &value, nullptr) == SQLITE_OK ? value : std::nullopt;
 }
 
-/// Whether the connection has a temporary trigger on a table of the inbox, or we cannot find out.
+/// Whether the connection has a temporary trigger on a table of the inbox. True also if this cannot be found out.
 bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
   bool found = false;
   const auto note = [](void* there, int, char**, char**) {
@@ -41,7 +41,7 @@ bool has_trigger_of_its_own(::sqlite3* connection) noexcept {
 }  // namespace
 
 Sqlite3Session::Sqlite3Session(ConnectionPtr owner, Ownership ownership)
-    : Session(ownership == Ownership::pool ? Birth::consumed : Birth::torn, std::move(owner)),
+    : Session(ownership == Ownership::pool ? InitialState::consumed : InitialState::torn, std::move(owner)),
       pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
@@ -55,7 +55,7 @@ Sqlite3Session::~Sqlite3Session() {
 int Sqlite3Session::on_commit(void* hooks) {
   auto& h = *static_cast<Hooks*>(hooks);
   if (!h.guarding || h.committing) return 0;
-  h.lost = h.refused = true;  // a vetoed commit is rolled back, and the rollback hook is not told
+  h.lost = h.refused = true;  // SQLite rolls back a refused commit without calling the rollback hook
   return 1;
 }
 
@@ -64,8 +64,8 @@ void Sqlite3Session::on_rollback(void* hooks) {
   if (h.guarding) h.lost = true;
 }
 
-/// Sets the hooks, and returns whether they were ours before. So we notice that somebody has replaced a hook, or that
-/// the handler has opened a new connection.
+/// Sets the hooks, and returns whether ours were set before. If they were not, somebody has replaced a hook, or the
+/// handler has opened a new connection.
 bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
   const bool commit_ours = sqlite3_commit_hook(connection, on_commit, hooks_.get()) == hooks_.get();
   const bool rollback_ours = sqlite3_rollback_hook(connection, on_rollback, hooks_.get()) == hooks_.get();
@@ -78,8 +78,8 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
   return connection;
 }
 
-/// A pool keeps its statements prepared. On a caller's session each is used once: the caller may close the session at
-/// any time, and SQLite does not close a connection that has prepared statements.
+/// A pool keeps its statements prepared. On a caller's session each statement is used once: the caller may close the
+/// session at any time, and SQLite does not close a connection that has prepared statements.
 Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
   if (!pooled_ || !slot.prepared()) slot.prepare(connection(), sql);
   return {slot, pooled_};
@@ -115,8 +115,8 @@ void Sqlite3Session::configure(const PoolOptions& options) {
   lock_timeout_ = options.lock_timeout;
   configured_ = connection();
   sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
-  // WAL is a property of the file. An in-memory database refuses it; `doctor` reports the mode.
-  // The switch to WAL does not wait for others that open the new file.
+  // WAL is a property of the file. An in-memory database refuses it. `doctor` reports the mode. SQLite does not wait
+  // for other connections to the new file when it switches to WAL, so this loop tries again.
   const auto give_up = std::chrono::steady_clock::now() + lock_timeout_;
   Sqlite3Statement wal(configured_, "PRAGMA journal_mode = WAL");
   for (;;) {
@@ -127,13 +127,13 @@ void Sqlite3Session::configure(const PoolOptions& options) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  // In WAL mode EXTRA is the same as FULL. In journal mode DELETE the removal of the journal is the commit, and only
-  // EXTRA makes the removal durable.
+  // In WAL mode, EXTRA is the same as FULL. In journal mode DELETE, a transaction commits by the removal of the
+  // journal, and only EXTRA makes this removal durable.
   for (const char* setting : {"PRAGMA synchronous = EXTRA", "PRAGMA foreign_keys = ON"}) {
     Sqlite3Statement(configured_, setting).run();
   }
   hooks_in_place(configured_);
-  begin_.prepare(configured_, sqlite3_begin);  // keeps the address from being used again, see `intact`
+  begin_.prepare(configured_, sqlite3_begin);  // keeps the address of the connection in use, see `intact`
 }
 
 void Sqlite3Session::remember_settings() {
@@ -158,16 +158,16 @@ void Sqlite3Session::use_schema(const std::string& /*always main*/) { dialect_ =
 bool Sqlite3Session::reset() noexcept {
   if (!intact()) return false;
   if (sqlite3_get_autocommit(configured_) == 0 && !try_sqlite3_exec(configured_, "ROLLBACK")) return false;
-  // A handler may have left a write statement before its end. It would keep every later transaction from committing.
+  // A handler may have left a write statement unfinished. Such a statement would make every later commit fail.
   for (sqlite3_stmt* each = nullptr; (each = sqlite3_next_stmt(configured_, each)) != nullptr;) {
     if (sqlite3_stmt_busy(each) != 0) sqlite3_reset(each);
   }
   restore();
-  // An in-memory database ends with its connection.
+  // An in-memory database exists only as long as its connection.
   const bool may_close = has_file(configured_);
   if (may_close && (broken_ || has_trigger_of_its_own(configured_))) return false;
   for (const auto& [pragma, value] : remembered_) {
-    // Set it only if it differs, because a change makes SQLite prepare all statements again.
+    // Set the pragma only if it differs, because a change makes SQLite prepare all statements again.
     const auto now = value_of(configured_, pragma);
     if (!now) return !may_close;
     if (*now != value && !try_sqlite3_exec(configured_, pragma + " = " + std::to_string(value))) return false;
@@ -175,7 +175,7 @@ bool Sqlite3Session::reset() noexcept {
   return true;
 }
 
-/// Ends the guard, and undoes what a handler may have changed. No I/O.
+/// Ends the guard, and restores what a handler may have changed. It does no I/O.
 void Sqlite3Session::restore() noexcept {
   *hooks_ = {};
   if (!pooled_) return;
@@ -184,8 +184,8 @@ void Sqlite3Session::restore() noexcept {
   sqlite3_db_config(configured_, SQLITE_DBCONFIG_ENABLE_FKEY, foreign_keys_ ? 1 : 0, nullptr);
 }
 
-/// If the handler has opened a new connection, it has another address: SQLite does not free the old one while our
-/// statements are prepared on it.
+/// If the handler has opened a new connection, the new connection has another address: SQLite does not free the old
+/// connection while our statements are prepared on it.
 bool Sqlite3Session::intact() noexcept {
   ::sqlite3* now = native();
   if (!pooled_) return now != nullptr;
@@ -194,8 +194,9 @@ bool Sqlite3Session::intact() noexcept {
     release_statements();
     sqlite3_commit_hook(configured_, nullptr, nullptr);
     sqlite3_rollback_hook(configured_, nullptr, nullptr);
-    try_sqlite3_exec(configured_, "ROLLBACK");  // frees the locks even if the handler has statements on it
-    sqlite3_close_v2(configured_);              // which SOCI could not: at the latest with the last of them
+    try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
+    sqlite3_close_v2(configured_);              // SOCI could not close it; SQLite closes it at the latest with the last
+                                                // of these statements
   }
   return false;
 }

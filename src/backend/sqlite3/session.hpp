@@ -20,12 +20,12 @@ namespace backend {
 
 /// The inbox on one SQLite connection.
 ///
-/// On a pool's connection the guard is two hooks: a commit hook refuses every commit but ours, and a rollback hook
-/// notes every rollback. A connection has one hook of each kind. So a caller's connection keeps its own hooks, and the
-/// guard is a savepoint. There a handler's own COMMIT cannot be refused, and a crash may follow it. So the claims are
-/// inserted as torn, and are confirmed just before our COMMIT.
+/// On a pool's connection the guard is two hooks: a commit hook refuses every commit except ours, and a rollback hook
+/// records every rollback. A connection has only one hook of each kind. So a caller's connection keeps its own hooks,
+/// and the guard is a savepoint. On such a connection, a handler's own COMMIT cannot be refused, and a crash may follow
+/// it. So the claims are inserted as torn, and are confirmed just before our COMMIT.
 ///
-/// session.cpp holds the settings, transaction.cpp the guarded transaction, purge.cpp the removal of old rows.
+/// session.cpp handles the settings. transaction.cpp handles the guarded transaction. purge.cpp removes old rows.
 class Sqlite3Session final : public Session {
  public:
   Sqlite3Session(ConnectionPtr, Ownership);
@@ -69,15 +69,15 @@ class Sqlite3Session final : public Session {
   template <class Run>
   auto in_turn(const std::string& sql, const Run& run);
 
-  /// What the hooks read and write. Its address tells our hooks from others.
+  /// The data of the hooks. Its address distinguishes our hooks from others.
   struct Hooks {
     bool guarding = false;    ///< Our transaction is open.
-    bool committing = false;  ///< Our own COMMIT runs.
+    bool committing = false;  ///< Our own COMMIT is running.
     bool lost = false;        ///< Somebody else has ended the transaction.
     bool refused = false;     ///< The commit hook has refused a COMMIT.
   };
 
-  /// Leaves the queue of writers.
+  /// Leaves the queue of writers when a turn ends.
   struct EndTurn {
     std::optional<WriterTurn>& turn;
     ~EndTurn() {
@@ -87,7 +87,7 @@ class Sqlite3Session final : public Session {
   static int on_commit(void*);
   static void on_rollback(void*);
 
-  /// A statement for one run. A pool's connection keeps it prepared.
+  /// A prepared statement for one run. A pool's connection keeps the statement prepared.
   class Use {
    public:
     Use(Sqlite3Statement& statement, bool keep) noexcept : statement_(statement), keep_(keep) {}
@@ -117,7 +117,7 @@ class Sqlite3Session final : public Session {
   bool guard_is_there(::sqlite3*) noexcept;
   std::optional<ClaimedRow> read_existing(const ClaimRequest&);
   bool try_roll_back() noexcept;
-  std::vector<PurgeCandidate> look_for_old(const PurgeBatch&);
+  std::vector<PurgeCandidate> find_old(const PurgeBatch&);
   std::size_t remove_old(const PurgeBatch&, const std::vector<PurgeCandidate>&, std::chrono::nanoseconds& waited);
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
@@ -126,8 +126,8 @@ class Sqlite3Session final : public Session {
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
   bool reads_committed_ = false;                         ///< False only with a shared cache and read_uncommitted.
-  std::vector<std::pair<std::string, int>> remembered_;  ///< Pragmas that `reset` restores.
-  bool refused_commit_ = false;                          ///< In the last transaction.
+  std::vector<std::pair<std::string, int>> remembered_;  ///< The pragmas that `reset` restores.
+  bool refused_commit_ = false;                          ///< Whether a commit was refused in the last transaction.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
   std::optional<WriterTurn> turn_;
   bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.

@@ -19,7 +19,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// The name of the file in SOCI's connection string.
+/// Returns the file name in SOCI's connection string.
 std::string_view file_in(std::string_view connection_string) {
   for (const std::string_view key : {"dbname=", "db="}) {
     if (const auto at = connection_string.find(key); at != std::string_view::npos) {
@@ -61,7 +61,8 @@ class Sqlite3SociDatabase final : public SociDatabase {
 
   const soci::backend_factory& factory() const noexcept override { return soci::sqlite3; }
 
-  /// If a file cannot be opened because, for example, no file descriptor is left, this returns none.
+  /// If a file cannot be opened for a temporary reason, for example because no file descriptor is free, this returns
+  /// none.
   std::optional<std::string> refusal(const std::string& code, const std::string& connection_string) const override {
     enum Primary { perm = 3, readonly = 8, cantopen = 14, auth = 23, notadb = 26 };
     const std::filesystem::path file(file_in(connection_string));
@@ -116,7 +117,7 @@ class Sqlite3SociDatabase final : public SociDatabase {
 
 }  // namespace
 
-// The adapter to SOCI lists it.
+// The adapter to SOCI refers to this function.
 extern "C" const SociDatabase* txinbox_sqlite3_soci() noexcept {
   static const Sqlite3SociDatabase database;
   return &database;

@@ -25,7 +25,7 @@ void Sqlite3Statement::finalize() noexcept {
   statement_ = nullptr;
 }
 
-/// Throws if a value cannot be bound. It would be NULL otherwise.
+/// Throws if a value could not be bound. Without this check, the value would be NULL.
 void Sqlite3Statement::check_bound(int result) const {
   if (result != SQLITE_OK) throw_sqlite3_error(sqlite3_db_handle(statement_), result, "cannot bind a value");
 }

@@ -11,15 +11,15 @@ namespace backend {
 /// Throws SQLite's last error on this connection as a `DatabaseError`.
 [[noreturn]] void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what);
 
-/// Runs one or more statements without rows.
+/// Runs one or more statements that return no rows. Returns whether they succeeded.
 inline bool try_sqlite3_exec(::sqlite3* connection, const std::string& sql) noexcept {
   return sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-/// A pool keeps it prepared from the first, see `Sqlite3Session::intact`.
+/// A pool prepares this statement when it configures a connection, see `Sqlite3Session::intact`.
 inline constexpr auto sqlite3_begin = "BEGIN IMMEDIATE";
 
-/// A prepared statement. It is reset after each run: a statement with unread rows holds locks.
+/// A prepared statement. It is reset after each run, because a statement with unread rows holds locks.
 class Sqlite3Statement {
  public:
   Sqlite3Statement() = default;
@@ -32,7 +32,8 @@ class Sqlite3Statement {
   void prepare(::sqlite3* connection, const std::string& sql);
   void finalize() noexcept;
 
-  /// Parameters count from 1. The bytes must stay valid until the run has ended. Empty text may be bound as NULL.
+  /// Binds a parameter. Parameters count from 1. The bytes must stay valid until the run has ended. An empty text may
+  /// be bound as NULL.
   void bind_text(int position, std::string_view text);
   void bind_text_or_null(int position, std::string_view text);
   void bind_blob(int position, std::string_view bytes);
@@ -41,11 +42,11 @@ class Sqlite3Statement {
   void bind_real(int position, double value);
   void bind_blob_or_null(int position, std::string_view bytes);
 
-  /// Runs to the end and resets. Rows are dropped.
+  /// Runs the statement to its end and resets it. It ignores rows.
   void run();
   int try_run() noexcept;
 
-  /// Fetches one row if there is one; the columns are valid until `reset`.
+  /// Fetches one row if there is one. The columns are valid until `reset`.
   bool fetch();
   std::string text(int column) const;
   bool is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }

@@ -90,7 +90,7 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .outbox_relay = outbox_relay_columns,
                                          .outbox_part = outbox_part_columns});
 
-/// The affinity of a declared type ("Datatypes in SQLite", section 3.1).
+/// Returns the affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {
   std::ranges::transform(type, type.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   const auto has = [&](std::string_view part) { return type.find(part) != std::string::npos; };
@@ -106,7 +106,7 @@ bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {
   return collation == std::string::npos && affinity_of(found.type) == wanted.type;
 }
 
-/// SQLite cannot change a column or a key in place.
+/// Returns instructions for creating the table again. SQLite cannot change a column or a key of an existing table.
 std::string make_anew(std::string_view table) {
   return fmt::format(
       "ALTER TABLE {0} RENAME TO {0}_old, remove its indexes, run `txinbox migrate`, and copy the rows with INSERT "
@@ -129,7 +129,7 @@ constexpr TableDialect dialect = {
         },
 };
 
-/// The collation in the column's declaration. It decides in WHERE.
+/// Returns the collation in the column's declaration. SQLite uses it in WHERE.
 std::string collation_of(const NativeConnection& sql, std::string_view table, const std::string& column) {
   const char* collation = nullptr;
   const int error = sqlite3_table_column_metadata(sqlite3_native(sql), "main", std::string(table).c_str(),

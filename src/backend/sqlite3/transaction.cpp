@@ -9,14 +9,16 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// With `main.`, because otherwise SQLite uses a temporary table of the same name.
+// The name begins with `main.`, because otherwise SQLite uses a temporary table of the same name.
 constexpr auto insert_sql =
     "INSERT INTO main.txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
     "content_hash) "
     "VALUES (?1, ?2, ?3, ?6, ?4, ?5) ON CONFLICT (consumer, business_key) DO NOTHING";
+// The CASE tests `lease_has_no_end`.
 constexpr auto select_sql =
     "SELECT state, attempt_token, content_hash, result, "
-    "CAST((julianday(lease_expires_at) - julianday('now')) * 86400000 AS INTEGER), "
+    "CASE WHEN lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL) THEN 0 "
+    "ELSE CAST((julianday(lease_expires_at) - julianday('now')) * 86400000 AS INTEGER) END, "
     "lease_fence, CAST((julianday('now') - julianday(consumed_at)) * 86400000 AS INTEGER) "
     "FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
 constexpr auto confirm_sql =
@@ -25,12 +27,12 @@ constexpr auto confirm_sql =
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
-/// A busy handler. Its argument is the longest wait in milliseconds. Like SQLite's own, it adds up the time that it
-/// slept.
-int look_again(void* timeout, int so_far) {
+/// A busy handler. Its argument is the longest wait in milliseconds. Like SQLite's own handler, it adds up the time
+/// that it has slept.
+int wait_for_lock(void* timeout, int so_far) {
   constexpr int average = 2;
   if (so_far >= *static_cast<int*>(timeout) / average) return 0;
-  sqlite3_sleep(average - 1 + so_far % 3);  // not in step with the writer
+  sqlite3_sleep(average - 1 + so_far % 3);  // the variation avoids the same rhythm as the writer's
   return 1;
 }
 
@@ -38,7 +40,8 @@ int look_again(void* timeout, int so_far) {
 
 bool Sqlite3Session::in_transaction() {
   ::sqlite3* db = connection();
-  // We could not roll back this transaction. The caller may have ended it, and may have begun another.
+  // The session could not roll back this transaction. The caller may have ended it since then, and may have begun
+  // another one.
   if (left_open_ && try_sqlite3_exec(db, "ROLLBACK TO " + guard_)) left_open_ = !try_roll_back();
   return sqlite3_get_autocommit(db) == 0;
 }
@@ -54,7 +57,7 @@ void Sqlite3Session::enter_queue(::sqlite3* connection) {
     const char* file = sqlite3_db_filename(connection, "main");
     turn_.emplace(WriterQueue::of(file == nullptr ? "" : file));
   }
-  // After the time-out, try SQLite's own lock once more. It throws the error that the caller expects.
+  // After the time-out, try SQLite's own lock once more. This throws the error that the caller expects.
   turn_->begin(busy_timeout(connection));
 }
 
@@ -70,8 +73,8 @@ void Sqlite3Session::begin() {
   }
 }
 
-/// An earlier handler may have caused an error that comes before the next handler: it has left an authorizer or a limit
-/// on the connection. Some errors are known to have another cause.
+/// Records that the connection may be broken: an earlier handler may have left an authorizer or a limit on it, which
+/// makes a statement before the next handler fail. The errors that are listed here certainly have another cause.
 void Sqlite3Session::note_broken(int result) noexcept {
   switch (result & 0xFF) {
     case SQLITE_BUSY:
@@ -88,21 +91,21 @@ void Sqlite3Session::note_broken(int result) noexcept {
   }
 }
 
-/// SQLite's own busy handler soon tries the lock only ten times a second. If another process frees it for microseconds
-/// between its transactions, such a waiter starves for many seconds, and with it the whole queue of this process. If
-/// the time-out is zero, a caller may have set a busy handler of its own.
+/// After a short time, SQLite's own busy handler tries the lock only ten times a second. If another process frees the
+/// lock only for microseconds between its transactions, such a waiter gets no lock for many seconds. The whole queue of
+/// this process then waits, too. If the time-out is zero, a caller may have set a busy handler of its own.
 void Sqlite3Session::begin_immediate(::sqlite3* db) {
   int timeout = static_cast<int>(busy_timeout(db).count());
   const auto begin = statement(begin_, sqlite3_begin);
   if (timeout <= 0) return begin->run();
-  sqlite3_busy_handler(db, look_again, &timeout);
+  sqlite3_busy_handler(db, wait_for_lock, &timeout);
   const int result = begin->try_run();
   sqlite3_busy_timeout(db, timeout);
   if (result != SQLITE_OK) throw_sqlite3_error(db, result, "a transaction cannot begin");
 }
 
 void Sqlite3Session::open_guarded(::sqlite3* db) {
-  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
   begin_immediate(db);
   left_open_ = false;
   try {
@@ -136,7 +139,7 @@ ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   insert->bind_text_or_null(3, row.message_id);
   insert->bind_blob(4, row.token->bytes());
   insert->bind_blob_or_null(5, row.content_hash);
-  insert->bind_text(6, to_string(birth_));
+  insert->bind_text(6, to_string(initial_state_));
   insert->run();
   if (sqlite3_changes(db) == 1) return {ClaimStatus::inserted};
   auto existing = read_existing(row);
@@ -144,8 +147,8 @@ ClaimReply Sqlite3Session::insert_claim(const ClaimRequest& row) {
   return {ClaimStatus::exists, std::move(*existing)};
 }
 
-// A caller's session would have to prepare the statement each time. And while a handler's statement has unread rows,
-// the connection reads an old snapshot.
+// A caller's session returns none: it would have to prepare the statement each time. Also, while a handler's statement
+// has unread rows, the connection reads an old snapshot.
 std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row) {
   const bool may = pooled_ && reads_committed_ && sqlite3_txn_state(configured_, "main") == SQLITE_TXN_NONE;
   return may ? read_existing(row) : std::nullopt;
@@ -170,8 +173,8 @@ std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row)
   return existing;
 }
 
-/// Whether our hooks are still set and have seen no end of the transaction. If somebody has replaced a hook, the
-/// transaction may have ended unseen. Then the guard stays lost, although this check has set our hooks again.
+/// Whether our hooks are still set and have not seen the end of the transaction. If somebody has replaced a hook, the
+/// transaction may have ended unnoticed. The guard then stays lost, although this check has set our hooks again.
 bool Sqlite3Session::guard_is_there(::sqlite3* db) noexcept {
   if (!intact()) return false;
   if (!hooks_in_place(db)) hooks_->lost = true;
@@ -186,7 +189,7 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
 /// A claim that was inserted as `consumed` needs only its result.
 bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
   for (const ClosingClaim& claim : claims) {
-    if (!claim.result && (birth_ == Birth::consumed || claim.confirmed)) continue;
+    if (!claim.result && (initial_state_ == InitialState::consumed || claim.confirmed)) continue;
     const auto update = statement(confirm_, confirm_sql);
     update->bind_text(1, claim.consumer);
     update->bind_text(2, claim.business_key);
@@ -205,7 +208,7 @@ bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
 CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   ::sqlite3* db = native();
   if (db == nullptr || sqlite3_get_autocommit(db) != 0) return CommitStatus::not_ours;
-  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
   if (pooled_ ? !guard_is_there(db) : !try_sqlite3_exec(db, "RELEASE " + guard_)) return CommitStatus::not_ours;
   try {
     if (!confirm(claims)) return CommitStatus::not_ours;
@@ -248,7 +251,7 @@ RollbackStatus Sqlite3Session::roll_back() noexcept {
 bool Sqlite3Session::try_roll_back() noexcept {
   try {
     return statement(roll_back_, roll_back_sql)->try_run() == SQLITE_OK;
-  } catch (...) {  // it could not be prepared
+  } catch (...) {  // the statement could not be prepared
     return false;
   }
 }
@@ -257,7 +260,7 @@ bool Sqlite3Session::verify_guard() {
   ::sqlite3* db = native();
   if (db == nullptr) return false;  // the handler has closed the session
   if (pooled_) return guard_is_there(db);
-  const auto undo = statement(roll_back_, roll_back_sql);  // there may be no memory for it later
+  const auto undo = statement(roll_back_, roll_back_sql);  // prepare it now: there may be no memory later
   if (!try_sqlite3_exec(db, "RELEASE " + guard_)) return false;
   if (try_sqlite3_exec(db, "SAVEPOINT " + guard_)) return true;
   undo->try_run();
@@ -284,13 +287,13 @@ std::size_t Sqlite3Session::execute(const std::string& sql) {
   return static_cast<std::size_t>(sqlite3_changes(db));
 }
 
-/// Runs a statement that is a transaction of its own.
+/// Runs a statement as a transaction of its own.
 template <class Run>
 auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
   ::sqlite3* db = connection();
   enter_queue(db);
   try {
-    // SQLite would read a literal beyond its limit as NULL.
+    // Without this check, SQLite would read a literal beyond its limit as NULL.
     if (sql.size() > static_cast<std::size_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1))) {
       throw_sqlite3_error(db, SQLITE_TOOBIG, "a statement is longer than the session's limit for a value");
     }
@@ -311,7 +314,7 @@ std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& 
   return in_turn(sql, [&]() -> std::optional<std::int64_t> {
     Sqlite3Statement statement(connection(), sql);
     std::optional<std::int64_t> number;
-    while (statement.fetch()) {  // to its end, where it commits
+    while (statement.fetch()) {  // to the end of the statement, because it commits there
       if (!statement.is_null(0)) number = statement.integer(0);
     }
     return number;

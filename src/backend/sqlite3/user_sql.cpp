@@ -1,4 +1,4 @@
-#include "backend/sqlite3/user_sql.hpp"
+#include "backend/sqlite3/dialect.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-// A value that stands in two places is one parameter.
+// If a value is used in two places, both places use one parameter.
 std::string text_of(const SqlStatement& statement) {
   return joined(statement, [&](std::size_t i) { return fmt::format("?{}", statement.values[i] + 1); });
 }
@@ -60,7 +60,7 @@ class Sqlite3UserSql final : public UserSql {
     const Sqlite3Statement checked(sqlite3_native(sql), text_of(statement));
   }
 
-  SqlVerdict judge(const DatabaseError& error, const SqlStatement&) const noexcept override {
+  SqlVerdict classify_check_error(const DatabaseError& error, const SqlStatement&) const noexcept override {
     return number_in(error.code()) == SQLITE_ERROR ? SqlVerdict::wrong : SqlVerdict::unknown;
   }
 

@@ -14,7 +14,7 @@ std::shared_ptr<WriterQueue> WriterQueue::of(const std::string& file) {
   struct stat status = {};
   if (file.empty() || stat(file.c_str(), &status) != 0) return std::make_shared<WriterQueue>();
 
-  // The key is device and inode, so that two names of one file share a queue.
+  // The key is the device and the inode, so two names of one file share a queue.
   static std::mutex mutex;
   static std::map<std::pair<dev_t, ino_t>, std::weak_ptr<WriterQueue>> queues;
   const std::lock_guard lock(mutex);
@@ -47,7 +47,7 @@ void WriterQueue::leave() noexcept {
     busy_ = false;
     return;
   }
-  // busy_ stays set, so that no new thread comes before the next one in the queue.
+  // busy_ stays true, so that no new thread gets the turn before the next thread in the queue.
   Waiter* next = waiting_.front();
   waiting_.pop_front();
   next->is_next = true;

@@ -14,13 +14,14 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 /// The threads of this process that want to write one SQLite file, in the order in which they came. SQLite itself lets
-/// waiters poll, so a busy writer can starve the others. Between processes only SQLite's own lock counts.
+/// waiting threads poll, so a busy writer can make the others wait for very long. Between processes, only SQLite's own
+/// lock decides.
 class WriterQueue {
  public:
-  /// The queue that all sessions on `file` share; an empty name (in memory, temporary) has its own.
+  /// Returns the queue that all sessions on `file` share. An empty name (in memory, temporary) has a queue of its own.
   static std::shared_ptr<WriterQueue> of(const std::string& file);
 
-  /// Waits for the turn. Returns false after the time-out.
+  /// Waits for this thread's turn. Returns false after the time-out.
   bool enter(std::chrono::milliseconds timeout);
 
   /// Gives the turn to the next thread.
@@ -37,7 +38,7 @@ class WriterQueue {
   std::deque<Waiter*> waiting_;
 };
 
-/// One writer in the queue. The destructor leaves it.
+/// The turn of one writer. The destructor leaves the queue.
 class WriterTurn {
  public:
   explicit WriterTurn(std::shared_ptr<WriterQueue> queue) noexcept : queue_(std::move(queue)) {}

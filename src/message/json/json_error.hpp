@@ -8,7 +8,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// An error in the JSON of one message, which fails at each delivery. The text holds none of its values.
+/// An error in the JSON of one message. The message fails at each delivery. The text contains none of its values.
 class JsonError : public Error {
  public:
   explicit JsonError(const std::string& text) : Error(ErrorCode::invalid_key, text) {}

@@ -34,7 +34,7 @@ class TreeBuilder {
     return add(std::move(v)) != nullptr;
   }
 
-  // nlohmann calls this for integers with a minus sign, so 0 was written as -0.
+  // nlohmann calls this only for integers with a minus sign. So a value of 0 means that the text was -0.
   bool number_integer(std::int64_t value) { return add_integer(value, value == 0 ? "-0" : std::to_string(value)); }
 
   bool number_unsigned(std::uint64_t value) {
@@ -120,7 +120,7 @@ class TreeBuilder {
     }
     JsonValue v;
     v.kind = kind;
-    if (open_.empty()) {  // the root: few messages have more members
+    if (open_.empty()) {  // the root: few messages have more members than this
       v.names.reserve(8);
       v.items.reserve(8);
     }
@@ -137,9 +137,9 @@ class TreeBuilder {
     return true;
   }
 
-  std::size_t count_ = 0;                    // of values
-  std::vector<JsonValue*> open_;             // each is the last item of the one before it, so none moves
-  std::vector<std::set<std::string>> seen_;  // for each open object, its names if there are many
+  std::size_t count_ = 0;                    // the number of values
+  std::vector<JsonValue*> open_;             // each points to the last item of the one before it, so none moves
+  std::vector<std::set<std::string>> seen_;  // for each open object: its names, if there are many
 };
 
 void append(std::string& out, const JsonValue& value) {

@@ -19,7 +19,7 @@ std::string listed(const std::vector<Finding>& findings) {
   return text;
 }
 
-/// Findings about `subject` on a plain session on which `sql` was run first.
+/// Runs `sql` on a plain session, and returns the findings about `subject` on this session.
 std::vector<Finding> after(const TestDatabase& db, const std::string& sql, const std::string& subject) {
   const auto session = db.session();
   if (!sql.empty()) *session << sql;
@@ -42,14 +42,14 @@ class Global {
   std::string name_, before_;
 };
 
-TEST_CASE("nothing is wrong with a pool's connection to a migrated database") {
+TEST_CASE("diagnose finds nothing on a pool's connection to a migrated database") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   const auto findings = diagnose(pool.acquire());
   CHECK_MESSAGE(findings.empty(), listed(findings));
 }
 
-TEST_CASE("a database without tables is a finding, not an error") {
+TEST_CASE("diagnose reports missing tables as findings, and does not throw") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   const auto findings = diagnose(*sql);
@@ -61,7 +61,7 @@ TEST_CASE("a database without tables is a finding, not an error") {
   CHECK(std::ranges::is_sorted(findings, by_severity));
 }
 
-TEST_CASE("every finding says what is there and what to do") {
+TEST_CASE("every finding has a subject, what was found, and a remedy") {
   const TestDatabase db;
   const auto sql = db.session();
   *sql << here<std::string>("pragma synchronous = 0", "set session wait_timeout = 28800",
@@ -75,7 +75,7 @@ TEST_CASE("every finding says what is there and what to do") {
   }
 }
 
-TEST_CASE("diagnose refuses a session that is inside a transaction, and leaves none open") {
+TEST_CASE("diagnose refuses a session that is inside a transaction, and leaves no transaction open") {
   const TestDatabase db;
   const auto sql = db.session();
   (void)diagnose(*sql);
@@ -93,12 +93,12 @@ struct Setting {
   Severity severity = Severity::warning;
 };
 
-TEST_CASE("settings of the session that are not durable, or can hold keys for long, are found") {
+TEST_CASE("diagnose reports settings that are not durable, or that can keep a key locked for long") {
   const TestDatabase db;
   const auto settings = here<std::vector<Setting>>(
       {{"pragma synchronous = normal", "synchronous"},
        {"pragma synchronous = off", "synchronous"},
-       {"pragma synchronous = full", "synchronous"},  // the file is in journal mode delete
+       {"pragma synchronous = full", "synchronous"},  // safe only with journal_mode = wal
        {"pragma journal_mode = memory", "journal_mode"},
        {"pragma journal_mode = delete", "journal_mode"},
        {"pragma journal_mode = off", "journal_mode", Severity::error},
@@ -127,11 +127,11 @@ TEST_CASE("settings of the session that are not durable, or can hold keys for lo
   }
 }
 
-TEST_CASE("safe settings are not reported") {
+TEST_CASE("diagnose does not report safe settings") {
   const TestDatabase db;
   const auto settings = here<std::vector<Setting>>(
       {{"pragma synchronous = extra", "synchronous"},
-       {"pragma journal_mode = wal", "journal_mode"},  // which the file keeps
+       {"pragma journal_mode = wal", "journal_mode"},  // the file keeps this mode
        {"pragma synchronous = full", "synchronous"},
        {"pragma foreign_keys = on", "foreign_keys"}},
       {{"set session wait_timeout = 300", "wait_timeout"},
@@ -146,7 +146,8 @@ TEST_CASE("safe settings are not reported") {
   }
 }
 
-TEST_CASE("MariaDB's own time-out of idle transactions counts" * doctest::skip(database() != "mysql")) {
+TEST_CASE("diagnose accepts idle_transaction_timeout of MariaDB in place of wait_timeout" *
+          doctest::skip(database() != "mysql")) {
   const TestDatabase db;
   if (db.text("select version()").find("MariaDB") == std::string::npos) return;
   CHECK(after(db, "set session idle_transaction_timeout = 300", "wait_timeout").empty());
@@ -155,7 +156,7 @@ TEST_CASE("MariaDB's own time-out of idle transactions counts" * doctest::skip(d
   CHECK(findings.front().severity == Severity::warning);
 }
 
-TEST_CASE("a server that does not flush at each commit is reported" * doctest::skip(database() != "mysql")) {
+TEST_CASE("diagnose reports a server that does not flush at each commit" * doctest::skip(database() != "mysql")) {
   const EffectDatabase db;
   for (const auto& [name, value] : {std::pair("sync_binlog", "0"), std::pair("innodb_flush_log_at_trx_commit", "2")}) {
     const std::string subject = name;
@@ -166,14 +167,15 @@ TEST_CASE("a server that does not flush at each commit is reported" * doctest::s
       const Global changed(db, subject, value);
       const auto findings = after(db, "", subject);
       REQUIRE(findings.size() == 1);
-      // What one node of a cluster loses, the others have.
+      // In a cluster, the other nodes still have a commit that one node loses.
       CHECK(findings.front().severity == (db.is_galera() ? Severity::note : Severity::warning));
     }
     CHECK(after(db, "", subject).empty());
   }
 }
 
-TEST_CASE("a binary log that would refuse our writes is an error" * doctest::skip(database() != "mysql")) {
+TEST_CASE("diagnose reports a binlog_format that refuses our writes as an error" *
+          doctest::skip(database() != "mysql")) {
   const TestDatabase db;
   if (db.number("select @@log_bin") == 0) return;  // a Galera node may have none
   const auto findings = after(db, "set session binlog_format = 'STATEMENT'", "binlog_format");
@@ -181,7 +183,7 @@ TEST_CASE("a binary log that would refuse our writes is an error" * doctest::ski
   CHECK(findings.front().severity == Severity::error);
 }
 
-TEST_CASE("tables without transactions, and an engine that would make more of them, are found" *
+TEST_CASE("diagnose reports tables without transactions, and a default engine without transactions" *
           doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   const std::string subject = "tables without transactions";
@@ -200,7 +202,7 @@ TEST_CASE("tables without transactions, and an engine that would make more of th
   CHECK(engines.front().severity == Severity::note);
 }
 
-TEST_CASE("triggers on the table are found") {
+TEST_CASE("diagnose reports triggers on our table") {
   const TestDatabase db;
   db.run("create table seen (n integer)");
   if (on_postgresql()) {
@@ -218,7 +220,7 @@ TEST_CASE("triggers on the table are found") {
   CHECK(findings.front().found.find("mine") != std::string::npos);
 }
 
-TEST_CASE("an in-memory database is found" * doctest::skip(database() != "sqlite3")) {
+TEST_CASE("diagnose reports an in-memory database" * doctest::skip(database() != "sqlite3")) {
   Pool pool = open_pool("sqlite::memory:", {.connections = 1});
   const auto connection = pool.acquire();
   migrate(connection);

@@ -1,4 +1,4 @@
-// What operators do with failed messages: list them, retry them, discard them.
+// Operators list failed messages, retry them and discard them.
 
 #include <atomic>
 #include <chrono>
@@ -11,13 +11,14 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/crashing_handlers.hpp"
 #include "support/failing_deliveries.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
 namespace {
 
-TEST_CASE("retry lets the next delivery run, and the count begins anew") {
+TEST_CASE("after a retry the next delivery runs, and its failures count from zero") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 2});
@@ -32,6 +33,22 @@ TEST_CASE("retry lets the next delivery run, and the count begins anew") {
   CHECK(consumer.consume(order, add_effect).outcome == duplicate);
 }
 
+TEST_CASE("retry keeps the marker of an attempt that may be running, and removes the marker of a parked message") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 2});
+  fails(consumer);
+  leave_exclusive_marker(db);
+  CHECK(retry_failed(*db.session(), {}) == 1);
+  CHECK(markers(db) == 1);
+  fails(consumer);
+  fails(consumer);
+  CHECK(only_failed(db).state == FailedState::parked);
+  leave_exclusive_marker(db);
+  CHECK(retry_failed(*db.session(), {}) == 1);
+  CHECK(markers(db) == 0);
+}
+
 TEST_CASE("retry does not change a torn message") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -43,7 +60,7 @@ TEST_CASE("retry does not change a torn message") {
   CHECK(consumer.consume(order, add_effect).outcome == parked);
 }
 
-TEST_CASE("discard leaves a state that never runs and is acknowledged") {
+TEST_CASE("a discarded message never runs, and its deliveries are acknowledged") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});
@@ -64,7 +81,7 @@ TEST_CASE("discard leaves a state that never runs and is acknowledged") {
   CHECK(discard_failed(*db.session(), {}) == 0);
 }
 
-TEST_CASE("filters choose by consumer, key, state and age, and the latest failure comes first") {
+TEST_CASE("filters select by consumer, key, state and age, and the list begins with the latest failure") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer a(pool, "a", {.max_attempts = 1});
@@ -86,7 +103,7 @@ TEST_CASE("filters choose by consumer, key, state and age, and the latest failur
   CHECK_THROWS_AS((void)list_failed(*sql, {.business_key = std::string(256, 'x')}), Error);
 }
 
-TEST_CASE("concurrent retries and parking lose no message") {
+TEST_CASE("a message is not lost while it is parked and retried concurrently") {
   const EffectDatabase db;
   Pool pool = db.pool(3);
   std::atomic<bool> over = false;
@@ -102,7 +119,7 @@ TEST_CASE("concurrent retries and parking lose no message") {
         try {
           const Result result = consumer.consume(order, refuse);
           CHECK(result.outcome == parked);
-        } catch (const std::invalid_argument&) {  // it ran, and failed
+        } catch (const std::invalid_argument&) {  // the handler ran and failed
         }
       }
     });

@@ -1,4 +1,4 @@
-// Parked rows without a counted failure.
+// Parked and torn rows without a counted failure.
 
 #include <string>
 
@@ -18,7 +18,7 @@ void set_state(const TestDatabase& db, const std::string& state) {
   db.run("update txinbox_consumed_message set state = '" + state + "'");
 }
 
-TEST_CASE("a row that was parked by hand is listed by its key, and can be retried") {
+TEST_CASE("a row that an operator set to parked is listed if the filter names its key, and can be retried") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -42,7 +42,7 @@ TEST_CASE("a row that was parked by hand is listed by its key, and can be retrie
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a row that is torn although nothing was counted is not retried, and can be discarded") {
+TEST_CASE("a torn row without a counted failure cannot be retried, and can be discarded") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -58,7 +58,7 @@ TEST_CASE("a row that is torn although nothing was counted is not retried, and c
         1);
 }
 
-TEST_CASE("a retry that was interrupted after it removed the count can be repeated") {
+TEST_CASE("a retry that was interrupted after it reset the count can be repeated") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_attempts = 1});

@@ -1,4 +1,4 @@
-// What doctor reads from the inbox's own rows.
+// The findings that doctor reads from the rows of the inbox.
 
 #include <chrono>
 #include <string>
@@ -17,12 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// On a session with which nothing else is wrong.
+/// The findings on a session without any other finding.
 std::vector<Finding> findings(const TestDatabase& db) { return diagnose(db.pool(1).acquire()); }
 
 bool tells(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("doctor finds leases that ran out, and not those that are held, released or just over") {
+TEST_CASE("doctor reports leases that expired minutes ago, and no lease that is held, released or just expired") {
   const TestDatabase db;
   consume(db, "svc", {"held", "released", "just over", "done"});
   const std::string leased = "state = 'consuming', lease_owner = 'w', lease_expires_at = ";
@@ -39,15 +39,15 @@ TEST_CASE("doctor finds leases that ran out, and not those that are held, releas
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::warning);
   CHECK(found.front().subject == "consumer svc");
-  CHECK_MESSAGE(found.front().found.starts_with("2 leases ran out"), found.front().found);
-  // The mend's SQL names the messages, and only these.
+  CHECK_MESSAGE(found.front().found.starts_with("2 leases expired"), found.front().found);
+  // The SQL in the remedy returns exactly these messages.
   const std::string& remedy = found.front().remedy;
   const auto sql = remedy.substr(remedy.find("SELECT business_key"));
   CHECK(db.number("select count(*) from (" + sql + ") found") == 2);
   CHECK(db.text("select min(business_key) from (" + sql + ") found") == "run out 1");
 }
 
-TEST_CASE("doctor notes messages that are parked, and warns of those that are torn, by consumer") {
+TEST_CASE("doctor notes parked messages and warns of torn messages, for each consumer") {
   const TestDatabase db;
   consume(db, "a", {"1", "2", "3"});
   consume(db, "b", {"4", "5"});
@@ -95,11 +95,11 @@ TEST_CASE("doctor warns when retention is below twice the age of the oldest dupl
 
   set("svc", "720000", "3600000");
   CHECK(findings(db).empty());
-  set("", "60", "null");  // a purge of all of them
+  set("", "60", "null");  // a purge of all consumers
   CHECK(findings(db).size() == 1);
 }
 
-TEST_CASE("doctor notes that nobody purges, once rows are a month old") {
+TEST_CASE("doctor notes that no purge runs if rows are older than a month") {
   const TestDatabase db;
   consume(db, "svc", {"k"});
   make_older(db, "business_key = 'k'", 29 * 24h);

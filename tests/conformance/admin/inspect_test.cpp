@@ -38,7 +38,7 @@ ErrorCode code_of(const F& call) {
   return {};
 }
 
-TEST_CASE("find gives the row of one key, and of no other") {
+TEST_CASE("find_message returns the row of exactly that key") {
   const TestDatabase db;
   const std::string key = "it's :a \"key\" \\ 鍵";
   consume(db, "svc", {.business_key = key, .message_id = "broker's :1"}, std::string("a\0\xff\n", 4));
@@ -62,7 +62,7 @@ TEST_CASE("find gives the row of one key, and of no other") {
   CHECK(!find_message(*sql, "Svc", key));
 }
 
-TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
+TEST_CASE("the time of a row is UTC in a session of any time zone") {
   const TestDatabase db;
   consume(db, "svc", {.business_key = "k"});
   const auto sql = db.session();
@@ -81,7 +81,7 @@ TEST_CASE("the time of a row is UTC, whatever the session's time zone") {
   CHECK((hour == now || hour == hour_ago));
 }
 
-TEST_CASE("a lease is listed while its handler runs, with its fence and its message, and not afterwards") {
+TEST_CASE("a lease is listed with its fence and its message while its handler runs, and not afterwards") {
   const TestDatabase db;
   Pool pool = db.pool(4);
   const auto sql = db.session();
@@ -106,7 +106,7 @@ TEST_CASE("a lease is listed while its handler runs, with its fence and its mess
   CHECK(consumer.consume({.business_key = "k", .message_id = "m1"}, handler).outcome == Outcome::consumed);
   CHECK(list_leases(*sql).empty());
   CHECK_THROWS(
-      (void)consumer.consume({.business_key = "k2"}, [](Lease&) { throw std::runtime_error("gives it back"); }));
+      (void)consumer.consume({.business_key = "k2"}, [](Lease&) { throw std::runtime_error("releases the lease"); }));
   CHECK(list_leases(*sql).empty());
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("status of an empty table has no consumers") {
   CHECK(found.consumers.empty());
 }
 
-TEST_CASE("a forgotten key runs again, and only that key") {
+TEST_CASE("after forget, this key runs again, and no other key does") {
   const TestDatabase db;
   consume(db, "svc", {.business_key = "k"});
   consume(db, "svc", {.business_key = "K"});
@@ -155,10 +155,10 @@ TEST_CASE("a forgotten key runs again, and only that key") {
   CHECK(forget(*sql, "svc", "k"));
   CHECK(!forget(*sql, "svc", "k"));
   CHECK(db.number("select count(*) from txinbox_consumed_message") == 2);
-  consume(db, "svc", {.business_key = "k"});  // consumed, not already_consumed
+  consume(db, "svc", {.business_key = "k"});  // requires the outcome consumed
 }
 
-TEST_CASE("whatever its state, a key can be forgotten") {
+TEST_CASE("a key in any state can be forgotten") {
   const TestDatabase db;
   for (const std::string state : {"consumed", "consuming", "parked", "torn"}) {
     consume(db, "svc", {.business_key = "k"});
@@ -174,7 +174,7 @@ TEST_CASE("forget commits on a session with autocommit off" * doctest::skip(data
   *sql << "set autocommit = 0";
   CHECK(forget(*sql, "svc", "k"));
   CHECK(db.number("select count(*) from txinbox_consumed_message") == 0);
-  CHECK(!forget(*sql, "svc", "k"));  // and left no transaction open
+  CHECK(!forget(*sql, "svc", "k"));  // the first call left no transaction open
 }
 
 TEST_CASE("forget refuses a session that is inside a transaction") {
@@ -189,7 +189,7 @@ TEST_CASE("forget refuses a session that is inside a transaction") {
   CHECK(db.number("select count(*) from txinbox_consumed_message") == 1);
 }
 
-TEST_CASE("status, find and forget say that the tables are missing, and that a key is invalid") {
+TEST_CASE("status, find and forget report missing tables and invalid keys") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   CHECK(code_of([&] { (void)inbox_status(*sql); }) == ErrorCode::schema_missing);

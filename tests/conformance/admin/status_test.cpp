@@ -1,4 +1,4 @@
-// What status counts besides the rows themselves.
+// The counts of the status beyond the number of rows.
 
 #include <algorithm>
 #include <chrono>
@@ -24,7 +24,7 @@ ConsumerStatus status_of(const TestDatabase& db, const std::string& consumer) {
   return *found;
 }
 
-TEST_CASE("status counts as failed the messages that are not consumed yet") {
+TEST_CASE("status counts as failed the messages with a failure that are not consumed, parked, torn or discarded") {
   const TestDatabase db;
   consume(db, "svc", {"consumed", "parked", "torn", "discarded", "leased"});
   for (const std::string state : {"parked", "torn", "discarded"}) set_row(db, state, "state = '" + state + "'");
@@ -79,7 +79,7 @@ TEST_CASE("the rate counts messages that were consumed in the last minute") {
   CHECK(status_of(db, "svc").last_minute == 2);
 }
 
-TEST_CASE("the purge backlog counts rows that are older than the shortest retention that was used") {
+TEST_CASE("the purge backlog counts rows that are older than the shortest retention of an earlier purge") {
   const TestDatabase db;
   consume(db, "a", {"1", "2", "3", "parked"});
   consume(db, "b", {"4", "5"});
@@ -106,7 +106,7 @@ TEST_CASE("the purge backlog counts rows that are older than the shortest retent
   CHECK(status_of(db, "b").purge_backlog == 0);
 }
 
-TEST_CASE("the oldest duplicate is told with its time") {
+TEST_CASE("status reports the oldest duplicate with its time") {
   const TestDatabase db;
   db.run(
       "insert into txinbox_consumer (consumer, duplicates, oldest_duplicate, oldest_duplicate_at) values ('svc', 12, "
@@ -118,7 +118,7 @@ TEST_CASE("the oldest duplicate is told with its time") {
   CHECK(found.oldest_duplicate_at.size() == 26);
 }
 
-TEST_CASE("status reads a schema of version 1, too") {
+TEST_CASE("status can read a schema of version 1") {
   const TestDatabase db(TestDatabase::Tables::none);
   run_statements(db, text_of(migration_files().front()));
   const Status found = inbox_status(*db.session());
@@ -127,7 +127,7 @@ TEST_CASE("status reads a schema of version 1, too") {
   CHECK_FALSE(find_message(*db.session(), "svc", "k"));
 }
 
-TEST_CASE("find tells the lease, the content, the failures and the conflicts of a key") {
+TEST_CASE("find_message returns the lease, the content, the failures and the conflicts of a key") {
   const TestDatabase db;
   consume(db, "svc", {"k", "plain"});
   const std::string bytes = on_postgresql() ? "'\\x" : "x'";

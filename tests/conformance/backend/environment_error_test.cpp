@@ -1,4 +1,4 @@
-// Errors of the environment: a full disk, no memory, a missing table. They are not counted for a message.
+// Errors of the environment: a full disk, no memory, a missing table. They do not count as failures of a message.
 
 #include <functional>
 #include <new>
@@ -17,7 +17,7 @@
 namespace txinbox::test {
 namespace {
 
-/// The codes that the server can be made to raise.
+/// The error codes that a test can make the server raise.
 std::vector<std::string> codes() {
   if (on_postgresql()) {
     return {"53000", "53100", "53200", "53400", "58000", "58030", "58P01", "XX000", "XX001", "XX002", "42P01"};
@@ -26,7 +26,7 @@ std::vector<std::string> codes() {
   return {"13"};
 }
 
-/// Has the database raise it. SQLite's disk is full indeed: the file may not grow any more.
+/// Makes the database raise the error. On SQLite this is a real error, because the file must not grow any more.
 void raise_error(soci::session& sql, const std::string& code) {
   if (on_postgresql()) {
     sql << "do $$ begin raise exception 'out of order' using errcode = '" + code + "'; end $$";
@@ -76,7 +76,7 @@ TEST_CASE("std::bad_alloc in a handler is not counted as a failure") {
   nothing_is_noted(db);
 }
 
-// SQLite says of a table that is not there what it says of wrong SQL.
+// SQLite reports a missing table with the same error code as wrong SQL.
 TEST_CASE("an error from a table that was dropped is not counted as a failure" * doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);

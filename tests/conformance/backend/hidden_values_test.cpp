@@ -1,4 +1,4 @@
-// Errors do not repeat a password in the wrong place of a URL.
+// The text of an error does not contain a password, even if the password is in the wrong place of a URL.
 
 #include <string>
 #include <vector>
@@ -53,20 +53,20 @@ std::vector<std::string> parameters() {
           "replication"};
 }
 
-/// With `parameter`, which may come again.
+/// The URL with one more parameter. The URL may already have a parameter of this name.
 std::string with(std::string url, const std::string& parameter) {
   return url + (url.find('?') == std::string::npos ? "?" : "&") + parameter;
 }
 
-TEST_CASE("no error repeats the value of a URL's parameter") {
+TEST_CASE("no error contains the value of a URL's parameter") {
   const TestDatabase db;
   int refused = 0;
   for (const std::string& name : parameters()) {
     CAPTURE(name);
     for (const std::string value : {"S3cr3tPw", "/S3cr3tPw"}) {
-      if (name == "host" && value[0] != '/') continue;  // it would be looked up
+      if (name == "host" && value[0] != '/') continue;  // the client would look up the name
       std::string url = with(db.url(), name + "=" + value);
-      // The library goes to the socket for this host.
+      // The client library uses the socket only for this host.
       if (name == "unix_socket") url.replace(url.find("127.0.0.1"), 9, "localhost");
       try {
         (void)open_pool(url, {.connections = 1});
@@ -79,11 +79,11 @@ TEST_CASE("no error repeats the value of a URL's parameter") {
   CHECK(refused >= 2);
 }
 
-TEST_CASE("no error repeats a part of what a URL gives the server to set" * doctest::skip(!on_postgresql())) {
+TEST_CASE("no error contains the server settings of a URL" * doctest::skip(!on_postgresql())) {
   const TestDatabase db;
   try {
     (void)open_pool(with(db.url(), "options=-c%20statement_timeout%3DS3cr3tPw"), {.connections = 1});
-    FAIL("the server took it");
+    FAIL("the server accepted the setting");
   } catch (const std::exception& e) {
     CHECK_MESSAGE(std::string(e.what()).find("S3cr3tPw") == std::string::npos, e.what());
   }

@@ -1,4 +1,4 @@
-// The tests themselves ask a server for its sessions, while other sessions send bytes of any kind.
+// The tests read the list of a server's sessions while other sessions send statements that are not UTF-8.
 
 #include "support/mysql_sessions.hpp"
 

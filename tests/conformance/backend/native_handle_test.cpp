@@ -20,7 +20,7 @@
 namespace txinbox::test {
 namespace {
 
-/// Runs one statement without SOCI. A failure throws an exception that SOCI knows nothing of.
+/// Runs one statement without SOCI. A failure throws an exception that is not SOCI's.
 void run_natively(soci::session& sql, const std::string& statement) {
   const NativeHandle handle = native_handle(sql);
   bool done = false;
@@ -40,7 +40,7 @@ void add_natively(soci::session& sql, Delivery& delivery) {
   run_natively(sql, "insert into effect values ('" + delivery.message().business_key + "')");
 }
 
-TEST_CASE("what a handler writes on the native connection commits with the claim") {
+TEST_CASE("the SQL of a handler on the native connection commits with the claim") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   auto session = db.session();
@@ -64,7 +64,7 @@ TEST_CASE("what a handler writes on the native connection commits with the claim
   }
 }
 
-TEST_CASE("a handler that ends the transaction on the native connection is not acknowledged") {
+TEST_CASE("a message is not acknowledged if its handler ends the transaction on the native connection") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

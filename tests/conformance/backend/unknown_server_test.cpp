@@ -1,5 +1,5 @@
-// A server that speaks MySQL's protocol and that txinbox does not know. tests/unknown_server.sh starts two: a MariaDB
-// that calls itself TiDB, and one that calls itself MySQL. On other servers there is nothing to test here.
+// A server with MySQL's protocol that txinbox does not know. tests/unknown_server.sh starts two: a MariaDB
+// that calls itself TiDB, and one that calls itself MySQL. On any other server these tests do nothing.
 
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ long long in_session(soci::session& sql, const std::string& query) {
   return number;
 }
 
-TEST_CASE("unknown server: doctor warns of it, and of nothing else") {
+TEST_CASE("unknown server: doctor warns only that the server is unknown") {
   const EffectDatabase db;
   if (!is_disguised(db) || db.text("select version()").find("TiDB") == std::string::npos) return;
   Pool pool = db.pool(1);
@@ -60,7 +60,7 @@ TEST_CASE("unknown server: a pool sets the time-outs that the server has, and re
   CHECK(consumer.consume({.business_key = "k"}, [](soci::session&) {}).outcome == Outcome::consumed);
 }
 
-TEST_CASE("unknown server: a purge that meets a locked row waits for it") {
+TEST_CASE("unknown server: a purge waits for the lock of a row") {
   const EffectDatabase db;
   if (!is_disguised(db)) return;
   Pool pool = db.pool(PoolOptions{.connections = 2, .lock_timeout = std::chrono::seconds(1)});

@@ -1,5 +1,5 @@
-// Lost replies, lost connections and locks in the middle of a batch: each effect is there once, and
-// the results say what is.
+// Lost replies, lost connections and locks in the middle of a batch: each message takes effect once, and the results
+// are correct.
 
 #include <atomic>
 #include <chrono>
@@ -43,7 +43,7 @@ TEST_CASE("a batch whose commit reply is lost has taken effect once") {
     ++runs;
     add_effect(sql, d);
     if (d.index() == 1) d.store("receipt");
-    // On MySQL the savepoint's release and two confirmations, one of them with the result, go before the COMMIT.
+    // On MySQL three statements come before the COMMIT: the release of the savepoint and two confirmations.
     if (d.index() == 4) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 0);
   });
   CHECK(proxy.lost() == 1);
@@ -64,8 +64,9 @@ TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, an
       messages,
       [&](soci::session& sql, Delivery& d) {
         add_effect(sql, d);
-        if (d.index() == 0) throw HandlersOwnError("an honest failure");
-        // The end of its step is answered; on MySQL that is two statements, and the release of the guard is a third.
+        if (d.index() == 0) throw HandlersOwnError("a failure of the handler");
+        // The replies for this message's savepoint arrive. On MySQL these are two, and the release of the guard is a
+        // third.
         if (d.index() == 2) proxy.lose_reply(on_mysql() && !on_mariadb() ? 3 : 1);
       },
       OnFailure::skip);
@@ -90,7 +91,7 @@ TEST_CASE("claims whose reply is lost are rolled back by the server, and the bat
   check_all_once(db);
 }
 
-TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each effect is there once") {
+TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each message takes effect once") {
   if (on_sqlite3()) return;
   for (const std::size_t victim : {0UL, 2UL, 4UL}) {
     for (const bool before : {true, false}) {
@@ -125,7 +126,7 @@ struct HotRow {
   HotRow() {
     db.run("create table hot (id integer primary key, n integer not null)");
     db.run("insert into hot values (1, 0)");
-    if (on_sqlite3()) return;  // one writer: the handler itself says busy
+    if (on_sqlite3()) return;  // SQLite has one writer, so the handler itself throws the error
     holder->begin();
     *holder << "update hot set n = 1";
   }
@@ -135,13 +136,13 @@ struct HotRow {
       add_effect(sql, d);
       if (d.message().business_key != "hot") return;
       if (on_sqlite3()) throw_busy();
-      if (on_mariadb()) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for the pool's second
+      if (on_mariadb()) sql << "set innodb_lock_wait_timeout = 0";  // MySQL waits for one second
       sql << "update hot set n = n + 1";
     };
   }
 
  private:
-  /// A real one, from a database of its own.
+  /// Throws a real error of SQLite, from another database.
   static void throw_busy() {
     const TestDatabase other(TestDatabase::Tables::none);
     const auto first = other.session();
@@ -152,7 +153,7 @@ struct HotRow {
   }
 };
 
-TEST_CASE("with skip, a lock that lasts fails the message that wants it, and no other") {
+TEST_CASE("with skip, a lock that is not released fails only the message that waits for it") {
   HotRow row;
   TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 2, .initial_backoff = milliseconds(1)}});
   const auto messages = messages_of({"d", "hot", "c", "a"});
@@ -165,7 +166,7 @@ TEST_CASE("with skip, a lock that lasts fails the message that wants it, and no 
   CHECK(outcomes(consumer.consume_batch(messages, add_effect)) == Outcomes{duplicate, consumed, duplicate, duplicate});
 }
 
-TEST_CASE("with stop, a lock that lasts leaves exactly the messages before it consumed") {
+TEST_CASE("with stop, a lock that is not released leaves exactly the messages before it consumed") {
   HotRow row;
   TxConsumer consumer(row.pool, "svc", {.retry = {.max_attempts = 1}});
   const auto results = consumer.consume_batch(messages_of({"d", "c", "hot", "a"}), row.handler());
@@ -189,11 +190,11 @@ TEST_CASE("a lock that is released in time fails no message") {
   };
   CHECK(outcomes(consumer.consume_batch(messages_of({"d", "hot", "a"}), handler)) ==
         Outcomes{consumed, consumed, consumed});
-  CHECK(retries >= 1);  // the server lets go of the lock when it has seen the end of the holder
+  CHECK(retries >= 1);  // the server releases the lock only when it notices that the holder has ended
   CHECK(row.db.effects() == 3);
 }
 
-TEST_CASE("two batches whose handlers deadlock each other are both consumed, once each") {
+TEST_CASE("two batches whose handlers deadlock with each other are both consumed once") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
@@ -222,7 +223,7 @@ TEST_CASE("two batches whose handlers deadlock each other are both consumed, onc
   CHECK(db.number("select sum(n) from pair") == 4);
 }
 
-TEST_CASE("a database that stays away fails the first message, leaves the others not run, and nothing is thrown") {
+TEST_CASE("if the database stays unavailable, the first message fails, the others are not run, and nothing is thrown") {
   if (on_sqlite3()) return;
   for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
     EffectDatabase db;
@@ -242,7 +243,7 @@ TEST_CASE("a database that stays away fails the first message, leaves the others
     CHECK(db.effects() == 0);
     CHECK(db.claims() == 0);
 
-    // Before anything was sent there is nothing to report.
+    // If no statement could be sent, consume_batch throws.
     CHECK(thrown_by([&] { (void)consumer.consume_batch(five, add_effect, mode); }) == "transient");
     Pool direct = db.pool(1);
     CHECK(outcomes(TxConsumer(direct, "svc").consume_batch(five, add_effect, mode)) == all_consumed);
@@ -250,13 +251,13 @@ TEST_CASE("a database that stays away fails the first message, leaves the others
   }
 }
 
-TEST_CASE("what was committed before the database went away stays, and its results say so") {
+TEST_CASE("messages that were committed before the database became unavailable are reported as consumed") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   std::optional<Proxy> proxy(std::in_place, db.url());
   Pool pool = open_pool(proxy->url(), {.connections = 1});
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
-  // The contention divides the batch, so that its first half commits by itself.
+  // The deadlock divides the batch, so that its first half commits separately.
   const auto results = consumer.consume_batch(messages_of({"d", "a", "c", "b"}), [&](soci::session& sql, Delivery& d) {
     if (d.index() == 2 && d.attempt() == 2) proxy.reset();
     add_effect(sql, d);

@@ -27,31 +27,34 @@ struct Mode {
   std::string name;
   bool pooled;
   OnFailure on_failure;
-  bool by_steps = false;  ///< An honest failure comes first, so that each message runs in a step of its own.
+  bool with_savepoints = false;  ///< An ordinary failure comes first, so that each message has a savepoint.
 };
 
 const std::vector<Mode> modes = {
-    {"pool, skip", true, OnFailure::skip},        {"pool, stop", true, OnFailure::stop},
-    {"pool, steps", true, OnFailure::skip, true}, {"session, skip", false, OnFailure::skip},
-    {"session, stop", false, OnFailure::stop},    {"session, steps", false, OnFailure::skip, true},
+    {"pool, skip", true, OnFailure::skip},
+    {"pool, stop", true, OnFailure::stop},
+    {"pool, savepoints", true, OnFailure::skip, true},
+    {"session, skip", false, OnFailure::skip},
+    {"session, stop", false, OnFailure::stop},
+    {"session, savepoints", false, OnFailure::skip, true},
 };
 
-/// Of one consumer: the modes run in the same database.
+/// The claim of one consumer, because all modes run in the same database.
 std::string claim_of(const EffectDatabase& db, const std::string& consumer, const std::string& key) {
   return db.claim_of(key, " and consumer = '" + consumer + "'");
 }
 
 void leave(soci::session& sql, const std::string& id) { sql << "insert into effect values (:id)", soci::use(id); }
 
-void honest(soci::session& sql, Delivery& d) {
+void behave(soci::session& sql, Delivery& d) {
   leave(sql, d.message().business_key + "-before");
   leave(sql, d.message().business_key + "-after");
 }
 
 Handler with_culprit(const GuardCase& each, EffectDatabase& db, int& culprits_runs) {
   return [&](soci::session& sql, Delivery& d) {
-    if (d.message().business_key == "bad") throw HandlersOwnError("an honest failure");
-    if (d.message().business_key != culprit) return honest(sql, d);
+    if (d.message().business_key == "bad") throw HandlersOwnError("a failure of the handler");
+    if (d.message().business_key != culprit) return behave(sql, d);
     ++culprits_runs;
     leave(sql, culprit + "-before");
     each.misbehave(sql, db);
@@ -61,15 +64,16 @@ Handler with_culprit(const GuardCase& each, EffectDatabase& db, int& culprits_ru
 
 bool is_acknowledged(const Result& result) { return action_for(result) == Action::acknowledge; }
 
-/// What holds for each message, whatever the misbehaving handler does.
-void check_told(const EffectDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
+/// Checks what holds for each message, for any misbehaviour of the handler.
+void check_result(const EffectDatabase& db, const std::string& consumer, const std::string& key, const Result& result) {
   CAPTURE(key);
   CAPTURE(to_string(result.outcome));
   const std::string claim = claim_of(db, consumer, key);
   if (is_acknowledged(result)) {
     CHECK(claim == "consumed");
     CHECK(db.effects_of(key + "-before") == 1);
-    // What a handler runs after the end of its transaction may stay: docs/reference/guard.md says where.
+    // SQL that a handler runs after the end of its transaction may stay. docs/reference/guard.md says on which
+    // database.
     if (key == culprit) CHECK(db.effects_of(key + "-after") >= 1);
   } else {
     CHECK(claim != "consumed");
@@ -91,13 +95,13 @@ void check_redeliveries(const EffectDatabase& db, const std::string& consumer, s
   std::map<std::string, std::string> claims;
   for (const std::string& key : keys) claims[key] = claim_of(db, consumer, key);
   for (int round = 0; round < 2; ++round) {
-    const auto results = again.consume_batch(messages, honest, OnFailure::skip);
+    const auto results = again.consume_batch(messages, behave, OnFailure::skip);
     for (std::size_t i = 0; i < keys.size(); ++i) {
       CAPTURE(keys[i]);
       CHECK(results[i].outcome == (claims[keys[i]] == "torn"        ? Outcome::parked
                                    : acknowledged.contains(keys[i]) ? Outcome::already_consumed
                                                                     : consumed));
-      check_told(db, consumer, keys[i], results[i]);
+      check_result(db, consumer, keys[i], results[i]);
       if (is_acknowledged(results[i])) acknowledged.insert(keys[i]);
     }
   }
@@ -111,10 +115,10 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
   auto sql = db.session();
   TxConsumer consumer = mode.pooled ? TxConsumer(pool, consumer_name) : TxConsumer(*sql, consumer_name);
   auto messages = messages_of(keys);
-  if (mode.by_steps) messages.insert(messages.begin(), {.business_key = "bad"});
+  if (mode.with_savepoints) messages.insert(messages.begin(), {.business_key = "bad"});
   int culprits_runs = 0;
   auto results = consumer.consume_batch(messages, with_culprit(each, db, culprits_runs), mode.on_failure);
-  if (mode.by_steps) {
+  if (mode.with_savepoints) {
     CHECK(results[0].outcome == failed);
     CHECK(claim_of(db, consumer_name, "bad") == "none");
     results.erase(results.begin());
@@ -122,28 +126,28 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
 
   std::set<std::string> acknowledged;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    check_told(db, consumer_name, keys[i], results[i]);
+    check_result(db, consumer_name, keys[i], results[i]);
     if (is_acknowledged(results[i])) acknowledged.insert(keys[i]);
   }
   const Outcomes all = outcomes(results);
   const bool stop = mode.on_failure == OnFailure::stop;
   if (alone.how == "consumed") {
     CHECK(all == Outcomes{consumed, consumed, consumed, consumed, consumed});
-  } else if (mode.pooled && (alone.claim == "none" || mode.by_steps)) {
+  } else if (mode.pooled && (alone.claim == "none" || mode.with_savepoints)) {
     // Only the misbehaving message has failed, and only its claim may be torn.
     CHECK(all == Outcomes{consumed, consumed, failed, stop ? not_run : consumed, stop ? not_run : consumed});
     CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
-    CHECK(culprits_runs == (mode.by_steps ? 1 : 2));  // what cannot be undone is not done more often
+    CHECK(culprits_runs == (mode.with_savepoints ? 1 : 2));  // no more runs, because each one may leave SQL
   } else {
-    // It affected the messages that share its transaction, or the caller's session.
+    // The handler has affected the messages that share its transaction, or the caller's session.
     CHECK(all[2] != consumed);
     CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
   }
-  sql.reset();  // and the locks of a handler that went on
+  sql.reset();  // also releases the locks of a handler that continued
   check_redeliveries(db, consumer_name, acknowledged);
 }
 
-TEST_CASE("a handler that loses a batch's transaction neither loses nor doubles the effect of another message") {
+TEST_CASE("if a handler loses a batch's transaction, each other message still takes effect exactly once") {
   for (const GuardCase& each : guard_cases()) {
     if (!each.in_pool) continue;
     CAPTURE(each.name);
@@ -157,14 +161,15 @@ TEST_CASE("a handler that loses a batch's transaction neither loses nor doubles 
 }
 
 TEST_CASE(
-    "a handler in a batch that closes the session in every run loses the transaction, and does not stop the loop") {
+    "a handler that closes the session in every run of a batch gets transaction_lost, and the other messages are "
+    "consumed") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc");
   const auto results = consumer.consume_batch(
       messages_of({"a", culprit, "b"}),
       [](soci::session& sql, Delivery& d) {
-        honest(sql, d);
+        behave(sql, d);
         if (d.message().business_key == culprit) sql.close();
       },
       OnFailure::skip);

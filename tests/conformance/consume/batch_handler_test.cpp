@@ -1,4 +1,4 @@
-// A handler for all new messages of a batch promises what one handler for each promises.
+// One handler for all new messages of a batch. It gives the same guarantees as a handler for each message.
 
 #include <algorithm>
 #include <set>
@@ -43,9 +43,9 @@ BatchHandler failing_for(const std::set<std::string>& bad) {
   };
 }
 
-void must_not_run(soci::session&, Deliveries) { FAIL("a handler ran that must not"); }
+void must_not_run(soci::session&, Deliveries) { FAIL("a handler ran that must not run"); }
 
-/// On a pool and on a session of the caller's.
+/// Runs the test on a pool and on a caller's session.
 template <class Test>
 void on_each_connection(const Test& test) {
   for (const bool pooled : {true, false}) {
@@ -60,7 +60,7 @@ void on_each_connection(const Test& test) {
 
 }  // namespace
 
-TEST_CASE("one handler gets the new messages of a batch: each key once, in their order, with their places") {
+TEST_CASE("one handler gets the new messages of a batch: each key once, in their order, with their indices") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     (void)consumer.consume({.business_key = "old"}, add_effect);
     std::vector<Keys> calls;
@@ -90,7 +90,7 @@ TEST_CASE("an empty handler of a batch is refused") {
   CHECK(thrown_by([&] { (void)consumer.consume_batch(messages_of({"a"}), BatchHandler()); }) == "invalid_argument");
 }
 
-TEST_CASE("with stop, messages before the one that fails are consumed, and those behind it are not run") {
+TEST_CASE("with stop, messages before the failing one are consumed, and messages after it are not run") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     const auto messages = messages_of({"a", "b", "c", "d", "e", "bad", "f", "g"});
     const auto results = consumer.consume_batch(messages, failing_for({"bad"}));
@@ -104,7 +104,7 @@ TEST_CASE("with stop, messages before the one that fails are consumed, and those
   });
 }
 
-TEST_CASE("with skip, each message that fails fails alone, wherever it stands") {
+TEST_CASE("with skip, only the failing messages fail, at any place in the batch") {
   for (const std::set<std::string>& bad :
        {std::set<std::string>{"a"}, {"h"}, {"c", "d"}, {"a", "e", "h"}, {"a", "b", "c", "d", "e", "f", "g", "h"}}) {
     const EffectDatabase db;
@@ -118,7 +118,7 @@ TEST_CASE("with skip, each message that fails fails alone, wherever it stands") 
       CHECK(results[i].outcome == (bad.contains(keys[i]) ? failed : consumed));
       CHECK(db.effects_of(keys[i]) == (bad.contains(keys[i]) ? 0 : 1));
     }
-    // However often a message was part of a run that failed, its delivery failed once.
+    // Even if a message was part of several runs that failed, one failure is counted for it.
     const auto sql = db.session();
     for (const FailedMessage& each : list_failed(*sql)) {
       CHECK(bad.contains(each.business_key));
@@ -128,7 +128,7 @@ TEST_CASE("with skip, each message that fails fails alone, wherever it stands") 
   }
 }
 
-TEST_CASE("messages that the handler rejects or postpones are found, and the others consumed") {
+TEST_CASE("the messages that the handler rejects or postpones are identified, and the others are consumed") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     const auto results = consumer.consume_batch(
         messages_of({"a", "later", "b", "reject", "c"}),
@@ -172,7 +172,7 @@ TEST_CASE("each delivery of a batch stores its own result, and may refuse its me
   });
 }
 
-TEST_CASE("a refusal that the handler of a batch catches refuses its message all the same") {
+TEST_CASE("a message is refused even if the handler of the batch catches the exception") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     const auto results =
         consumer.consume_batch(messages_of({"a", "poor", "b"}), [](soci::session& sql, Deliveries deliveries) {
@@ -180,7 +180,7 @@ TEST_CASE("a refusal that the handler of a batch catches refuses its message all
             add_effect(sql, each);
             try {
               if (each.message().business_key == "poor") each.refuse("no money");
-            } catch (...) {  // a handler with a catch clause for everything
+            } catch (...) {  // the handler catches all exceptions
             }
           }
         });
@@ -203,7 +203,7 @@ TEST_CASE("copies with other content within a batch are conflicts") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a handler of a batch that ends the transaction acknowledges nothing, and doubles nothing") {
+TEST_CASE("if the handler of a batch ends the transaction, no message is acknowledged, and none takes effect twice") {
   for (const char* statement : {"commit", "rollback"}) {
     CAPTURE(statement);
     on_each_connection([&](const EffectDatabase& db, TxConsumer& consumer) {
@@ -216,7 +216,7 @@ TEST_CASE("a handler of a batch that ends the transaction acknowledges nothing, 
           },
           OnFailure::skip);
       for (const Result& each : results) CHECK(action_for(each) != Action::acknowledge);
-      // A server that cannot refuse the commit parks what may have taken effect.
+      // If the server cannot refuse the commit, the messages that may have taken effect are parked.
       for (const Result& each : consumer.consume_batch(messages, add_effects, OnFailure::skip)) {
         CHECK((each.outcome == consumed || each.outcome == parked));
       }
@@ -238,7 +238,7 @@ TEST_CASE("with count_starts the handler of a batch gets one message at a time")
   CHECK(calls == std::vector<Keys>{{"a"}, {"b"}});
 }
 
-TEST_CASE("a handler of a batch may take the connection of the client library") {
+TEST_CASE("a handler of a batch can get the connection of the client library") {
   const EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(native_handle(*sql), "svc");

@@ -1,4 +1,4 @@
-// Messages that fail at COMMIT, and batches that overlap: each effect is there once.
+// Messages that fail at COMMIT, and batches that overlap: each message takes effect once.
 
 #include <algorithm>
 #include <memory>
@@ -19,7 +19,7 @@
 namespace txinbox::test {
 namespace {
 
-/// A child row without its parent is detected at COMMIT, after all handlers have succeeded.
+/// A table with a deferred foreign key. The database detects the error at COMMIT, after all handlers have succeeded.
 struct DeferredConstraint {
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -39,8 +39,8 @@ struct DeferredConstraint {
   }
 };
 
-TEST_CASE("with skip, a constraint that is checked at COMMIT fails its message, and no other") {
-  if (on_mysql()) return;  // it has no deferred constraints
+TEST_CASE("with skip, a constraint that is checked at COMMIT fails only its own message") {
+  if (on_mysql()) return;  // MariaDB and MySQL have no deferred constraints
   for (const bool pooled : {true, false}) {
     CAPTURE(pooled);
     DeferredConstraint t;
@@ -72,8 +72,7 @@ TEST_CASE("with stop, a constraint that is checked at COMMIT leaves exactly the 
   }
 }
 
-/// Delivers a random part of the keys again and again, with handlers that fail now and then, until all
-/// are acknowledged.
+/// Delivers random parts of the keys until all are acknowledged. Some of the handlers fail.
 void deliver_until_acknowledged(TxConsumer& consumer, const std::vector<std::string>& keys, unsigned seed) {
   std::mt19937 random(seed);
   const auto once_in = [&random](unsigned n) { return random() % n == 0; };
@@ -84,12 +83,12 @@ void deliver_until_acknowledged(TxConsumer& consumer, const std::vector<std::str
       if (once_in(4)) some.push_back(key);
     }
     std::shuffle(some.begin(), some.end(), random);
-    const bool last = delivery > 1000;  // all failures end some day
+    const bool last = delivery > 1000;  // from here on, no handler fails
     const auto results = consumer.consume_batch(
         messages_of(some),
         [&](soci::session& sql, Delivery& d) {
           add_effect(sql, d);
-          if (!last && once_in(8)) throw std::runtime_error("now and then");
+          if (!last && once_in(8)) throw std::runtime_error("a random failure");
         },
         once_in(2) ? OnFailure::stop : OnFailure::skip);
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -99,7 +98,7 @@ void deliver_until_acknowledged(TxConsumer& consumer, const std::vector<std::str
   CHECK(left.empty());
 }
 
-TEST_CASE("four threads with overlapping batches and failing handlers leave each effect once") {
+TEST_CASE("with four threads, overlapping batches and failing handlers, each message takes effect once") {
   EffectDatabase db;
   Pool pool = db.pool(4);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});

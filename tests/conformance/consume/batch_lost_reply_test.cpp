@@ -28,9 +28,10 @@ void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& me
   }
 }
 
-TEST_CASE("a lost reply while the claims of a torn batch are resolved causes no loop and loses no message") {
+TEST_CASE(
+    "a reply that is lost while txinbox resolves the claims of a torn batch causes no loop, and no message is lost") {
   if (on_sqlite3()) return;
-  for (const std::string first : {"m2", "a0"}) {  // sorts behind, or before, the one that commits
+  for (const std::string first : {"m2", "a0"}) {  // sorts after or before m1, which commits
     for (int spared = 0; spared <= 6; ++spared) {
       CAPTURE(first);
       CAPTURE(spared);
@@ -44,19 +45,19 @@ TEST_CASE("a lost reply while the claims of a torn batch are resolved causes no 
         add_effect(sql, d);
         if (!tear || d.message().business_key != "m1") return;
         tear = false;
-        if (on_postgresql()) proxy.lose_reply(spared);  // which refuses the commit
+        if (on_postgresql()) proxy.lose_reply(spared);  // PostgreSQL refuses the commit
         sql << "commit";
         proxy.lose_reply(spared);
       });
       check_acknowledged(db, messages, results);
       const auto again = consumer.consume_batch(messages, add_effect, OnFailure::skip);
       check_acknowledged(db, messages, again);
-      if (on_mysql()) CHECK_FALSE(acknowledged(again[0]));  // torn: parked
+      if (on_mysql()) CHECK_FALSE(acknowledged(again[0]));  // the claim is torn, so the message is parked
     }
   }
 }
 
-TEST_CASE("a lost reply to the commit hides no handler that had ended the transaction") {
+TEST_CASE("a handler that has ended the transaction is detected even if the reply to the commit is lost") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -80,6 +81,31 @@ TEST_CASE("a lost reply to the commit hides no handler that had ended the transa
   check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
 }
 
+TEST_CASE("a torn claim is reported once, even if the reply of the server about it is lost") {
+  if (!on_mysql()) return;
+  EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  std::vector<std::string> torn;
+  TxConsumer consumer(pool, "svc", {.observer = [&](const Event& event) {
+                        if (event.type == EventType::torn) torn.emplace_back(event.business_key);
+                      }});
+  const Handler handler = [&](soci::session& sql, Delivery& d) {
+    add_effect(sql, d);
+    sql << "commit";
+    add_effect(sql, d);  // so that the client library reports an open transaction
+    proxy.lose_reply();
+  };
+  CHECK(consumer.consume({.business_key = "single"}, handler).outcome == Outcome::parked);
+  CHECK(proxy.lost() == 1);
+  CHECK(torn == std::vector<std::string>{"single"});
+
+  const auto results = consumer.consume_batch(messages_of({"a", "a"}), handler, OnFailure::skip);
+  CHECK(proxy.lost() == 2);
+  for (const Result& each : results) CHECK_FALSE(acknowledged(each));
+  CHECK(torn == std::vector<std::string>{"single", "a"});
+}
+
 TEST_CASE("a message whose handler commits in its savepoint is reported as torn") {
   if (on_sqlite3()) return;
   EffectDatabase db;
@@ -87,7 +113,7 @@ TEST_CASE("a message whose handler commits in its savepoint is reported as torn"
   TxConsumer consumer(pool, "svc");
   const Handler handler = [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
-    if (d.message().business_key == "bad") throw std::runtime_error("so that the batch runs by steps");
+    if (d.message().business_key == "bad") throw std::runtime_error("so that the batch runs with savepoints");
     if (d.message().business_key == "tears") sql << "commit";
   };
   const auto results = consumer.consume_batch(messages_of({"bad", "tears", "c"}), handler, OnFailure::skip);

@@ -1,4 +1,4 @@
-// Changes of a handler on its session must not affect the claims of its batch, or of the next batch.
+// Settings that a handler changes on its session must not affect the claims of its batch, or of the next batch.
 
 #include <stdexcept>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 const std::string key_sign = "\xe9\x8d\xb5";  // U+9375
 
-TEST_CASE("an encoding that a handler sets does not change the keys behind it in the batch") {
+TEST_CASE("an encoding that a handler sets does not change later keys of the batch") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -25,7 +25,7 @@ TEST_CASE("an encoding that a handler sets does not change the keys behind it in
   const Handler handler = [](soci::session& sql, Delivery& d) {
     sql << "insert into effect values ('effect')";
     if (d.message().business_key == "a") sql << "set local client_encoding to 'LATIN1'";
-    if (d.message().business_key == "z") throw std::runtime_error("so that the batch runs by steps");
+    if (d.message().business_key == "z") throw std::runtime_error("so that the batch runs with savepoints");
   };
   const auto messages = messages_of({"a", key_sign, "z"});
   CHECK(outcomes(consumer.consume_batch(messages, handler, OnFailure::skip)) == Outcomes{consumed, consumed, failed});
@@ -34,7 +34,7 @@ TEST_CASE("an encoding that a handler sets does not change the keys behind it in
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a transaction of the caller's claims the key that it is given, whatever encoding was set inside") {
+TEST_CASE("a Transaction claims exactly its key, for any encoding that was set inside the transaction") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   const auto sql = db.session();

@@ -1,4 +1,4 @@
-// What a batch promises: the same as one message after another.
+// A batch gives the same guarantees as one message after another.
 
 #include <algorithm>
 #include <stdexcept>
@@ -29,7 +29,7 @@ Handler failing_for(std::vector<std::string> keys) {
   };
 }
 
-TEST_CASE("a batch consumes each message once, and its duplicates never") {
+TEST_CASE("a batch consumes each message once, and no duplicate") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -42,7 +42,7 @@ TEST_CASE("a batch consumes each message once, and its duplicates never") {
   CHECK(db.claims() == 5);
 }
 
-TEST_CASE("a batch on a session of the caller's leaves its settings alone") {
+TEST_CASE("a batch on a caller's session does not change its settings") {
   EffectDatabase db;
   const auto sql = db.session();
   const std::string before = db.settings_of(*sql);
@@ -56,7 +56,7 @@ TEST_CASE("a batch on a session of the caller's leaves its settings alone") {
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE("the handlers of a batch run in the given order and know their place") {
+TEST_CASE("the handlers of a batch run in the given order and get their index") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -70,7 +70,7 @@ TEST_CASE("the handlers of a batch run in the given order and know their place")
   CHECK(seen == std::vector<std::string>{"z0", "a2", "k3"});
 }
 
-TEST_CASE("no message, one message and ten thousand are batches") {
+TEST_CASE("a batch may have no message, one message or ten thousand messages") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -81,12 +81,13 @@ TEST_CASE("no message, one message and ten thousand are batches") {
   for (int i = 0; i < 10'000; ++i) many.push_back({.business_key = "order-" + std::to_string(i)});
   const auto first = consumer.consume_batch(many, [](soci::session&, Delivery&) {});
   CHECK(std::ranges::all_of(first, [](const Result& r) { return r.outcome == consumed; }));
-  const auto again = consumer.consume_batch(many, [](soci::session&, Delivery&) { FAIL("a duplicate ran"); });
+  const auto again =
+      consumer.consume_batch(many, [](soci::session&, Delivery&) { FAIL("the handler of a duplicate ran"); });
   CHECK(std::ranges::all_of(again, [](const Result& r) { return r.outcome == duplicate; }));
   CHECK(db.claims() == 10'001);
 }
 
-TEST_CASE("with stop, what precedes a failure is committed and what follows is not run") {
+TEST_CASE("with stop, messages before a failure are committed, and messages after it are not run") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -103,7 +104,7 @@ TEST_CASE("with stop, what precedes a failure is committed and what follows is n
   CHECK(db.effects() == 5);
 }
 
-TEST_CASE("with skip, all others are consumed, and the failed leave neither claim nor effect") {
+TEST_CASE("with skip, failing messages leave neither claim nor effect, and the others are consumed") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -116,7 +117,7 @@ TEST_CASE("with skip, all others are consumed, and the failed leave neither clai
         Outcomes{duplicate, consumed, duplicate, consumed, duplicate});
 }
 
-TEST_CASE("an error of the handler's SQL is its message's alone") {
+TEST_CASE("an error of the handler's SQL fails only its own message") {
   EffectDatabase db;
   db.run("create table t_order (no varchar(40) not null primary key)");
   Pool pool = db.pool();
@@ -134,7 +135,7 @@ TEST_CASE("an error of the handler's SQL is its message's alone") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("an invalid key fails its message alone, with stop and with skip") {
+TEST_CASE("an invalid key fails only its own message, with stop and with skip") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -148,7 +149,7 @@ TEST_CASE("an invalid key fails its message alone, with stop and with skip") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("with stop, a bad key behind a failure is not reported") {
+TEST_CASE("with stop, an invalid key after a failure is not reported") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -156,7 +157,7 @@ TEST_CASE("with stop, a bad key behind a failure is not reported") {
   CHECK(outcomes(results) == Outcomes{consumed, failed, not_run, not_run});
 }
 
-TEST_CASE("of copies in a batch the first runs, and the others are reported as duplicates") {
+TEST_CASE("the first of several copies in a batch runs, and the others are reported as duplicates") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -186,7 +187,7 @@ TEST_CASE("the copy of a failed message runs with skip, and does not with stop")
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a copy with other content is a conflict, in the batch and with the table") {
+TEST_CASE("a copy with other content than in the batch or in the table is a conflict") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -202,11 +203,11 @@ TEST_CASE("a copy with other content is a conflict, in the batch and with the ta
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("what a batch's handlers store comes back to each duplicate") {
+TEST_CASE("each duplicate gets the result that the handler of a batch stored") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
-  // More than one round trip is to carry at once.
+  // These results are too large for one round trip.
   std::vector<Message> messages;
   for (int i = 0; i < 12; ++i) messages.push_back({.business_key = "k" + std::to_string(i)});
   const auto first = consumer.consume_batch(messages, [](soci::session&, Delivery& d) {
@@ -239,7 +240,7 @@ TEST_CASE("a batch reports the state of each row that is not consumed") {
   CHECK(code_of(results[4].error) == ErrorCode::unknown_state);
 }
 
-TEST_CASE("with stop, no message behind one that another worker holds is run") {
+TEST_CASE("with stop, messages after one that another worker holds are not run") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -254,14 +255,14 @@ TEST_CASE("with stop, no message behind one that another worker holds is run") {
         Outcomes{consumed, Outcome::in_progress, not_run});
   CHECK(runs == 1);
   CHECK(db.claims() == 2);
-  // Also where the batch runs by steps.
+  // The same holds if the batch runs with savepoints.
   CHECK(outcomes(consumer.consume_batch(messages_of({"y", "leased", "bad", "a"}), failing_for({"y"}))) ==
         Outcomes{failed, not_run, not_run, not_run});
   CHECK(outcomes(consumer.consume_batch(messages_of({"y", "leased", "a"}), counting, OnFailure::skip)) ==
         Outcomes{consumed, Outcome::in_progress, consumed});
 }
 
-TEST_CASE("a batch of one runs a handler that fails once") {
+TEST_CASE("in a batch of one message, a handler that fails runs once") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -274,7 +275,7 @@ TEST_CASE("a batch of one runs a handler that fails once") {
   CHECK(runs == 1);
 }
 
-TEST_CASE("the observer hears of each message of a batch that was dealt with") {
+TEST_CASE("the observer gets an event for each message of a batch that was run") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::vector<std::string> heard;
@@ -285,7 +286,7 @@ TEST_CASE("the observer hears of each message of a batch that was dealt with") {
   CHECK(heard == std::vector<std::string>{"consumed a", "already_consumed a", "failed bad"});
 }
 
-TEST_CASE("a batch inside a handler is refused, and so is one that begins after the stop") {
+TEST_CASE("a batch inside a handler is refused, and so is a batch that begins after the stop") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::stop_source stop;
@@ -305,7 +306,7 @@ TEST_CASE("a batch inside a handler is refused, and so is one that begins after 
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("a stop lets the transaction in hand finish, and runs no further one") {
+TEST_CASE("after a stop, the running transaction finishes, and no other transaction begins") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::stop_source stop;

@@ -1,6 +1,6 @@
-// A handler that commits its batch's transaction. PostgreSQL and a pool on SQLite refuse this commit. Elsewhere it also
-// commits the claims of messages whose handlers have not started. The library deletes these claims. Without the right
-// to DELETE they are parked.
+// A handler that commits its batch's transaction. PostgreSQL and a pool on SQLite refuse this commit. On the other
+// databases it also commits the claims of messages whose handlers have not started. txinbox deletes these claims. If it
+// has no DELETE privilege, these messages are parked.
 
 #include <chrono>
 #include <memory>
@@ -22,7 +22,7 @@
 namespace txinbox::test {
 namespace {
 
-/// Effect by effect, until "tears" commits them, the claims of the whole batch, and fails.
+/// Adds an effect. For the message "tears", also commits all effects and the claims of the whole batch, and fails.
 void tear(soci::session& sql, Delivery& d) {
   add_effect(sql, d);
   if (d.message().business_key != "tears") return;
@@ -40,8 +40,8 @@ std::string keys_in_state(const TestDatabase& db, const std::string& state) {
                  "' order by business_key) x");
 }
 
-/// What can commit a batch's claims: a pool's connection to MariaDB or MySQL, or a session on SQLite, whose pools
-/// refuse.
+/// A consumer whose handler can commit a batch's claims: on a pool of MariaDB or MySQL, or on a caller's session of
+/// SQLite. A pool of SQLite refuses this commit.
 struct Torn {
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -53,20 +53,21 @@ struct Torn {
   TxConsumer consumer = on_sqlite3() ? TxConsumer(*sql, "svc", options) : TxConsumer(pool, "svc", options);
 };
 
-TEST_CASE("with skip, messages behind the handler that committed lose their claims and are consumed") {
+TEST_CASE(
+    "with skip, the claims of messages after the handler that committed are deleted, and the messages are consumed") {
   if (on_postgresql()) return;
   Torn t;
   CHECK(outcomes(t.consumer.consume_batch(batch, tear, OnFailure::skip)) ==
         Outcomes{failed, failed, failed, consumed, consumed});
   CHECK(keys_in_state(t.db, "torn") == "a d tears");
   CHECK(keys_in_state(t.db, "consumed") == "b e");
-  CHECK(t.db.effects() == 5);  // those of the torn ones were committed by the handler
+  CHECK(t.db.effects() == 5);  // the handler has committed the effects of the torn messages
   CHECK(outcomes(t.consumer.consume_batch(batch, add_effect, OnFailure::skip)) ==
         Outcomes{parked, parked, parked, duplicate, duplicate});
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("with stop, messages behind the handler that committed are not run and leave no claim") {
+TEST_CASE("with stop, messages after the handler that committed are not run, and leave no claim") {
   if (on_postgresql()) return;
   Torn t;
   const auto results = t.consumer.consume_batch(batch, tear);
@@ -78,7 +79,7 @@ TEST_CASE("with stop, messages behind the handler that committed are not run and
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("the observer hears of each claim that was torn by a batch") {
+TEST_CASE("the observer gets an event for each torn claim of a batch") {
   if (on_postgresql()) return;
   Torn t;
   (void)t.consumer.consume_batch(batch, tear, OnFailure::skip);
@@ -91,20 +92,20 @@ TEST_CASE("with savepoints, messages that were released before a handler committ
   Torn t;
   const auto with_failure = messages_of({"bad", "d", "a", "tears", "e", "b"});
   const auto handler = [](soci::session& sql, Delivery& d) {
-    if (d.message().business_key == "bad") throw std::runtime_error("an honest failure");
+    if (d.message().business_key == "bad") throw std::runtime_error("a failure of the handler");
     tear(sql, d);
   };
   const auto results = t.consumer.consume_batch(with_failure, handler, OnFailure::skip);
   CHECK(outcomes(results) == Outcomes{failed, consumed, consumed, failed, consumed, consumed});
-  // The whole run that came first was rolled back by the honest failure.
+  // The failure of the first message rolled back the first run, which had no savepoints.
   CHECK(keys_in_state(t.db, "torn") == "tears");
   CHECK(keys_in_state(t.db, "consumed") == "a b d e");
   CHECK(t.db.effects() == 5);
   CHECK(t.db.effects_of("a") == 1);
 }
 
-TEST_CASE("without the right to DELETE, claims whose handlers had not started are parked too") {
-  if (!on_mysql()) return;  // PostgreSQL lets nothing be torn, and SQLite has no users
+TEST_CASE("without the DELETE privilege, claims whose handlers had not started are parked, too") {
+  if (!on_mysql()) return;  // on PostgreSQL no claim is torn, and SQLite has no users
   const EffectDatabase db;
   const User user(db);
   grant_service(user, db);
@@ -119,7 +120,8 @@ TEST_CASE("without the right to DELETE, claims whose handlers had not started ar
   CHECK(consumer.consume({.business_key = "next"}, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a handler that committed its batch and lost the connection tears no message whose handler had not started") {
+TEST_CASE(
+    "if a handler commits its batch and loses the connection, claims whose handlers had not started are not torn") {
   if (!on_mysql()) return;
   for (const bool retries : {true, false}) {
     CAPTURE(retries);
@@ -143,7 +145,7 @@ TEST_CASE("a handler that committed its batch and lost the connection tears no m
   }
 }
 
-TEST_CASE("a batch's claims that a handler's own COMMIT makes visible late are not reported as consumed") {
+TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are not reported as consumed") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   prepare_late_commit(db);
@@ -166,7 +168,7 @@ TEST_CASE("a batch's claims that a handler's own COMMIT makes visible late are n
     CHECK(outcomes(results) == Outcomes{consumed, consumed, consumed, consumed, consumed});
     return;
   }
-  // Failed or parked, depending on when the claims became visible.
+  // The outcome is failed or parked. It depends on when the claims became visible.
   for (const std::size_t torn : {0UL, 1UL, 2UL}) CHECK(action_for(results[torn]) != Action::acknowledge);
   CHECK(keys_in_state(db, "torn") == "a d tears");
   CHECK(outcomes(consumer.consume_batch(batch, add_effect)) == Outcomes{parked, parked, parked, duplicate, duplicate});
@@ -196,7 +198,7 @@ TEST_CASE("PostgreSQL refuses the COMMIT of one message of a batch, and the othe
   }
 }
 
-TEST_CASE("another consumer does not acknowledge what a handler of a batch has committed by itself") {
+TEST_CASE("another consumer does not acknowledge messages that a handler of a batch has committed by itself") {
   for (const OnFailure on_failure : {OnFailure::stop, OnFailure::skip}) {
     const EffectDatabase db;
     Pool pool = db.pool(2);
@@ -220,20 +222,20 @@ TEST_CASE("another consumer does not acknowledge what a handler of a batch has c
           add_effect(sql, d);
           if (d.message().business_key != "tears" || commits++ > 0) return;
           quietly([&] { sql.commit(); });
-          if (!on_sqlite3()) look();  // its writer is one at a time
+          if (!on_sqlite3()) look();  // SQLite has one writer at a time
         },
         on_failure);
     CHECK_FALSE(acknowledged);
   }
 }
 
-TEST_CASE("the observer hears of a batch's torn claims when no connection is held") {
-  if (!on_mysql()) return;  // the pools of the others let nothing be torn
+TEST_CASE("the observer gets the events of a batch's torn claims while no connection is held") {
+  if (!on_mysql()) return;  // in pools of PostgreSQL and SQLite no claim is torn
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = std::chrono::milliseconds(100)});
   std::vector<std::string> heard;
   TxConsumer consumer(pool, "svc", {.observer = [&](const Event& e) {
-                        const auto free = pool.acquire();  // what it throws would be dropped, and nothing heard
+                        const auto free = pool.acquire();  // if this throws, `heard` stays empty
                         heard.push_back(std::string(to_string(e.type)) + " " + std::string(e.business_key));
                       }});
   (void)consumer.consume_batch(messages_of({"tears"}), tear);

@@ -1,4 +1,4 @@
-// claim_wait: a delivery that meets a running delivery of its key is answered in time.
+// claim_wait: how long a delivery waits for a running delivery of its key.
 
 #include <chrono>
 #include <future>
@@ -11,6 +11,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/crashing_handlers.hpp"
 #include "support/effects.hpp"
 #include "support/thrown.hpp"
 
@@ -21,7 +22,7 @@ using namespace std::chrono_literals;
 
 const Message order{.business_key = "order123", .content = "10 EUR"};
 
-/// A delivery of `order` whose handler runs until it is told how to end.
+/// A delivery of `order` whose handler runs until the test calls `end`.
 class RunningDelivery {
  public:
   explicit RunningDelivery(TxConsumer& consumer)
@@ -71,9 +72,9 @@ TEST_CASE("claim_wait of zero: a copy in the same process is in_progress, and ho
 }
 
 TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress, and other keys are not") {
-  if (on_sqlite3()) return;  // the first transaction has the whole database
+  if (on_sqlite3()) return;  // the first transaction locks the whole database
   const EffectDatabase db;
-  // A second pool is for the server what another process is.
+  // For the server, a second pool is like another process.
   Pool pool = db.pool(2);
   Pool other_pool = db.pool(2);
   TxConsumer consumer(pool, "svc", {.claim_wait = 0ms});
@@ -91,7 +92,24 @@ TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress,
   CHECK(db.effects() == 6);
 }
 
-TEST_CASE("claim_wait: a copy waits for the first delivery, and gets its result") {
+TEST_CASE("claim_wait of zero with count_starts: a copy of another consumer object is in_progress") {
+  if (on_sqlite3()) return;  // the first transaction locks the whole database
+  const EffectDatabase db;
+  Pool pool = db.pool({.connections = 4, .lock_timeout = 1s});
+  Pool other_pool = db.pool({.connections = 4, .lock_timeout = 1s});
+  TxConsumer consumer(pool, "svc", {.claim_wait = 0ms, .max_attempts = 3, .count_starts = true});
+  TxConsumer other(other_pool, "svc", {.claim_wait = 0ms, .max_attempts = 3, .count_starts = true});
+  RunningDelivery first(consumer);
+  // The marker names another process, so the next delivery tries the claim to find out whether that process still runs
+  // the message. If the claim waited, it would end with a lock time-out.
+  leave_exclusive_marker(db);
+  CHECK(other.consume(order, add_effect).outcome == Outcome::in_progress);
+  CHECK(first.end().outcome == Outcome::consumed);
+  CHECK(other.consume(order, add_effect).outcome == Outcome::already_consumed);
+  CHECK(db.effects() == 1);
+}
+
+TEST_CASE("claim_wait of an hour: a copy waits for the first delivery, and gets its result") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   Pool other_pool = db.pool(2);
@@ -108,7 +126,7 @@ TEST_CASE("claim_wait: a copy waits for the first delivery, and gets its result"
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("claim_wait: if the first delivery fails, one of those that wait runs") {
+TEST_CASE("claim_wait of an hour: if the first delivery fails, one of the waiting deliveries runs") {
   const EffectDatabase db;
   Pool pool = db.pool(4);
   Pool other_pool = db.pool(2);
@@ -123,7 +141,7 @@ TEST_CASE("claim_wait: if the first delivery fails, one of those that wait runs"
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("claim_wait does not shorten what the handler's own statements may wait for") {
+TEST_CASE("claim_wait does not shorten the lock time-out of the handler's statements") {
   if (on_sqlite3()) return;
   const EffectDatabase db;
   Pool pool = db.pool({.connections = 2, .lock_timeout = 60s});
@@ -159,7 +177,7 @@ TEST_CASE("claim_wait ends when the stop token is set") {
   CHECK(first.end().outcome == Outcome::consumed);
 }
 
-TEST_CASE("claim_wait waits for a lease of a LeaseConsumer, too") {
+TEST_CASE("claim_wait also applies to a lease of a LeaseConsumer") {
   const EffectDatabase db;
   Pool pool = db.pool(4);
   LeaseConsumer leases(pool, "svc");

@@ -66,7 +66,7 @@ void check_same_key(int threads, First first) {
       const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {
         add_effect(sql, d);
         if (arrivals++ > 0 || first == First::dies) return;
-        std::this_thread::sleep_for(milliseconds(100));  // so that the others wait for this one
+        std::this_thread::sleep_for(milliseconds(100));  // so that the other deliveries wait
         if (first == First::rolls_back) throw std::runtime_error("the first one fails");
       });
       ++(result.outcome == Outcome::consumed ? consumed : duplicates);
@@ -103,7 +103,7 @@ TEST_CASE("many threads with one key: one consumes it when the process of the fi
   for (const int threads : {2, 3, 16}) check_same_key(threads, First::dies);
 }
 
-TEST_CASE("many threads, every key three times, some handlers failing: each takes effect once") {
+TEST_CASE("many threads, three copies of each key, and failing handlers: each key takes effect once") {
   EffectDatabase db;
   constexpr int keys = 40;
   constexpr int copies = 3;
@@ -119,10 +119,10 @@ TEST_CASE("many threads, every key three times, some handlers failing: each take
           try {
             const Result result = consumer.consume(message, [&](soci::session& sql, Delivery& d) {
               add_effect(sql, d);
-              if (std::rand() % 5 == 0) throw std::runtime_error("now and then");
+              if (std::rand() % 5 == 0) throw std::runtime_error("a random failure");
             });
             acknowledged = action_for(result) == Action::acknowledge;
-          } catch (const std::runtime_error&) {  // delivered again
+          } catch (const std::runtime_error&) {  // the message is delivered again
           }
         }
       }
@@ -135,7 +135,7 @@ TEST_CASE("many threads, every key three times, some handlers failing: each take
 }
 
 TEST_CASE("redeliveries of one consumed key do not block each other") {
-  // A read of the row under an exclusive lock deadlocks most of them on MariaDB and MySQL.
+  // If a redelivery read the row with an exclusive lock, most of them would deadlock on MariaDB and MySQL.
   EffectDatabase db;
   Pool pool = db.pool(4);
   std::atomic<int> retries = 0;
@@ -157,7 +157,7 @@ TEST_CASE("redeliveries of one consumed key do not block each other") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("sessions of a caller's own, one a thread, share the keys with a pool") {
+TEST_CASE("callers' sessions in several threads share the keys with a pool") {
   EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer pooled(pool, "svc", {.retry = {.max_attempts = 50}});
@@ -176,7 +176,8 @@ TEST_CASE("sessions of a caller's own, one a thread, share the keys with a pool"
   CHECK(db.number("select count(distinct id) from effect") == 20);
 }
 
-TEST_CASE("threads of one process queue for SQLite's writer: none is starved, none meets BUSY") {
+TEST_CASE(
+    "the threads of one process wait in a queue to write to SQLite: each gets its turn, and none gets SQLITE_BUSY") {
   if (!on_sqlite3()) return;
   EffectDatabase db;
   Pool pool = db.pool(8);

@@ -1,4 +1,4 @@
-// The record of a delivery whose content differs from that of its key.
+// The record of a delivery whose content differs from the content of its key.
 
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ const Message third{.business_key = "order123", .message_id = "m3", .content = "
 
 long long rows_in(const TestDatabase& db) { return db.number("select count(*) from txinbox_conflicting_message"); }
 
-/// What is recorded of the delivery with this id.
+/// A column of the record of the delivery with this id.
 std::string recorded(const TestDatabase& db, const std::string& column, const std::string& id) {
   return db.text("select " + column + " from txinbox_conflicting_message where message_id = '" + id + "'");
 }
@@ -29,7 +29,7 @@ void conflicts(TxConsumer& consumer, const Message& message) {
   CHECK(consumer.consume(message, add_effect).outcome == conflict);
 }
 
-TEST_CASE("a conflict is recorded with both hashes, both ids, its times and what the row was") {
+TEST_CASE("a conflict is recorded with both hashes, both ids, its times and the state of the row") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -60,7 +60,7 @@ TEST_CASE("a conflict is one row for each content, which counts its deliveries")
   CHECK(rows_in(db) == 2);
 }
 
-TEST_CASE("a sender of many contents does not fill the table of conflicts") {
+TEST_CASE("the table of conflicts has at most max_conflicts contents of a key") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.max_conflicts = 3});
@@ -85,7 +85,7 @@ TEST_CASE("a sender of many contents does not fill the table of conflicts") {
   CHECK(rows_in(db) == 5);
 }
 
-TEST_CASE("a row without a hash, and a message without content, are in no conflict") {
+TEST_CASE("a row without a hash and a message without content cause no conflict") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -96,7 +96,7 @@ TEST_CASE("a row without a hash, and a message without content, are in no confli
   CHECK(rows_in(db) == 0);
 }
 
-TEST_CASE("a batch records its conflicts, with what was there and among its own messages") {
+TEST_CASE("a batch records conflicts with existing rows and among its own messages") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -110,7 +110,7 @@ TEST_CASE("a batch records its conflicts, with what was there and among its own 
   CHECK(recorded(db, "original_message_id", "n2") == "n1");
 }
 
-TEST_CASE("an observer is told of a conflict") {
+TEST_CASE("the observer gets the event of a conflict") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   int told = 0;
@@ -122,7 +122,7 @@ TEST_CASE("an observer is told of a conflict") {
   CHECK(told == 1);
 }
 
-TEST_CASE("a conflict that cannot be recorded is not reported: the message is delivered again") {
+TEST_CASE("if a conflict cannot be recorded, it is not reported, and the message is delivered again") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

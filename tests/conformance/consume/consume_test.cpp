@@ -17,7 +17,7 @@ namespace {
 
 const Message order{.business_key = "order123", .message_id = "m-1"};
 
-TEST_CASE("a message is consumed once, its duplicates never") {
+TEST_CASE("a message is consumed once, and no duplicate is") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -33,7 +33,7 @@ TEST_CASE("a message is consumed once, its duplicates never") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a caller's session consumes too, and its settings are left as they were") {
+TEST_CASE("a consumer on a caller's session consumes, and does not change its settings") {
   EffectDatabase db;
   const auto sql = db.session();
   const std::string before = db.settings_of(*sql);
@@ -50,7 +50,7 @@ TEST_CASE("a caller's session consumes too, and its settings are left as they we
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a caller's session keeps the autocommit that it had") {
+TEST_CASE("a consumer on a caller's session does not change its autocommit") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -72,7 +72,7 @@ TEST_CASE("with autocommit off, the handler's snapshot is not older than its cla
   *sql << "set session transaction isolation level repeatable read";
   const auto other = db.session();
   TxConsumer consumer(*sql, "order-service");
-  // The first consume checks the tables; what is committed while it waits for its claim must be seen.
+  // The first consume also checks the tables. The handler must see rows that are committed while the claim waits.
   std::unique_ptr<Transaction> holding = std::make_unique<Transaction>(*other);
   CHECK(holding->claim("order-service", order) == Claim::claimed);
   std::thread releaser([&] {
@@ -98,7 +98,7 @@ TEST_CASE("consumers of different names do not share keys") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("what the handler throws is thrown as it was, and leaves nothing behind") {
+TEST_CASE("consume throws the handler's exception unchanged, and leaves no rows") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -134,11 +134,11 @@ TEST_CASE("a duplicate key in the handler's own SQL is the handler's error") {
     sql << "insert into t_order values (:no)", soci::use(d.message().business_key);
   };
   CHECK_THROWS_AS((void)consumer.consume(order, insert), soci::soci_error);
-  CHECK(runs == 1);  // and it is not transient
+  CHECK(runs == 1);  // the error is not transient
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("what the handler stores is handed to later duplicates, byte for byte") {
+TEST_CASE("later duplicates get every byte of the result that the handler stored") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -167,7 +167,7 @@ TEST_CASE("a result that is too long is refused, and the message can be consumed
     try {
       (void)consumer.consume(order, [&](soci::session&, Delivery& d) { d.store(std::string(most + 1, 'x')); });
       FAIL("nothing was thrown");
-    } catch (const Error& error) {  // a message that fails each time must not stop the service
+    } catch (const Error& error) {  // a message that always fails must not stop the service
       CHECK(error.code() == ErrorCode::result_too_large);
       CHECK(action_for(std::current_exception()) == Action::dead_letter);
     }
@@ -176,7 +176,7 @@ TEST_CASE("a result that is too long is refused, and the message can be consumed
   CHECK(thrown_by([&] { TxConsumer(pool, "svc", {.max_result = mebibyte + 1}); }) == "invalid_argument");
 }
 
-TEST_CASE("results of a mebibyte, alone, in a batch and under a lease") {
+TEST_CASE("a result may have one mebibyte, alone, in a batch and under a lease") {
   EffectDatabase db;
   Pool pool = db.pool();
   constexpr std::size_t mebibyte = 1024UL * 1024;
@@ -190,10 +190,10 @@ TEST_CASE("results of a mebibyte, alone, in a batch and under a lease") {
   for (const Result& each : consumer.consume_batch(batch, add_effect)) CHECK(each.stored == large);
   LeaseConsumer leases(pool, "leases", {.max_result = mebibyte});
   CHECK(leases.consume(order, [&](Lease& lease) { lease.delivery().store(large); }).stored == large);
-  CHECK(leases.consume(order, [](Lease&) { FAIL("it is a duplicate"); }).stored == large);
+  CHECK(leases.consume(order, [](Lease&) { FAIL("the handler of a duplicate ran"); }).stored == large);
 }
 
-TEST_CASE("consume inside a handler of the same pool is refused instead of hanging") {
+TEST_CASE("consume inside a handler of the same pool is refused, and does not hang") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer outer(pool, "outer");
@@ -215,7 +215,7 @@ TEST_CASE("consume inside a handler of the same pool is refused instead of hangi
   CHECK(inner.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("consume on a session that is inside a transaction is refused, and leaves that transaction alone") {
+TEST_CASE("consume on a session that is inside a transaction is refused, and does not end this transaction") {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "order-service");
@@ -234,7 +234,7 @@ TEST_CASE("consume on a session that is inside a transaction is refused, and lea
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("the observer hears of each delivery, and what it throws is dropped") {
+TEST_CASE("the observer gets an event for each delivery, and its exceptions are ignored") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::vector<std::string> heard;
@@ -257,7 +257,7 @@ TEST_CASE("the observer hears of each delivery, and what it throws is dropped") 
   CHECK(heard == std::vector<std::string>{"failed"});
 }
 
-TEST_CASE("a consumer survives the move and the end of its pool object") {
+TEST_CASE("a consumer still works after its pool object was moved and destroyed") {
   EffectDatabase db;
   auto first = std::make_unique<Pool>(db.pool());
   TxConsumer consumer(*first, "order-service");
@@ -268,7 +268,7 @@ TEST_CASE("a consumer survives the move and the end of its pool object") {
   CHECK(other.consume(order, add_effect).outcome == Outcome::already_consumed);
 }
 
-TEST_CASE("a handler that rejects its message has it dead-lettered") {
+TEST_CASE("the action for a message that its handler rejects is dead_letter") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -278,7 +278,7 @@ TEST_CASE("a handler that rejects its message has it dead-lettered") {
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::parked);
 }
 
-TEST_CASE("each state of a row is told as what it is, and an unknown one is delivered again") {
+TEST_CASE("each state of a row has its outcome, and a message with an unknown state is delivered again") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -302,7 +302,7 @@ TEST_CASE("each state of a row is told as what it is, and an unknown one is deli
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a lease's remaining time comes back as the time to deliver again") {
+TEST_CASE("the result has the remaining time of a lease as the time of the next delivery") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");

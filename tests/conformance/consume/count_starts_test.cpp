@@ -1,4 +1,4 @@
-// Attempts that are counted from their start: a message that kills its process is parked in the end.
+// count_starts: attempts are counted from their start, so a message that always crashes its process is parked.
 
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a message that kills its process is counted from its second crash on, and parked after max_attempts") {
+TEST_CASE("the crashes of a message are counted from the second one, and after max_attempts it is parked") {
   const EffectDatabase db;
   const auto killed = [&] {
     return in_process([&] {
@@ -36,26 +36,26 @@ TEST_CASE("a message that kills its process is counted from its second crash on,
   CHECK(killed() == died);
   CHECK(markers(db) == 1);
   CHECK(exclusive_markers(db) == 0);
-  CHECK(killed() == died);  // runs alone from now on
+  CHECK(killed() == died);  // the message runs alone from now on
   CHECK(exclusive_markers(db) == 1);
   CHECK(list_failed(*db.session()).empty());
-  CHECK(killed() == died);  // counts the second death
+  CHECK(killed() == died);  // counts the second crash
   CHECK(exclusive_markers(db) == 1);
   CHECK(only_failed(db).attempts == 1);
-  CHECK(only_failed(db).deaths == 1);
-  CHECK(only_failed(db).last_error == "process died");
+  CHECK(only_failed(db).crashes == 1);
+  CHECK(only_failed(db).last_error == "process crashed");
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
   CHECK(consumer.consume(order, add_effect).outcome == parked);
   CHECK(consumer.consume(order, add_effect).outcome == parked);
   CHECK(only_failed(db).state == FailedState::parked);
-  CHECK(only_failed(db).deaths == 2);
+  CHECK(only_failed(db).crashes == 2);
   CHECK(db.effects() == 0);
   CHECK(retry_failed(*db.session(), {}) == 1);
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("without count_starts, a message that kills its process is never counted") {
+TEST_CASE("without count_starts, the crashes of a message are never counted") {
   const EffectDatabase db;
   for (int i = 0; i < 3; ++i) {
     CHECK(in_process([&] {
@@ -68,7 +68,7 @@ TEST_CASE("without count_starts, a message that kills its process is never count
   CHECK(list_failed(*db.session()).empty());
 }
 
-TEST_CASE("an attempt that ends leaves no marker: consumed, failed, given back") {
+TEST_CASE("an attempt leaves no marker after it is consumed, after it fails, and after a transient error") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}, .max_attempts = 9, .count_starts = true});
@@ -93,7 +93,7 @@ TEST_CASE("an attempt that ends leaves no marker: consumed, failed, given back")
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("with count_starts a batch runs message by message in order, and a failure fails its message alone") {
+TEST_CASE("with count_starts a batch runs one message after another, and a failure fails only its own message") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
@@ -111,7 +111,7 @@ TEST_CASE("with count_starts a batch runs message by message in order, and a fai
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("the marker of a lost connection's attempt is removed before the backoff, too" *
+TEST_CASE("the marker of an attempt is removed before the backoff, also if its connection is lost" *
           doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -130,7 +130,7 @@ TEST_CASE("the marker of a lost connection's attempt is removed before the backo
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a lease is not released while the marker of its attempt is there") {
+TEST_CASE("a lease is released only after the marker of its attempt is removed") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   long long markers_at_the_end = -1;
@@ -142,7 +142,7 @@ TEST_CASE("a lease is not released while the marker of its attempt is there") {
   CHECK(markers_at_the_end == 0);
 }
 
-TEST_CASE("a lease's handler that kills its process is parked after max_attempts") {
+TEST_CASE("a message whose handler crashes under a lease is parked after max_attempts") {
   const EffectDatabase db;
   const auto killed = [&] {
     return in_process([&] {
@@ -150,21 +150,21 @@ TEST_CASE("a lease's handler that kills its process is parked after max_attempts
       (void)LeaseConsumer(pool, "svc", counting_leases).consume(order, crash_leased);
     });
   };
-  for (int i = 0; i < 3; ++i) {  // the first death is not counted
+  for (int i = 0; i < 3; ++i) {  // the first crash is not counted
     CHECK(killed() == died);
     std::this_thread::sleep_for(250ms);
   }
   Pool pool = db.pool(2);
   LeaseConsumer consumer(pool, "svc", counting_leases);
-  CHECK(consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not"); }).outcome == parked);
-  CHECK(only_failed(db).deaths == 2);
+  CHECK(consumer.consume(order, [](Lease&) { FAIL("a handler ran that must not run"); }).outcome == parked);
+  CHECK(only_failed(db).crashes == 2);
   CHECK(only_failed(db).state == FailedState::parked);
   CHECK(retry_failed(*db.session(), {}) == 1);
   CHECK(consumer.consume(order, [](Lease&) {}).outcome == consumed);
   CHECK(markers(db) == 0);
 }
 
-TEST_CASE("count_starts is refused on a session of the caller's") {
+TEST_CASE("count_starts is refused on a caller's session") {
   const EffectDatabase db;
   const auto sql = db.session();
   CHECK_THROWS_AS(TxConsumer(*sql, "svc", counting), Error);

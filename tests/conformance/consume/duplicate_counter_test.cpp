@@ -1,4 +1,4 @@
-// The counts of duplicates that consumers write.
+// The counts of duplicates that consumers write to the table.
 
 #include <chrono>
 #include <optional>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr long long hour_in_ms = 3'600'000;
 
-/// A consumer that can be ended, and what is in the table of it.
+/// A consumer that a test can destroy, and its row in the table of consumers.
 struct Ledger {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 2, .acquire_timeout = 1h});
@@ -29,7 +29,7 @@ struct Ledger {
 
   Outcome consume(const std::string& key) { return consumer->consume({.business_key = key}, add_effect).outcome; }
 
-  /// Consumes, and then again when the original is that old.
+  /// Consumes a message, makes its row older by `age`, and consumes a duplicate.
   void catch_duplicate(const std::string& key, std::chrono::hours age) {
     REQUIRE(consume(key) == consumed);
     make_older(db, "business_key = '" + key + "'", age);
@@ -42,16 +42,16 @@ struct Ledger {
   std::string oldest_at() const { return db.text("select oldest_duplicate_at from txinbox_consumer"); }
 };
 
-TEST_CASE("a duplicate whose original is much older than any before is written at once") {
+TEST_CASE("a duplicate whose original is much older than all before is written immediately") {
   Ledger t;
   t.catch_duplicate("k", 3h);
   CHECK(t.duplicates() == 1);
-  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
+  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite computes days in a double
   CHECK(t.oldest() < 4 * hour_in_ms);
   CHECK_FALSE(t.oldest_at().empty());
 }
 
-TEST_CASE("counts of duplicates that are not yet written are written when the consumer is destroyed") {
+TEST_CASE("the destructor of a consumer writes the counts of duplicates that are not written yet") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   for (int i = 0; i < 5; ++i) CHECK(t.consume("k") == duplicate);
@@ -60,14 +60,14 @@ TEST_CASE("counts of duplicates that are not yet written are written when the co
   CHECK(t.db.number("select count(*) from txinbox_consumer where oldest_duplicate < 3600000") == 1);
 }
 
-TEST_CASE("without duplicates nothing is written") {
+TEST_CASE("without duplicates no count is written") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   t.consumer.reset();
   CHECK(t.rows() == 0);
 }
 
-TEST_CASE("consumers of one name add up their duplicates, and the greatest age keeps its time") {
+TEST_CASE("consumers with one name add their duplicates, and the greatest age keeps its time") {
   Ledger t;
   t.catch_duplicate("a", 5h);
   const std::string at = t.oldest_at();
@@ -83,12 +83,12 @@ TEST_CASE("consumers of one name add up their duplicates, and the greatest age k
   CHECK(t.oldest_at() != at);
 }
 
-TEST_CASE("a row that a purge made is kept when duplicates are written") {
+TEST_CASE("a write of duplicates keeps the values that a purge has written") {
   Ledger t;
   t.db.run("insert into txinbox_consumer (consumer, retention, purged) values ('svc', 60, 7)");
   t.catch_duplicate("k", 3h);
   CHECK(t.duplicates() == 1);
-  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
+  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite computes days in a double
   CHECK(t.db.number("select retention + purged from txinbox_consumer") == 67);
 }
 
@@ -106,17 +106,17 @@ TEST_CASE("a consumer's name that needs quoting has its own row") {
   CHECK(found.consumers.front().duplicates == 2);
 }
 
-TEST_CASE("duplicates of a batch are counted, with copies within it") {
+TEST_CASE("duplicates of a batch are counted, and so are copies within the batch") {
   Ledger t;
   CHECK(t.consume("old") == consumed);
   make_older(t.db, "business_key = 'old'", 3h);
   const auto results = t.consumer->consume_batch(messages_of({"old", "new", "new"}), add_effect);
   CHECK(outcomes(results) == Outcomes{duplicate, consumed, duplicate});
   CHECK(t.duplicates() == 2);
-  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
+  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite computes days in a double
 }
 
-TEST_CASE("on a caller's session old duplicates are written, and none when the consumer is destroyed") {
+TEST_CASE("on a caller's session the count of an old duplicate is written, and the destructor writes no counts") {
   EffectDatabase db;
   const auto sql = db.session();
   std::optional<TxConsumer> consumer(TxConsumer(*sql, "svc"));
@@ -125,7 +125,7 @@ TEST_CASE("on a caller's session old duplicates are written, and none when the c
   CHECK(consumer->consume({.business_key = "k"}, add_effect).outcome == duplicate);
   CHECK(db.number("select duplicates from txinbox_consumer") == 1);
   CHECK(consumer->consume({.business_key = "k"}, add_effect).outcome == duplicate);
-  sql->begin();  // what the caller does with the session is not disturbed
+  sql->begin();  // the destructor must not affect this transaction
   *sql << "insert into effect values ('mine')";
   consumer.reset();
   sql->rollback();
@@ -133,7 +133,7 @@ TEST_CASE("on a caller's session old duplicates are written, and none when the c
   CHECK(db.number("select duplicates from txinbox_consumer") == 1);
 }
 
-TEST_CASE("a failure to write the count of duplicates is no error of the delivery, nor of the consumer's destructor") {
+TEST_CASE("if a count of duplicates cannot be written, the delivery succeeds, and the count is written later") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   t.db.run("alter table txinbox_consumer rename to elsewhere");
@@ -143,19 +143,19 @@ TEST_CASE("a failure to write the count of duplicates is no error of the deliver
   CHECK(t.consume("k") == duplicate);
   t.db.run("alter table elsewhere rename to txinbox_consumer");
   CHECK(t.rows() == 0);
-  t.consumer.reset();  // it had kept them
+  t.consumer.reset();  // the destructor writes the count
   CHECK(t.duplicates() == 2);
-  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite counts days in a double
+  CHECK(t.oldest() >= 3 * hour_in_ms - 1000);  // SQLite computes days in a double
 }
 
-TEST_CASE("the destructor of a consumer waits for no connection") {
+TEST_CASE("the destructor of a consumer does not wait for a connection") {
   Ledger t;
   CHECK(t.consume("k") == consumed);
   CHECK(t.consume("k") == duplicate);
   {
     const auto first = t.pool.acquire();
     const auto second = t.pool.acquire();
-    t.consumer.reset();  // would take the hour of acquire_timeout
+    t.consumer.reset();  // a wait would take one hour, the acquire_timeout
   }
   CHECK(t.rows() == 0);
 }
@@ -199,7 +199,7 @@ TEST_CASE("each duplicate of many threads is counted exactly once") {
   }
   t.consumer.reset();
   CHECK(t.duplicates() == threads * keys);
-  CHECK(t.oldest() >= keys * hour_in_ms - 1000);  // SQLite counts days in a double
+  CHECK(t.oldest() >= keys * hour_in_ms - 1000);  // SQLite computes days in a double
 }
 
 }  // namespace

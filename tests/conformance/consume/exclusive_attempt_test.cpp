@@ -1,4 +1,4 @@
-// Attempts that are counted from their start, several at a time: after a crash each suspected message runs alone.
+// count_starts with several running attempts: after a crash, each message that may have caused it runs alone.
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A handler that has a transient error at first.
+/// A handler that has a transient error in its first run.
 struct Stumbles {
   int runs = 0;
   void operator()(soci::session& sql, Delivery& delivery) {
@@ -33,23 +33,20 @@ struct Stumbles {
   }
 };
 
-TEST_CASE("a crash with several running messages counts for none, and each then runs alone") {
+TEST_CASE("a crash with several running messages counts for none of them, and then each of them runs alone") {
   const EffectDatabase db;
-  CHECK(in_process([&] {
-          Pool pool = db.pool(4);
-          TxConsumer consumer(pool, "svc", counting);
-          LeaseConsumer leases(pool, "leases", {.lease = 200ms, .max_attempts = 2, .count_starts = true});
-          // The first waits in its handler for the other: on SQLite, where only one transaction writes, the other
-          // is under a lease.
-          std::atomic<bool> other_runs = false;
-          std::thread other;
-          (void)leases.consume({.business_key = "innocent"}, [&](Lease&) {
-            (void)leases.consume({.business_key = "nested"}, [](Lease&) {});  // on the same thread: no deadlock
-            other =
-                std::thread([&] { (void)consumer.consume(order, [&](soci::session&, Delivery&) { ::_exit(died); }); });
-            while (!other_runs) std::this_thread::sleep_for(1ms);
-          });
-        }) == died);
+  CHECK(
+      in_process([&] {
+        Pool pool = db.pool(4);
+        TxConsumer consumer(pool, "svc", counting);
+        LeaseConsumer leases(pool, "leases", {.lease = 200ms, .max_attempts = 2, .count_starts = true});
+        // The other handler ends the process while the first one runs. The first message is under a lease, because on
+        // SQLite only one transaction can write.
+        (void)leases.consume({.business_key = "innocent"}, [&](Lease&) {
+          (void)leases.consume({.business_key = "nested"}, [](Lease&) {});  // same thread: no wait
+          std::thread([&] { (void)consumer.consume(order, [&](soci::session&, Delivery&) { ::_exit(died); }); }).join();
+        });
+      }) == died);
   CHECK(markers(db) == 2);
   CHECK(db.number("select sum(running_alone) from txinbox_failed_message") == 0);
   Pool pool = db.pool(4);
@@ -61,7 +58,7 @@ TEST_CASE("a crash with several running messages counts for none, and each then 
   CHECK(markers(db) == 0);
 }
 
-TEST_CASE("an attempt keeps no marker during its backoff, and a suspected message still runs alone") {
+TEST_CASE("an attempt has no marker during its backoff, and a suspected message still runs alone after it") {
   const EffectDatabase db;
   for (const bool suspect : {false, true}) {
     CAPTURE(suspect);
@@ -108,7 +105,7 @@ TEST_CASE("a message with a counted crash runs alone until it is consumed or par
   const auto stumble = [](soci::session&, Delivery&) { throw Error(ErrorCode::acquire_timeout, ""); };
   CHECK_THROWS((void)consumer.consume(order, stumble));
   CHECK(markers(db) == 0);
-  CHECK(only_failed(db).deaths == 1);
+  CHECK(only_failed(db).crashes == 1);
   long long exclusive = 0;
   const auto watch = [&](soci::session& sql, Delivery& delivery) {
     exclusive = exclusive_markers(db);
@@ -118,7 +115,7 @@ TEST_CASE("a message with a counted crash runs alone until it is consumed or par
   CHECK(exclusive == 1);
 }
 
-TEST_CASE("an attempt waits for no connection of another pool, and no database of another") {
+TEST_CASE("an attempt does not wait for a connection of another pool or another database") {
   const EffectDatabase busy_db;
   const EffectDatabase db;
   Pool busy = busy_db.pool(PoolOptions{.connections = 1, .acquire_timeout = 50ms});
@@ -127,7 +124,7 @@ TEST_CASE("an attempt waits for no connection of another pool, and no database o
   TxConsumer first(busy, "first", once);
   TxConsumer second(pool, "second", once);
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
-    // While this handler has the only connection of its pool.
+    // This handler has the only connection of its pool.
     std::thread([&] { CHECK(second.consume(order, add_effect).outcome == consumed); }).join();
     CHECK(second.consume({.business_key = "nested"}, add_effect).outcome == consumed);
     add_effect(sql, delivery);
@@ -162,7 +159,7 @@ TEST_CASE("with a pool for each database, the message that crashes the process i
   CHECK(guilty_db.effects() == 0);
 }
 
-TEST_CASE("while a suspected message runs, others of the process wait for at most acquire_timeout") {
+TEST_CASE("while a suspected message runs, other attempts of the process wait for at most acquire_timeout") {
   const EffectDatabase db;
   const EffectDatabase other_db;
   CHECK(in_process([&] {
@@ -189,26 +186,26 @@ TEST_CASE("while a suspected message runs, others of the process wait for at mos
   const auto handler = [&](soci::session& sql, Delivery& delivery) {
     CHECK(code_of_another(consume) == ErrorCode::acquire_timeout);
     CHECK(code_of_another(consume_leased) == ErrorCode::acquire_timeout);
-    CHECK(consumer.consume({.business_key = "nested"}, add_effect).outcome == consumed);  // of the same thread
+    CHECK(consumer.consume({.business_key = "nested"}, add_effect).outcome == consumed);  // on the same thread
     add_effect(sql, delivery);
   };
   CHECK(TxConsumer(pool, "svc", counting).consume(order, handler).outcome == consumed);
-  CHECK(other_db.number("select count(*) from txinbox_failed_message") == 0);  // neither counted nor marked
+  CHECK(other_db.number("select count(*) from txinbox_failed_message") == 0);  // no failure and no marker
   CHECK(!code_of_another(consume));
-  CHECK(leases.consume(order, [](Lease&) {}).outcome == consumed);  // its lease was given back
+  CHECK(leases.consume(order, [](Lease&) {}).outcome == consumed);  // its lease was released
   CHECK(other_db.effects() == 2);
 }
 
-TEST_CASE("an attempt that runs in another process is waited for, and not counted as a crash") {
+TEST_CASE("a delivery waits for an attempt in another process, and does not count it as a crash") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", counting);
-  // The marker of another process, which has ended before the next read.
+  // Leaves a marker like that of another process.
   CHECK_THROWS((void)consumer.consume(order, [](soci::session&, Delivery&) { throw std::runtime_error("no"); }));
   leave_exclusive_marker(db);
   std::atomic<bool> holds = false;
   std::thread elsewhere([&] {
-    // It holds the key, and ends by failing: its count removes the marker.
+    // This attempt holds the key and then fails. The count of its failure removes the marker.
     Pool other = db.pool(1);
     try {
       (void)TxConsumer(other, "svc", {.max_attempts = 9}).consume(order, [&](soci::session&, Delivery&) {

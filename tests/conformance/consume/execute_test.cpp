@@ -1,4 +1,4 @@
-// txinbox::execute keeps a statement prepared, and does what the statement says.
+// txinbox::execute runs a statement, and keeps it prepared.
 
 #include <optional>
 #include <stdexcept>
@@ -48,7 +48,7 @@ TEST_CASE("a statement of a handler runs for each message with its own parameter
   }
 }
 
-TEST_CASE("one text may have parameters of other types the next time") {
+TEST_CASE("the next call with the same text may have parameters of other types") {
   const NoteDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -72,7 +72,7 @@ TEST_CASE("a statement that failed can be run again") {
   CHECK(consumer.consume({.business_key = "a1"}, add).outcome == consumed);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "a2"}, add), soci::soci_error);
   CHECK(consumer.consume({.business_key = "b1"}, add).outcome == consumed);
-  // A handler that catches the error; PostgreSQL needs a savepoint then.
+  // This handler catches the error. On PostgreSQL it needs a savepoint for this.
   (void)consumer.consume({.business_key = "c1"}, [&](soci::session& sql, Delivery& d) {
     for (const char* no : {"a", "c"}) {
       sql << "savepoint mine";
@@ -87,7 +87,7 @@ TEST_CASE("a statement that failed can be run again") {
   CHECK(db.number("select count(*) from note") == 3);
 }
 
-TEST_CASE("texts without end do not fill the memory of a connection") {
+TEST_CASE("a connection keeps a limited number of statements prepared") {
   const NoteDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -1,5 +1,4 @@
-// Lost connections, lost replies, deadlocks and locks: the transaction runs again, and its effect is
-// there once.
+// Lost connections, lost replies, deadlocks and locks: the transaction runs again, and takes effect once.
 
 #include <atomic>
 #include <string>
@@ -26,7 +25,7 @@ const Message order{.business_key = "order123"};
 /// The steps of a handler at which its connection is killed on the first run.
 enum class Kill { before_the_first_statement, between_statements, after_the_last_statement };
 
-TEST_CASE("a connection that is killed at any step of the handler is replaced, and the effect is there once") {
+TEST_CASE("a connection that is killed at any step of the handler is replaced, and the message takes effect once") {
   if (on_sqlite3()) return;
   for (const Kill step : {Kill::before_the_first_statement, Kill::between_statements, Kill::after_the_last_statement}) {
     CAPTURE(static_cast<int>(step));
@@ -98,11 +97,11 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced") {
                        }
                      }});
   std::thread killer([&] {
-    // Once it waits: both servers tell.
+    // Waits until the server reports that the connection waits for a lock.
     const std::string waits = on_mysql()
                                   ? "select count(*) from " + sessions_waiting_for_lock() + " w where id = "
                                   : "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and pid = ";
-    // InnoDB on MariaDB answers from a cache when it is asked again within 100 ms.
+    // InnoDB on MariaDB answers from a cache if it is asked again within 100 ms.
     while (db.number(waits + std::to_string(waiting_id)) == 0) std::this_thread::sleep_for(milliseconds(150));
     db.run((on_mysql() ? "kill " : "select pg_terminate_backend(") + std::to_string(waiting_id) +
            (on_mysql() ? "" : ")"));
@@ -113,7 +112,7 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a caller's session that is lost is not reconnected: the error is the caller's, and nothing is left") {
+TEST_CASE("a lost caller's session is not reconnected: consume throws the error, and leaves no rows") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -135,7 +134,7 @@ TEST_CASE("a caller's session that is lost is not reconnected: the error is the 
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a commit whose reply is lost is found to have taken effect, and is not run again") {
+TEST_CASE("a commit whose reply is lost is recognized as committed, and does not run again") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -168,8 +167,8 @@ TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs ag
   CHECK(db.effects_of("order123") == 1);
 }
 
-TEST_CASE("a handler that committed and then lost its connection leaves no claim that is taken for consumed") {
-  if (!on_mysql()) return;  // the pools of the others refuse the COMMIT
+TEST_CASE("the claim of a handler that committed and then lost its connection does not count as consumed") {
+  if (!on_mysql()) return;  // the pools of PostgreSQL and SQLite refuse the COMMIT
   EffectDatabase db;
   Pool pool = db.pool(2);
   for (const bool retries : {true, false}) {
@@ -194,7 +193,7 @@ TEST_CASE("a handler that committed and then lost its connection leaves no claim
   }
 }
 
-TEST_CASE("handlers that deadlock each other are both consumed, once each") {
+TEST_CASE("two messages whose handlers deadlock with each other are both consumed once") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
@@ -222,7 +221,7 @@ TEST_CASE("handlers that deadlock each other are both consumed, once each") {
   CHECK(db.number("select sum(n) from pair") == 4);
 }
 
-TEST_CASE("a serialization failure runs again") {
+TEST_CASE("a message runs again after a serialization failure") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   db.run("create table counter (n integer)");
@@ -260,7 +259,7 @@ TEST_CASE("an error that remains after the last allowed run is thrown unchanged"
                       if (e.type != EventType::retry) return;
                       ++retries;
                       CHECK(is_transient(e.error));
-                      auto free = pool.acquire();  // the connection is given back during the backoff
+                      auto free = pool.acquire();  // no connection is held during the backoff
                     }});
   try {
     (void)consumer.consume(order, [&](soci::session& sql, Delivery& d) {
@@ -292,7 +291,7 @@ TEST_CASE("an error that is not transient is not retried") {
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("the stop token ends the backoff, and the error is the one that was met") {
+TEST_CASE("the stop token ends the backoff, and consume throws the error of the last run") {
   EffectDatabase db;
   std::stop_source stop;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1)});
@@ -325,7 +324,7 @@ TEST_CASE("the stop token ends the backoff, and the error is the one that was me
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("an error at COMMIT leaves neither the claim nor the SQL") {
+TEST_CASE("an error at COMMIT leaves neither the claim nor the handler's rows") {
   if (!on_postgresql() && !on_sqlite3()) return;  // MariaDB and MySQL have no deferred constraints
   EffectDatabase db;
   db.run("create table parent (id integer primary key)");

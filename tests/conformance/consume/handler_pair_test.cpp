@@ -1,4 +1,4 @@
-// Two handlers of a batch, one for all messages and one for each: what they do is what one for each does.
+// BatchHandlerPair: a handler for all messages of a batch, and a handler for each message. Both give the same results.
 
 #include <algorithm>
 #include <set>
@@ -23,7 +23,7 @@ namespace {
 using Deliveries = std::span<Delivery>;
 using Keys = std::vector<std::string>;
 
-/// Handlers that write the effects of their messages, then fail for some, and note who called them for what.
+/// Handlers that write the effects of their messages, and then fail for some of them. Each handler records its calls.
 class Pair {
  public:
   explicit Pair(std::set<std::string> bad = {}) : bad_(std::move(bad)) {}
@@ -52,7 +52,7 @@ class Pair {
   const std::set<std::string> bad_;
 };
 
-/// On a pool and on a session of the caller's.
+/// Runs the test on a pool and on a caller's session.
 template <class Test>
 void on_each_connection(const Test& test) {
   for (const bool pooled : {true, false}) {
@@ -67,7 +67,7 @@ void on_each_connection(const Test& test) {
 
 }  // namespace
 
-TEST_CASE("of two handlers, the one for all runs once for two new messages and more") {
+TEST_CASE("for two or more new messages, the handler for all runs once") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     Pair pair;
     CHECK(outcomes(consumer.consume_batch(messages_of({"z", "a", "z"}), pair.handlers())) ==
@@ -78,7 +78,7 @@ TEST_CASE("of two handlers, the one for all runs once for two new messages and m
   });
 }
 
-TEST_CASE("of two handlers, the one for each runs if one message alone is new") {
+TEST_CASE("for one new message, the handler for each runs") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     (void)consumer.consume_batch(messages_of({"a", "b"}), Pair().handlers());
     Pair pair;
@@ -90,7 +90,7 @@ TEST_CASE("of two handlers, the one for each runs if one message alone is new") 
   });
 }
 
-TEST_CASE("if the handler for all fails, the one for each runs, and all is one transaction") {
+TEST_CASE("if the handler for all fails, the handler for each runs, in one transaction") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     Pair pair({"b", "d", "e"});
     const auto results =
@@ -105,7 +105,7 @@ TEST_CASE("if the handler for all fails, the one for each runs, and all is one t
   });
 }
 
-TEST_CASE("with stop, the handler for each runs as far as the message that fails") {
+TEST_CASE("with stop, the handler for each runs up to the message that fails") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     Pair pair({"b"});
     const auto messages = messages_of({"a", "b", "c"});
@@ -116,7 +116,7 @@ TEST_CASE("with stop, the handler for each runs as far as the message that fails
   });
 }
 
-TEST_CASE("after a transient error the handler for all runs again, and knows it") {
+TEST_CASE("after a transient error the handler for all runs again, with the number of its attempt") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     std::vector<int> attempts;
     const BatchHandlerPair handlers = {[&](soci::session& sql, Deliveries deliveries) {
@@ -124,14 +124,14 @@ TEST_CASE("after a transient error the handler for all runs again, and knows it"
                                          for (Delivery& each : deliveries) add_effect(sql, each);
                                          if (attempts.size() < 3) throw Error(ErrorCode::acquire_timeout, "busy");
                                        },
-                                       [](soci::session&, Delivery&) { FAIL("a handler ran that must not"); }};
+                                       [](soci::session&, Delivery&) { FAIL("a handler ran that must not run"); }};
     CHECK(outcomes(consumer.consume_batch(messages_of({"a", "b"}), handlers)) == Outcomes{consumed, consumed});
     CHECK(attempts == std::vector<int>{1, 2, 3});
     CHECK(db.effects() == 2);
   });
 }
 
-TEST_CASE("of two handlers, the one for each keeps a refusal that ends the one for all") {
+TEST_CASE("if a refusal ends the handler for all, the handler for each refuses the message") {
   on_each_connection([](const EffectDatabase& db, TxConsumer& consumer) {
     const auto handle = [](soci::session& sql, Delivery& delivery) {
       add_effect(sql, delivery);
@@ -151,7 +151,7 @@ TEST_CASE("of two handlers, the one for each keeps a refusal that ends the one f
   });
 }
 
-TEST_CASE("with count_starts only the handler for each runs") {
+TEST_CASE("with count_starts only the handler for each message runs") {
   const EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "svc", {.max_attempts = 2, .count_starts = true});
@@ -161,7 +161,7 @@ TEST_CASE("with count_starts only the handler for each runs") {
   CHECK(pair.alone == Keys{"a", "b"});
 }
 
-TEST_CASE("both handlers of a pair must be there") {
+TEST_CASE("a pair without one of its handlers is refused") {
   const EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "svc");

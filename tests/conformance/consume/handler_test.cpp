@@ -1,4 +1,4 @@
-// What a consumer accepts as a handler.
+// The kinds of handlers that a consumer accepts.
 
 #include <functional>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 void add_a(soci::session& sql) { sql << "insert into effect values ('a')"; }
 
-TEST_CASE("a handler may leave the delivery out") {
+TEST_CASE("a handler may have no parameter for the delivery") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -64,9 +64,9 @@ TEST_CASE("events have the broker's message id") {
   CHECK(ids == "a b  c ");
 }
 
-TEST_CASE("a refused commit of the handler is reported as transaction_lost on every database") {
+TEST_CASE("a commit of the handler that is refused is reported as transaction_lost") {
   const EffectDatabase db;
-  if (on_mysql()) return;  // nothing refuses it there: torn_test
+  if (on_mysql()) return;  // MariaDB and MySQL cannot refuse it: see torn_test.cpp
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
   const auto committing = [](soci::session& sql, Delivery& delivery) {
@@ -76,7 +76,7 @@ TEST_CASE("a refused commit of the handler is reported as transaction_lost on ev
   CHECK(thrown_by([&] { (void)consumer.consume(order, committing); }) == "transaction_lost");
   const auto results = consumer.consume_batch(messages_of({"1", "2"}), committing, OnFailure::skip);
   for (const Result& each : results) CHECK(code_of(each.error) == ErrorCode::transaction_lost);
-  // What the handler makes of it is its own.
+  // If the handler throws another exception, consume throws that one.
   const auto wrapping = [](soci::session& sql, Delivery&) {
     try {
       sql.commit();

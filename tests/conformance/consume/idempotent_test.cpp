@@ -51,7 +51,7 @@ TEST_CASE("a plain handler becomes idempotent in one line") {
   CHECK(t.db.effects() == 2);
 }
 
-TEST_CASE("wrapped handlers of two kinds of message keep apart by a prefix") {
+TEST_CASE("prefixes keep the keys of two kinds of messages apart") {
   Service t;
   const auto on_payment = idempotent(t.consumer, prefixed("payment:", &Payment::no), book);
   const auto on_refund = idempotent(t.consumer, prefixed("refund:", &Payment::no), book);
@@ -61,7 +61,7 @@ TEST_CASE("wrapped handlers of two kinds of message keep apart by a prefix") {
   CHECK(t.db.effects_of("p1") == 2);
 }
 
-TEST_CASE("a wrapped handler's messages carry their id, and their content is compared") {
+TEST_CASE("the messages of a wrapped handler have an id, and their content is compared") {
   Service t;
   const auto on_payment = idempotent(t.consumer, message_of, book);
   CHECK(on_payment(Payment{"p1", "A", 123}).outcome == consumed);
@@ -83,7 +83,7 @@ TEST_CASE("a wrapped handler that takes the delivery can store a result for dupl
   CHECK(on_payment(Payment{"p1"}).stored == "booked 100");
 }
 
-TEST_CASE("messages of JSON are consumed by what is in them") {
+TEST_CASE("a key and a content can be made from the values in a JSON message") {
   Service t;
   const JsonTemplate key("payment:{/no}");
   const JsonContent content({"/cents", "/account"});
@@ -109,7 +109,7 @@ TEST_CASE("a message without a valid key sends no statement") {
   CHECK(t.db.effects() == 0);
 }
 
-TEST_CASE("a wrapped handler that throws leaves nothing, and its message runs again") {
+TEST_CASE("a wrapped handler that throws leaves no rows, and its message runs again") {
   Service t;
   bool fails = true;
   const auto on_payment = idempotent(t.consumer, &Payment::no, [&](soci::session& sql, const Payment& payment) {
@@ -123,7 +123,7 @@ TEST_CASE("a wrapped handler that throws leaves nothing, and its message runs ag
   CHECK(t.db.effects() == 1);
 }
 
-TEST_CASE("one wrapped handler serves many threads") {
+TEST_CASE("many threads can call one wrapped handler") {
   Service t;
   const auto on_payment = idempotent(t.consumer, &Payment::no, book);
   std::atomic<int> ran = 0;

@@ -34,7 +34,8 @@ struct Scene {
   }
 };
 
-/// How often the handler runs that does `each` on the first run, and adds the effect on the others.
+/// Consumes a message. Its handler calls `each` in the first run, and adds an effect at the end of a run. Returns how
+/// often the handler ran.
 template <class Each>
 int runs_of(Scene& scene, TxConsumer& consumer, const Each& each) {
   int runs = 0;
@@ -74,7 +75,7 @@ TEST_CASE("a consumer on a native connection runs a message once, with its SQL i
   CHECK(scene.db.claim_of("order2") == "none");
 }
 
-TEST_CASE("a handler takes the connection of its own client library") {
+TEST_CASE("a handler can have a parameter for the connection of its client library") {
   Scene scene;
   TxConsumer consumer(scene.client->handle(), "svc");
   int runs = 0;
@@ -120,7 +121,8 @@ TEST_CASE("a batch, idempotent, a lease and a transaction work on a native conne
                        lease.renew();
                      })
             .outcome == Outcome::consumed);
-  CHECK(leases.consume(order, [](Lease&) { FAIL("it ran again"); }).outcome == Outcome::already_consumed);
+  CHECK(leases.consume(order, [](Lease&) { FAIL("the handler of a duplicate ran"); }).outcome ==
+        Outcome::already_consumed);
   CHECK(scene.db.effects() == 4);
   CHECK(thrown_by([&] { LeaseConsumer(handle, "leased", {.heartbeat = std::chrono::seconds(1)}); }) ==
         "invalid_argument");
@@ -154,14 +156,14 @@ TEST_CASE("the functions for operators work on a native connection") {
   CHECK(!forget(handle, "svc", "order1"));
 }
 
-TEST_CASE("a transient error is run again, whatever exception a handler makes of it") {
+TEST_CASE("a message runs again after a transient error, even if the handler throws another exception") {
   Scene scene;
   TxConsumer consumer(scene.client->handle(), "svc");
   CHECK(runs_of(scene, consumer, [&] { scene.client->fail_transiently(); }) == 2);
 }
 
-TEST_CASE("a transient error on a pool's native connection is run again as well") {
-  if (on_sqlite3()) return;  // a pool's session has no SQL function that fails transiently
+TEST_CASE("a message runs again after a transient error on a pool's native connection") {
+  if (on_sqlite3()) return;  // SQLite has no SQL that fails with a transient error
   Scene scene;
   Pool pool = scene.db.pool();
   TxConsumer consumer(pool, "svc");
@@ -236,7 +238,7 @@ TEST_CASE("a handler for another kind of connection is refused, and nothing is l
   CHECK(consumer.consume(order, [](NativeHandle) {}).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a connection that cannot be used is refused with the mend, and nothing is lost") {
+TEST_CASE("a connection that cannot be used is refused with a remedy, and nothing is lost") {
   pg_conn* no_postgresql = nullptr;
   st_mysql* no_mysql = nullptr;
   ::sqlite3* no_sqlite3 = nullptr;
@@ -261,8 +263,8 @@ TEST_CASE("a connection that cannot be used is refused with the mend, and nothin
   CHECK(scene.db.effects() == 1);
 }
 
-TEST_CASE("another name of UTF-8 is UTF-8") {
-  if (!on_postgresql()) return;  // elsewhere the connection's character set does not matter
+TEST_CASE("UNICODE counts as UTF-8") {
+  if (!on_postgresql()) return;  // on other databases the client encoding does not matter
   Scene scene;
   scene.client->run("set client_encoding = 'UNICODE'");
   TxConsumer consumer(scene.client->handle(), "svc");

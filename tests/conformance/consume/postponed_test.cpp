@@ -34,7 +34,7 @@ void check_postponed(const Result& result) {
   CHECK(action_for(result) == Action::redeliver);
 }
 
-TEST_CASE("a handler that asks for a later delivery leaves nothing, and counts no failure") {
+TEST_CASE("a handler that asks for a later delivery leaves no rows, and counts no failure") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   const auto sql = db.session();
@@ -56,9 +56,10 @@ TEST_CASE("a handler that asks for a later delivery leaves nothing, and counts n
   CHECK(list_failed(*sql).empty());
 }
 
-TEST_CASE("a delay below zero is none") { CHECK(RetryLater(-1s).delay() == 0ms); }
+TEST_CASE("a negative delay counts as zero") { CHECK(RetryLater(-1s).delay() == 0ms); }
 
-TEST_CASE("in a batch only the message waits whose handler asks for it, and what follows it where order counts") {
+TEST_CASE(
+    "in a batch, a message that asks for a later delivery is postponed; with stop, the messages after it are not run") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   const auto handler = [](soci::session& sql, Delivery& delivery) {
@@ -79,7 +80,7 @@ TEST_CASE("in a batch only the message waits whose handler asks for it, and what
   CHECK(list_failed(*db.session()).empty());
 }
 
-TEST_CASE("a lease handler that asks for a later delivery gives its lease back") {
+TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1});
   check_postponed(consumer.consume(order, [](Lease&) { throw RetryLater(30s); }));
@@ -87,9 +88,9 @@ TEST_CASE("a lease handler that asks for a later delivery gives its lease back")
   CHECK(list_failed(*t.db.session()).empty());
 }
 
-TEST_CASE("a handler that has committed and then asks for a later delivery has torn its message") {
+TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn") {
   const EffectDatabase db;
-  if (!on_mysql()) return;  // the others refuse the commit
+  if (!on_mysql()) return;  // PostgreSQL and SQLite refuse the commit
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc");
   const auto handler = [](soci::session& sql, Delivery& delivery) {
@@ -103,7 +104,7 @@ TEST_CASE("a handler that has committed and then asks for a later delivery has t
   CHECK(code_of(results[0].error) == ErrorCode::transaction_lost);
 }
 
-TEST_CASE("an error that the user declares transient runs again, and is not counted") {
+TEST_CASE("after an error that the user declares transient, the message runs again, and no failure is counted") {
   const EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(
@@ -128,7 +129,7 @@ TEST_CASE("an error that the user declares transient runs again, and is not coun
   CHECK_THROWS_AS((void)leases.consume(order, [](Lease&) { throw Away(); }), Away);
   CHECK(list_failed(*db.session()).empty());
 
-  // Another error is counted as the message's, also if the function throws.
+  // If `is_transient` throws, the error counts as a failure of the message.
   TxConsumer unsure(pool, "svc", {.is_transient = [](const std::exception_ptr&) -> bool { throw 1; }});
   CHECK_THROWS_AS((void)unsure.consume({.business_key = "5"}, [](soci::session&) { throw Away(); }), Away);
   CHECK(list_failed(*db.session()).size() == 1);

@@ -1,4 +1,4 @@
-// Statements that stay prepared with a connection, and what other users of the connection can do to them.
+// Statements that stay prepared on a connection, although other users remove them or change the tables.
 
 #include <string>
 
@@ -15,7 +15,7 @@
 namespace txinbox::test {
 namespace {
 
-/// A new key, a duplicate and a batch, all on the one connection of the pool.
+/// Consumes a new key, a duplicate and a batch, on the only connection of the pool.
 void check_consumes(TxConsumer& consumer, const std::string& key) {
   CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::consumed);
   CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::already_consumed);
@@ -23,7 +23,7 @@ void check_consumes(TxConsumer& consumer, const std::string& key) {
         Outcomes{Outcome::already_consumed, Outcome::consumed});
 }
 
-TEST_CASE("a handler that deallocates all prepared statements harms neither its message nor the next") {
+TEST_CASE("a handler may deallocate all prepared statements: its message and the next ones are consumed") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -48,7 +48,7 @@ TEST_CASE("a handler that deallocates all prepared statements harms neither its 
     sql << "insert into no_such_table values (1)";
   }));
   check_consumes(consumer, "i");
-  CHECK(retries == 1);  // from then on this connection keeps none prepared
+  CHECK(retries == 1);  // after this, the connection keeps no statement prepared
 }
 
 TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume") {
@@ -64,7 +64,8 @@ TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE("statements that are lost in a row of duplicates harm neither a duplicate nor a new key") {
+TEST_CASE(
+    "if prepared statements are lost between duplicates, a duplicate and a new key are still consumed correctly") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -81,7 +82,7 @@ TEST_CASE("statements that are lost in a row of duplicates harm neither a duplic
   CHECK(db.effects() == 3);
 }
 
-TEST_CASE("tables that are flushed or altered in between do not disturb what is prepared") {
+TEST_CASE("prepared statements still work after the tables are flushed or altered") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -97,7 +98,7 @@ TEST_CASE("tables that are flushed or altered in between do not disturb what is 
     CAPTURE(change);
     db.run(change);
     check_consumes(consumer, "k" + std::to_string(++round));
-    // And a duplicate as the first thing.
+    // The first message after the next change is a duplicate.
     db.run(change == "flush tables"
                ? change
                : "analyze " + std::string(on_mysql() ? "table " : "") + "txinbox_consumed_message");
@@ -107,7 +108,7 @@ TEST_CASE("tables that are flushed or altered in between do not disturb what is 
   CHECK(retries == 0);
 }
 
-TEST_CASE("on SQLite a schema that changes in between does not disturb what is prepared") {
+TEST_CASE("on SQLite, prepared statements still work after the schema has changed") {
   if (!on_sqlite3()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -120,7 +121,7 @@ TEST_CASE("on SQLite a schema that changes in between does not disturb what is p
   check_consumes(consumer, "c");
 }
 
-TEST_CASE("a compound statement that fails behind its rows can be run again, also when it then gives none") {
+TEST_CASE("a compound statement that fails after its rows can run again, even if it then has no rows") {
   const EffectDatabase db;
   if (!on_mariadb()) return;
   const auto sql = db.session();

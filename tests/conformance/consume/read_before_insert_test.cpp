@@ -20,8 +20,8 @@ namespace {
 const Message duplicate{.business_key = "duplicate"};
 const Message key{.business_key = "key"};
 
-TEST_CASE("a key that is still being consumed is not reported as consumed, whatever the isolation level") {
-  if (on_sqlite3()) return;  // readers never see what is not committed
+TEST_CASE("a key whose handler is still running is not reported as consumed, even in READ UNCOMMITTED") {
+  if (on_sqlite3()) return;  // SQLite's readers never see uncommitted rows
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 2, .on_connect = [](soci::session& sql) {
                                     sql << (on_mysql() ? "set session transaction isolation level read uncommitted"

@@ -1,6 +1,7 @@
 // A lost connection empties the cache of recent keys, because a failover may have lost committed rows.
 
 #include <chrono>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct OneConnection {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("a lost idle connection is noticed before a cached key is answered") {
+TEST_CASE("a lost idle connection is detected before the cache answers a key") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
@@ -44,11 +45,11 @@ TEST_CASE("a lost idle connection is noticed before a cached key is answered") {
       CHECK(t.consume(order) == consumed);
     }
     t.remove_rows();
-    CHECK(t.consume(order) == duplicate);  // and is then known again
+    CHECK(t.consume(order) == duplicate);  // the key is in the cache again
   }
 }
 
-TEST_CASE("a connection that another user lost empties the cache") {
+TEST_CASE("the cache is emptied if another user loses a connection of the pool") {
   if (on_sqlite3()) return;
   OneConnection t;
   CHECK(t.consume(order) == consumed);
@@ -59,6 +60,17 @@ TEST_CASE("a connection that another user lost empties the cache") {
     kill_connection(other, t.db);
   }
   CHECK(t.consume(order) == consumed);
+}
+
+/// Consumes `order` with a handler that loses a connection. Afterwards the cache must not know the key.
+void check_not_cached(const EffectDatabase& db, TxConsumer& consumer, const Handler& losing, bool in_batch) {
+  if (in_batch) {
+    CHECK(outcomes(consumer.consume_batch({&order, 1}, losing)) == Outcomes{consumed});
+  } else {
+    CHECK(consumer.consume(order, losing).outcome == consumed);
+  }
+  db.run("delete from txinbox_consumed_message");
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
 TEST_CASE("a key that is committed while another connection of the pool is lost is not cached") {
@@ -73,17 +85,33 @@ TEST_CASE("a key that is committed while another connection of the pool is lost 
       kill_connection(other, db);
       add_effect(sql, d);
     };
-    if (in_batch) {
-      CHECK(outcomes(consumer.consume_batch({&order, 1}, losing)) == Outcomes{consumed});
-    } else {
-      CHECK(consumer.consume(order, losing).outcome == consumed);
-    }
-    db.run("delete from txinbox_consumed_message");
-    CHECK(consumer.consume(order, add_effect).outcome == consumed);
+    check_not_cached(db, consumer, losing, in_batch);
   }
 }
 
-TEST_CASE("a connection that is lost in a handler empties the cache, and its own message is cached afterwards") {
+TEST_CASE("a key that is committed after another delivery has detected a lost connection is not cached") {
+  if (on_sqlite3()) return;
+  for (const bool in_batch : {false, true}) {
+    CAPTURE(in_batch);
+    const EffectDatabase db;
+    Pool pool = db.pool(2);
+    TxConsumer consumer(pool, "svc", remembering);
+    const Handler losing = [&](soci::session& sql, Delivery& d) {
+      {
+        const auto other = pool.acquire();
+        kill_connection(other, db);
+      }
+      // This delivery counts the loss and empties the cache, before the batch or the message commits.
+      const Message meanwhile{.business_key = "meanwhile"};
+      const auto elsewhere = [&] { return consumer.consume(meanwhile, add_effect).outcome; };
+      CHECK(std::async(std::launch::async, elsewhere).get() == consumed);
+      add_effect(sql, d);
+    };
+    check_not_cached(db, consumer, losing, in_batch);
+  }
+}
+
+TEST_CASE("a connection that is lost in a handler empties the cache, and then the handler's message is cached") {
   if (on_sqlite3()) return;
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);

@@ -25,11 +25,11 @@ using std::chrono::milliseconds;
 
 const Message order{.business_key = "order123"};
 
-/// A cache that no test fills, with an age that no test reaches.
+/// The capacity and the maximum age are so large that no test reaches them.
 const TxConsumerOptions remembering = {.recent_keys = {.capacity = 1000, .max_age = std::chrono::hours(1)}};
 
-/// A consumer whose rows can be deleted without its knowledge. A key that is then still a duplicate is cached. A key
-/// that runs again is not.
+/// A consumer with a cache. A test deletes its rows, and the cache does not know this. If a key is then still a
+/// duplicate, it is cached. If it runs again, it is not cached.
 struct Remembering {
   EffectDatabase db;
   Pool pool = db.pool(4);
@@ -44,7 +44,7 @@ struct Remembering {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("without the option nothing is answered from the cache") {
+TEST_CASE("without the option recent_keys, nothing is answered from the cache") {
   Remembering t{TxConsumerOptions{}};
   CHECK(t.consume(order) == consumed);
   CHECK(t.consume(order) == duplicate);
@@ -54,7 +54,7 @@ TEST_CASE("without the option nothing is answered from the cache") {
   CHECK(t.consume_batch({order}) == Outcomes{consumed});
 }
 
-TEST_CASE("a duplicate is answered without the database, and the observer hears of it") {
+TEST_CASE("a cached duplicate is answered without the database, and the observer gets its event") {
   EffectDatabase db;
   std::optional<Proxy> proxy;
   if (!on_sqlite3()) proxy.emplace(db.url());
@@ -67,7 +67,8 @@ TEST_CASE("a duplicate is answered without the database, and the observer hears 
   db.run("delete from txinbox_consumed_message");
   const int before = proxy ? proxy->round_trips() : 0;
   for (int i = 0; i < 3; ++i) {
-    const Result result = consumer.consume(order, [](soci::session&, Delivery&) { FAIL("a duplicate ran"); });
+    const Result result =
+        consumer.consume(order, [](soci::session&, Delivery&) { FAIL("the handler of a duplicate ran"); });
     CHECK(result.outcome == duplicate);
     CHECK(action_for(result) == Action::acknowledge);
   }
@@ -102,7 +103,7 @@ TEST_CASE("only the same content is answered from the cache") {
   CHECK(t.consume(with("100")) == duplicate);
   t.remove_rows();
   CHECK(t.consume(with("100")) == duplicate);
-  CHECK(t.consume(with("999")) == consumed);  // the conflict was not remembered
+  CHECK(t.consume(with("999")) == consumed);  // the conflict is not cached
   t.remove_rows();
   CHECK(t.consume(with("")) == consumed);
   t.remove_rows();
@@ -110,7 +111,7 @@ TEST_CASE("only the same content is answered from the cache") {
   CHECK(t.consume(with("100")) == consumed);
 }
 
-TEST_CASE("a duplicate without content keeps the cached content, and the other way round") {
+TEST_CASE("a duplicate without content keeps the cached content, and a duplicate with content does not add one") {
   Remembering t;
   CHECK(t.consume({.business_key = "a", .content = "100"}) == consumed);
   CHECK(t.consume({.business_key = "a"}) == duplicate);
@@ -151,7 +152,7 @@ TEST_CASE("duplicates that a batch finds in the table are cached too") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("no more keys than its capacity are kept, the latest ones") {
+TEST_CASE("the cache keeps the latest keys, up to its capacity") {
   Remembering t{{.recent_keys = {.capacity = 2}}};
   for (const char* key : {"a", "b", "c"}) CHECK(t.consume({.business_key = key}) == consumed);
   t.remove_rows();
@@ -184,7 +185,7 @@ TEST_CASE("a parked, torn or leased message is never cached") {
   CHECK(t.consume(order) == consumed);
 }
 
-TEST_CASE("a message that failed or was rolled back is never cached") {
+TEST_CASE("a message that failed or whose handler rolled back is never cached") {
   Remembering t;
   CHECK_THROWS((void)t.consumer.consume(order, [](soci::session& sql, Delivery& d) {
     add_effect(sql, d);
@@ -206,7 +207,7 @@ TEST_CASE("a message that failed or was rolled back is never cached") {
 }
 
 TEST_CASE("a message that fails at COMMIT is never cached") {
-  if (on_mysql()) return;  // it has no deferred constraints
+  if (on_mysql()) return;  // MariaDB and MySQL have no deferred constraints
   Remembering t;
   t.db.run("create table parent (id integer primary key)");
   t.db.run("create table child (id integer references parent(id) deferrable initially deferred)");
@@ -216,7 +217,7 @@ TEST_CASE("a message that fails at COMMIT is never cached") {
   CHECK(t.consume(order) == consumed);
 }
 
-TEST_CASE("a batch answers cached keys without the database, and caches what it consumed") {
+TEST_CASE("a batch answers cached keys without the database, and caches the keys that it consumed") {
   Remembering t;
   CHECK(t.consume({.business_key = "a"}) == consumed);
   CHECK(t.consume_batch(messages_of({"b", "c"})) == Outcomes{consumed, consumed});
@@ -228,7 +229,7 @@ TEST_CASE("a batch answers cached keys without the database, and caches what it 
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("each consumer has a cache of its own") {
+TEST_CASE("each consumer has its own cache") {
   Remembering t;
   TxConsumer other_name(t.pool, "other", remembering);
   TxConsumer same_name(t.pool, "svc", remembering);
@@ -239,7 +240,7 @@ TEST_CASE("each consumer has a cache of its own") {
   CHECK(t.consume(order) == duplicate);
 }
 
-TEST_CASE("a cached key is not answered after the stop, nor inside a handler") {
+TEST_CASE("the cache answers no key after the stop or inside a handler") {
   std::stop_source stop;
   TxConsumerOptions options = remembering;
   options.stop = stop.get_token();
@@ -266,7 +267,7 @@ TEST_CASE("a cache on a caller's session is refused, and so is an invalid age") 
   CHECK(thrown_by([&] { const TxConsumer consumer(*sql, "svc"); }) == "nothing");
 }
 
-TEST_CASE("many threads with a small cache leave each effect once") {
+TEST_CASE("with many threads and a small cache, each message takes effect once") {
   Remembering t{{.retry = {.max_attempts = 20}, .recent_keys = {.capacity = 8}}};
   std::atomic<int> told_consumed = 0;
   std::vector<std::thread> threads;

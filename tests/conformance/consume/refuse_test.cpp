@@ -1,4 +1,4 @@
-// Delivery::refuse: the SQL is rolled back, the answer is kept.
+// Delivery::refuse: the handler's SQL is rolled back, and the answer is stored.
 
 #include <stdexcept>
 #include <string>
@@ -23,7 +23,7 @@ void refuse(soci::session& sql, Delivery& delivery) {
   delivery.refuse("402 " + delivery.message().business_key);
 }
 
-void must_not_run(soci::session&, Delivery&) { FAIL("a handler ran that must not"); }
+void must_not_run(soci::session&, Delivery&) { FAIL("a handler ran that must not run"); }
 
 void check_refused(const Result& result, const std::string& answer) {
   CHECK(result.outcome == consumed);
@@ -39,7 +39,7 @@ void check_replayed(const Result& result, const std::string& answer) {
   CHECK(result.stored == answer);
 }
 
-TEST_CASE("a refusal leaves no SQL of the handler, counts no failure, and is replayed") {
+TEST_CASE("a refusal leaves no rows of the handler, counts no failure, and is returned to duplicates") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   for (const bool count_starts : {false, true}) {
@@ -53,7 +53,7 @@ TEST_CASE("a refusal leaves no SQL of the handler, counts no failure, and is rep
   CHECK(list_failed(*db.session()).empty());
 }
 
-TEST_CASE("a refusal on the caller's own session") {
+TEST_CASE("a refusal works on a caller's session, and does not change its settings") {
   const EffectDatabase db;
   const auto sql = db.session();
   const std::string before = db.settings_of(*sql);
@@ -64,7 +64,7 @@ TEST_CASE("a refusal on the caller's own session") {
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("a handler that catches everything is refused all the same") {
+TEST_CASE("a message is refused even if its handler catches all exceptions") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -72,7 +72,7 @@ TEST_CASE("a handler that catches everything is refused all the same") {
     try {
       refuse(sql, delivery);
     } catch (const std::exception&) {
-      FAIL("a refusal is no std::exception");
+      FAIL("a refusal must not be a std::exception");
     } catch (...) {
       delivery.store("402 overwritten");
     }
@@ -81,7 +81,7 @@ TEST_CASE("a handler that catches everything is refused all the same") {
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("in a batch, refused messages leave nothing, and the others take effect") {
+TEST_CASE("in a batch, refused messages leave no rows of their handlers, and the others take effect") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -110,7 +110,7 @@ TEST_CASE("in a batch, refused messages leave nothing, and the others take effec
   check_refused(alone[0], "402 r");
 }
 
-TEST_CASE("a handler that commits and then refuses is torn, or its commit is refused") {
+TEST_CASE("if a handler commits and then refuses its message, the claim is torn or the commit is refused") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

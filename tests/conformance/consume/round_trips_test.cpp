@@ -1,10 +1,7 @@
-// How often a delivery waits for the server. The table that it prints is the one in
-// docs/reference/round-trips.md.
+// How often a delivery waits for the server. The test prints the table of docs/reference/round-trips.md.
 
 #include <chrono>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +16,7 @@
 #include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/proxy.hpp"
+#include "support/source_files.hpp"
 #include "support/sql_time.hpp"
 #include "support/test_user.hpp"
 
@@ -29,7 +27,7 @@ const auto nothing = [](soci::session&, Delivery&) {};
 const auto storing = [](soci::session&, Delivery& d) { d.store(std::string(1000, 'r')); };
 const auto throwing = [](soci::session&, Delivery&) { throw std::runtime_error("no"); };
 
-/// A delivery that is counted, after what makes the connection ready for it.
+/// A delivery whose round trips are counted, and the deliveries before it that prepare the connection.
 struct Counted {
   std::string name;
   std::function<void(TxConsumer&)> before;
@@ -78,22 +76,17 @@ std::string server_name(const EffectDatabase& db) {
   return on_mariadb() ? "MariaDB" : "MySQL";
 }
 
-std::string text_of(const std::string& doc) {
-  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/" + doc);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// docs/reference/round-trips.md's part about the server under test.
+/// The part of docs/reference/round-trips.md about the server under test.
 std::string documented(const EffectDatabase& db) {
-  const std::string text = text_of("reference/round-trips.md");
+  const std::string text = source_text("docs/reference/round-trips.md");
   const std::string heading = "## " + server_name(db) + "\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
   return text.substr(from, text.find("\n## ", from) - from);
 }
 
-TEST_CASE("no delivery takes more round trips than the docs say") {
-  if (on_sqlite3()) return;  // it has no server; see below
+TEST_CASE("each delivery takes as many round trips as the docs say") {
+  if (on_sqlite3()) return;  // SQLite has no server
   EffectDatabase db;
   const std::string docs = documented(db);
   Proxy proxy(db.url());
@@ -122,7 +115,7 @@ TEST_CASE("no delivery takes more round trips than the docs say") {
   fmt::print("{}", table);
 }
 
-TEST_CASE("no delivery under a lease takes more round trips than the docs say") {
+TEST_CASE("each delivery under a lease takes as many round trips as the docs say") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -144,11 +137,12 @@ TEST_CASE("no delivery under a lease takes more round trips than the docs say") 
   const int taken = running - before;
   const std::string row = fmt::format("| {} | {} | {} | {} | {} |\n", server_name(db), taken, whole - taken,
                                       count("renewed") - whole, count("old"));
-  CHECK_MESSAGE(text_of("guides/leases.md").find(row) != std::string::npos,
+  CHECK_MESSAGE(source_text("docs/guides/leases.md").find(row) != std::string::npos,
                 "docs/guides/leases.md lacks the row: ", row);
 }
 
-TEST_CASE("a duplicate that is much older than any before costs a round trip more, once, and at first two") {
+TEST_CASE(
+    "a duplicate that is much older than all before takes one more round trip, and the first one takes two more") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Proxy proxy(db.url());
@@ -170,14 +164,14 @@ TEST_CASE("a duplicate that is much older than any before costs a round trip mor
     };
     cost();
     const int usual = cost();
-    CHECK(cost_at(std::chrono::hours(1)) == usual + 2);  // there was no row of this consumer to update
+    CHECK(cost_at(std::chrono::hours(1)) == usual + 2);  // the table has no row of this consumer yet
     CHECK(cost() == usual);
     CHECK(cost_at(std::chrono::hours(2)) == usual + 1);
     CHECK(cost() == usual);
   }
 }
 
-TEST_CASE("settings that a handler changed, and roles that a user has, cost a round trip each") {
+TEST_CASE("settings that a handler changes and roles that a user has take one more round trip each") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   const User user(db);
@@ -206,7 +200,7 @@ TEST_CASE("settings that a handler changed, and roles that a user has, cost a ro
   db.run("drop role " + role);
 }
 
-/// SQLite asks it about each part of a statement that is prepared.
+/// SQLite calls it for each part of a statement that it prepares.
 int count_preparation(void* count, int, const char*, const char*, const char*, const char*) {
   ++*static_cast<int*>(count);
   return SQLITE_OK;
@@ -224,7 +218,7 @@ TEST_CASE("on SQLite a pool's connection prepares each statement once, except th
   consume(consumer, "old", storing);
   consume(consumer, "old");
   CHECK_THROWS(consume(consumer, "bad", throwing));
-  CHECK(prepared > 0);  // it does count
+  CHECK(prepared > 0);  // SQLite calls the function
   for (const Counted& each : deliveries()) {
     CAPTURE(each.name);
     each.before(consumer);

@@ -1,9 +1,10 @@
-// Message::valid_for: an old row does not count.
+// Message::valid_for: a row that is older does not count.
 
 #include <chrono>
 #include <future>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -11,6 +12,7 @@
 
 #include "support/effects.hpp"
 #include "support/outcomes.hpp"
+#include "support/proxy.hpp"
 #include "support/sql_time.hpp"
 #include "support/thrown.hpp"
 
@@ -27,7 +29,7 @@ void store_content(soci::session& sql, Delivery& delivery) {
   delivery.store(delivery.message().content);
 }
 
-TEST_CASE("a row within valid_for is a duplicate, an older one is taken over with other content") {
+TEST_CASE("a row within valid_for makes a duplicate, and an older row is taken over, also with other content") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10}});
@@ -46,7 +48,7 @@ TEST_CASE("a row within valid_for is a duplicate, an older one is taken over wit
   CHECK(db.claims() == 1);
 }
 
-TEST_CASE("the handler that takes an old row over and fails leaves the old row") {
+TEST_CASE("if the handler that takes an old row over fails, the old row stays") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -76,6 +78,31 @@ TEST_CASE("a batch takes old rows over, too") {
   CHECK(db.effects() == 4);
 }
 
+TEST_CASE("a commit whose reply is lost counts, even if its row is older than valid_for at the retry") {
+  if (on_sqlite3()) return;
+  const EffectDatabase db;
+  Proxy proxy(db.url());
+  Pool pool = open_pool(proxy.url(), {.connections = 1});
+  TxConsumer consumer(pool, "svc", {.retry = {.initial_backoff = 200ms, .max_backoff = 200ms}});
+  const Message short_lived{.business_key = "single", .valid_for = 1ms};
+  const std::vector<Message> batch = {{.business_key = "a", .valid_for = 1ms}, {.business_key = "b", .valid_for = 1ms}};
+  int runs = 0;
+  int spared = 0;  // replies before the reply of the COMMIT
+  const Handler handler = [&](soci::session& sql, Delivery& delivery) {
+    ++runs;
+    add_effect(sql, delivery);
+    if (delivery.message().business_key != "a") proxy.lose_reply(spared);
+  };
+  CHECK(consumer.consume(short_lived, handler).outcome == consumed);
+  CHECK(proxy.lost() == 1);
+  CHECK(runs == 1);
+  if (has_procedures()) spared = 2;  // to the release and to the confirmation
+  CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{consumed, consumed});
+  CHECK(proxy.lost() == 2);
+  CHECK(runs == 3);
+  CHECK(db.effects() == 3);
+}
+
 TEST_CASE("of several deliveries that find an old row at the same time, one runs") {
   const EffectDatabase db;
   Pool pool = db.pool(4);
@@ -93,7 +120,7 @@ TEST_CASE("of several deliveries that find an old row at the same time, one runs
   }
 }
 
-TEST_CASE("a row that was given up does not expire") {
+TEST_CASE("a parked row does not expire") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -116,15 +143,15 @@ TEST_CASE("a LeaseConsumer takes an old row over with a greater fence") {
                        lease.delivery().store("one");
                      })
             .outcome == consumed);
-  CHECK(consumer.consume(click, [](Lease&) { FAIL("it is a duplicate"); }).stored == "one");
+  CHECK(consumer.consume(click, [](Lease&) { FAIL("the handler of a duplicate ran"); }).stored == "one");
   make_older(db, "business_key = 'click'", 61s);
   const Result again = consumer.consume(other_click, [&](Lease& lease) {
     CHECK(lease.fence() > fence);
     CHECK(db.number("select count(*) from txinbox_consumed_message where result is null") == 1);
   });
   CHECK(again.outcome == consumed);
-  CHECK(consumer.consume(click, [](Lease&) { FAIL("it is a conflict"); }).outcome == conflict);
-  CHECK(consumer.consume(other_click, [](Lease&) { FAIL("it is a duplicate"); }).stored == std::nullopt);
+  CHECK(consumer.consume(click, [](Lease&) { FAIL("the handler of a conflict ran"); }).outcome == conflict);
+  CHECK(consumer.consume(other_click, [](Lease&) { FAIL("the handler of a duplicate ran"); }).stored == std::nullopt);
 }
 
 TEST_CASE("a negative valid_for is refused") {

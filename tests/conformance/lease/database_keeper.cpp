@@ -1,4 +1,4 @@
-// The tests of shared/ on the database.
+// Lets the tests of shared/ run on the database.
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-// The lease's statements, with another worker's statement between them.
+// The statements of a lease, when a statement of another worker runs between two of them.
 
 #include "tables/lease_table.hpp"
 
@@ -34,7 +34,7 @@ struct Table {
   LeaseOwner holder{.name = "holder"};
   LeaseOwner other{.name = "other"};
 
-  /// A lease of `holder`'s that has run out.
+  /// An expired lease of `holder`.
   backend::ClaimedRow run_out() const {
     REQUIRE(leases.insert(holder, "", 1ms));
     std::this_thread::sleep_for(10ms);
@@ -42,7 +42,7 @@ struct Table {
   }
 };
 
-TEST_CASE("a lease has its full length when it is new, taken over and renewed, and none when it is completed") {
+TEST_CASE("a lease has its full length when it is new, taken over or renewed, and has no end when it is completed") {
   const Table t;
   REQUIRE(t.leases.insert(t.holder, "", 1h));
   const auto granted = *t.leases.find();
@@ -59,7 +59,7 @@ TEST_CASE("a lease has its full length when it is new, taken over and renewed, a
   CHECK(t.db.number("select count(*) from txinbox_consumed_message where lease_owner is not null") == 0);
 }
 
-TEST_CASE("a lease that was renewed after it was seen to have run out is not taken over") {
+TEST_CASE("a worker that has read an expired lease does not take it over if its holder has renewed it since") {
   const Table t;
   const auto seen = t.run_out();
   CHECK(seen.lease_remaining <= 0ms);
@@ -68,17 +68,18 @@ TEST_CASE("a lease that was renewed after it was seen to have run out is not tak
   CHECK(t.leases.find()->token == t.holder.token.bytes());
 }
 
-TEST_CASE("when two workers find the same expired lease, the second does not take it over") {
+TEST_CASE("when two workers read the same expired lease, only the first takes it over") {
   const Table t;
   const auto seen = t.run_out();
   const LeaseOwner third{.name = "third"};
   REQUIRE(t.leases.take_over(t.other, "", 1ms, seen));
-  std::this_thread::sleep_for(10ms);  // that one has run out as well
+  std::this_thread::sleep_for(10ms);  // this lease has expired, too
   CHECK(!t.leases.take_over(third, "", 1h, seen));
   CHECK(t.leases.find()->token == t.other.token.bytes());
 }
 
-TEST_CASE("a lease without an end or a fence, as a clock that cannot be read leaves it, has run out") {
+// These columns are NULL if the database could not read its clock.
+TEST_CASE("a lease without an end or a fence counts as expired") {
   const Table t;
   for (const std::string without : {"lease_expires_at", "lease_fence"}) {
     CAPTURE(without);
@@ -92,7 +93,7 @@ TEST_CASE("a lease without an end or a fence, as a clock that cannot be read lea
   }
 }
 
-TEST_CASE("a row that is no longer under a lease is not changed by its holder") {
+TEST_CASE("the holder of a lease does not change its row after the row was parked") {
   const Table t;
   const auto fence = t.run_out().lease_fence;
   REQUIRE(t.leases.park(t.holder, fence));

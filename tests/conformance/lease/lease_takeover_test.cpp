@@ -1,4 +1,4 @@
-// Expired leases in the database: which kind of consumer takes over, and with what time. shared/ has the rest.
+// Each kind of consumer takes over an expired lease in the database. shared/ has the other tests of expired leases.
 
 #include <atomic>
 #include <chrono>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a lease that ran out is taken over, with a greater fence, by either kind of consumer") {
+TEST_CASE("each kind of consumer takes over an expired lease, and a lease consumer gets a greater fence") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   const auto sql = t.db.session();
@@ -47,7 +47,7 @@ TEST_CASE("a lease that ran out is taken over, with a greater fence, by either k
       CHECK(taken == 1);
     }
     SUBCASE("a transaction in a pool") { by_transaction(pooled); }
-    SUBCASE("a transaction on a session of the caller's") { by_transaction(own); }
+    SUBCASE("a transaction on the caller's session") { by_transaction(own); }
     SUBCASE("a batch") {
       CHECK(outcomes(pooled.consume_batch(messages_of({"1", "order123", "2"}), add_effect)) ==
             Outcomes{consumed, consumed, consumed});
@@ -56,16 +56,37 @@ TEST_CASE("a lease that ran out is taken over, with a greater fence, by either k
     CHECK_THROWS_AS(lease.renew(), Error);
     CHECK(lease.stop_token().stop_requested());
   };
-  // The slow worker gets an error, and has not changed its successor's row.
+  // The slow worker gets an error. It has not changed the row of its successor.
   CHECK(thrown_by([&] { (void)consumer.consume(order, slow); }) == "lease_lost");
   CHECK(t.db.number("select count(*) from txinbox_consumed_message where business_key = 'order123' and state = "
                     "'consumed'") == 1);
   CHECK(consumer.consume(order, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("a takeover that had to wait for the row gets its full lease") {
+// These columns are NULL if SQLite could not read its clock.
+TEST_CASE("a transaction takes over a lease without an end or a fence") {
+  if (!on_sqlite3()) return;
   Leases t;
-  if (on_sqlite3()) return;  // readers see the old row, and the writer's lock is the whole file's
+  const auto sql = t.db.session();
+  TxConsumer own(*sql, "svc");
+  TxConsumer pooled(t.pool, "svc");
+  for (TxConsumer* consumer : {&own, &pooled}) {
+    for (const std::string without : {"lease_expires_at", "lease_fence"}) {
+      CAPTURE(without);
+      const auto loses_its_lease = [&](Lease&) {
+        t.db.run("update txinbox_consumed_message set " + without + " = null");
+        CHECK(consumer->consume(order, add_effect).outcome == consumed);
+      };
+      CHECK(thrown_by([&] { (void)LeaseConsumer(t.pool, "svc").consume(order, loses_its_lease); }) == "lease_lost");
+      t.db.run("delete from txinbox_consumed_message");
+    }
+  }
+  CHECK(t.db.effects() == 4);
+}
+
+TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length") {
+  Leases t;
+  if (on_sqlite3()) return;  // SQLite has no row locks
   LeaseConsumer consumer(t.pool, "svc", {.lease = 60s});
   const std::string a_minute_from_now = on_mysql() ? "select cast(utc_timestamp(6) + interval 1 minute as char)"
                                                    : "select cast(clock_timestamp() + interval '1 minute' as text)";

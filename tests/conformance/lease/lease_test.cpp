@@ -1,4 +1,4 @@
-// The lease consumer and the tables of the database. shared/ has what holds on each lease store, too.
+// The lease consumer and the tables of the database. shared/ has the tests that run on each lease store.
 
 #include <array>
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("the row names the worker, and what a lease consumer completed is consumed for both kinds") {
+TEST_CASE("the row names the worker, and a message that a LeaseConsumer completed is a duplicate for a TxConsumer") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   const auto handler = [&](Lease&) {
@@ -32,7 +32,7 @@ TEST_CASE("the row names the worker, and what a lease consumer completed is cons
   CHECK(TxConsumer(t.pool, "svc").consume(order, add_effect).outcome == duplicate);
 }
 
-TEST_CASE("while a lease is held, a transaction is in progress, and says for how long") {
+TEST_CASE("while a lease is held, a TxConsumer returns in_progress and the remaining time of the lease") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   const auto sql = t.db.session();
@@ -58,7 +58,7 @@ TEST_CASE("a conflict under a lease is recorded") {
   CHECK(t.db.number("select deliveries from txinbox_conflicting_message") == 2);
 }
 
-TEST_CASE("a lease's failures are in the table of failed messages, and an operator can retry") {
+TEST_CASE("failures under a lease are in the table of failed messages, and an operator can retry the message") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 2});
   const auto failing = [](Lease&) { throw std::invalid_argument("no"); };
@@ -70,7 +70,7 @@ TEST_CASE("a lease's failures are in the table of failed messages, and an operat
   CHECK(consumer.consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("what is not the message's fault is not in the table of failed messages") {
+TEST_CASE("a lost lease and a failure after the stop are not in the table of failed messages") {
   Leases t;
   std::stop_source stop;
   LeaseConsumer consumer(t.pool, "svc", {.max_attempts = 1, .stop = stop.get_token()});
@@ -83,7 +83,7 @@ TEST_CASE("what is not the message's fault is not in the table of failed message
   CHECK(list_failed(*t.db.session()).empty());
 }
 
-TEST_CASE("a lease consumer reports every state of the row, and redelivers an unknown one") {
+TEST_CASE("a lease consumer reports every state of the row, and throws unknown_state for an unknown one") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc");
   CHECK(consumer.consume(order, nothing).outcome == consumed);
@@ -94,11 +94,11 @@ TEST_CASE("a lease consumer reports every state of the row, and redelivers an un
   CHECK(state("torn") == parked);
   CHECK(state("parked") == parked);
   CHECK(state("discarded") == Outcome::discarded);
-  CHECK(state("consuming") == in_progress);  // without a time to run out at: nobody made such a row
+  CHECK(state("consuming") == in_progress);  // txinbox makes no such row: its lease has no end
   CHECK(thrown_by([&] { (void)state("postponed"); }) == "unknown_state");
 }
 
-TEST_CASE("a lease handler holds no connection and may consume by itself") {
+TEST_CASE("a lease handler holds no connection, and may call consume") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   LeaseConsumer consumer(pool, "outer");

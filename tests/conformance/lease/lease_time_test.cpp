@@ -21,16 +21,17 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto very_late = 60s;  // much later than anything here, however slow the machine is
+constexpr auto very_late = 60s;  // longer than any of these tests, even on a slow machine
 
-/// Whether the handler is told before `very_late`.
-bool is_told(const Lease& lease) {
+/// Waits until the stop token of the lease is set, at most `very_late`. Returns whether it was set.
+bool stop_is_requested(const Lease& lease) {
   const auto give_up = Clock::now() + very_late;
   while (!lease.stop_token().stop_requested() && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
   return Clock::now() < give_up;
 }
 
-TEST_CASE("a handler learns that its lease is over, with and without a heartbeat, also while the heartbeat waits") {
+TEST_CASE(
+    "an expired lease sets its stop token, with and without a heartbeat, even if the heartbeat gets no connection") {
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 2 * very_late});
   for (const auto heartbeat : {0ms, 50ms}) {
@@ -38,16 +39,16 @@ TEST_CASE("a handler learns that its lease is over, with and without a heartbeat
     const Message message{.business_key = "k" + std::to_string(heartbeat.count())};
     const auto begin = Clock::now();
     const Result result = consumer.consume(message, [&](Lease& lease) {
-      const Connection held = pool.acquire();  // the heartbeat waits for it
-      CHECK(is_told(lease));
+      const Connection held = pool.acquire();  // the heartbeat waits for this connection
+      CHECK(stop_is_requested(lease));
       CHECK(lease.remaining() == 0ms);
     });
-    CHECK(result.outcome == consumed);  // nobody has taken over
+    CHECK(result.outcome == consumed);  // no other worker has taken over
     CHECK(Clock::now() - begin < very_late);
   }
 }
 
-TEST_CASE("a lease that is renewed in time is not reported as over, and one that is over stays over") {
+TEST_CASE("a lease that is renewed in time does not set its stop token, and an expired lease keeps it set") {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.lease = 3s});
   const auto handler = [](Lease& lease) {
@@ -57,7 +58,7 @@ TEST_CASE("a lease that is renewed in time is not reported as over, and one that
       std::this_thread::sleep_for(10ms);
     }
     CHECK(!lease.stop_token().stop_requested());
-    CHECK(is_told(lease));
+    CHECK(stop_is_requested(lease));
     lease.renew();
     CHECK(lease.remaining() > 0ms);
     CHECK(lease.stop_token().stop_requested());
@@ -75,14 +76,14 @@ TEST_CASE("with a silent network the lease still expires, and the caller's time-
   const auto begin = Clock::now();
   const auto handler = [&](Lease& lease) {
     proxy.fall_silent();
-    CHECK(is_told(lease));
+    CHECK(stop_is_requested(lease));
   };
   CHECK(thrown_by([&] { (void)consumer.consume(order, handler); }) == "transient");
   CHECK(Clock::now() - begin < very_late);
   proxy.fall_silent(false);
 }
 
-TEST_CASE("a handler never begins under a lease that is over" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a handler never begins under an expired lease" * doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -96,7 +97,7 @@ TEST_CASE("a handler never begins under a lease that is over" * doctest::skip(on
           "lease_lost");
     proxy.delay(0ms);
   }
-  // Claimed in time; what `count_starts` writes then takes longer than the lease.
+  // The claim is in time. The statements of `count_starts` then take longer than the lease.
   LeaseConsumer consumer(pool, "svc", {.lease = 2500ms, .retry = {.max_attempts = 1}, .count_starts = true});
   proxy.delay(500ms);
   const auto handler = [&](const Lease& lease) {
@@ -108,9 +109,9 @@ TEST_CASE("a handler never begins under a lease that is over" * doctest::skip(on
   CHECK((thrown == "nothing" || thrown == "lease_lost"));
 }
 
-TEST_CASE("a lease is of its length although summer time ends while its statement waits" * doctest::skip(!on_mysql())) {
+TEST_CASE("a lease has its length even if summer time ends while its statement waits" * doctest::skip(!on_mysql())) {
   const TestDatabase db;
-  // A time zone in which the clock is set back by an hour in a moment.
+  // A time zone whose clock goes back by one hour, two seconds from now.
   const auto leap = db.number("select unix_timestamp() + 2");
   const auto id = db.number("select 900000 + connection_id()");
   const std::string number = std::to_string(id);
@@ -127,7 +128,7 @@ TEST_CASE("a lease is of its length although summer time ends while its statemen
     const detail::InboxSession session(backend::connection_of(*sql));
     const std::string now = session->dialect().now();
     int seconds = 0;
-    // The functions of the list are called from left to right.
+    // The server calls the functions of the list from left to right.
     *sql << "select sleep(5), timestampdiff(second, utc_timestamp(6), " + now + ")", soci::into(seconds),
         soci::into(seconds);
     return seconds;

@@ -1,4 +1,4 @@
-// The content of a message: a key that comes again with another one is a conflict.
+// The content of a message. A delivery with the same key and another content is a conflict.
 
 #include <memory>
 #include <string>
@@ -14,7 +14,7 @@
 namespace txinbox::test {
 namespace {
 
-/// The consumers of one test: on a pool and on a session, with names of their own.
+/// The two consumers of a test: one on a pool and one on a session. They have different names.
 struct Consumers {
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -39,14 +39,14 @@ Outcome outcome_of(TxConsumer& consumer, const Message& message) {
   return consumer.consume(message, add_effect).outcome;
 }
 
-void must_not_run(soci::session&, Delivery&) { FAIL("a handler ran that must not"); }
+void must_not_run(soci::session&, Delivery&) { FAIL("a handler ran that must not run"); }
 
 std::string hash_in(const TestDatabase& db) {
   return db.text("select lower(" + std::string(on_postgresql() ? "encode(content_hash, 'hex')" : "hex(content_hash)") +
                  ") from txinbox_consumed_message");
 }
 
-TEST_CASE("the same content is a duplicate, another one a conflict, however often they come") {
+TEST_CASE("a delivery with the same content is a duplicate, and one with another content is a conflict, each time") {
   Consumers t;
   t.each([&](TxConsumer& consumer) {
     CHECK(outcome_of(consumer, with("100 EUR")) == consumed);
@@ -60,7 +60,7 @@ TEST_CASE("the same content is a duplicate, another one a conflict, however ofte
   });
 }
 
-TEST_CASE("the observer hears of a conflict") {
+TEST_CASE("the observer gets an event for a conflict") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   std::vector<EventType> heard;
@@ -86,7 +86,7 @@ TEST_CASE("a row or a message without content is not compared") {
   });
 }
 
-TEST_CASE("a conflict is not given what the other content's handler stored") {
+TEST_CASE("a conflict does not get the result that was stored for the other content") {
   Consumers t;
   t.each([&](TxConsumer& consumer) {
     (void)consumer.consume(with("100"), [](soci::session&, Delivery& d) { d.store("receipt"); });
@@ -96,7 +96,7 @@ TEST_CASE("a conflict is not given what the other content's handler stored") {
   });
 }
 
-TEST_CASE("every byte of the content counts") {
+TEST_CASE("a content that differs in one byte is a conflict") {
   Consumers t;
   std::string every_byte;
   for (int i = 0; i < 256; ++i) every_byte += static_cast<char>(i);
@@ -122,9 +122,9 @@ TEST_CASE("every byte of the content counts") {
   });
 }
 
-TEST_CASE("what is stored is the SHA-256 of the content") {
+TEST_CASE("the row has the SHA-256 of the content") {
   Consumers t;
-  // FIPS 180-4's examples, and the hash of a million "a".
+  // The examples of FIPS 180-4, and the hash of a million "a".
   const std::vector<std::pair<std::string, std::string>> vectors = {
       {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
       {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
@@ -143,7 +143,8 @@ TEST_CASE("what is stored is the SHA-256 of the content") {
   });
 }
 
-TEST_CASE("whatever the state of its row, another content is a conflict, and the same is told the state") {
+TEST_CASE(
+    "in any state of the row, another content is a conflict, and the same content gets the outcome of the state") {
   Consumers t;
   t.each([&](TxConsumer& consumer) {
     (void)consumer.consume(with("100"), add_effect);
@@ -159,7 +160,7 @@ TEST_CASE("whatever the state of its row, another content is a conflict, and the
   });
 }
 
-TEST_CASE("a delivery that failed leaves no content behind to be in conflict with") {
+TEST_CASE("a delivery that failed leaves no content in the table, so another content is no conflict") {
   Consumers t;
   t.each([&](TxConsumer& consumer) {
     CHECK_THROWS((void)consumer.consume(with("100"), [](soci::session&, Delivery&) { throw 1; }));
@@ -168,13 +169,13 @@ TEST_CASE("a delivery that failed leaves no content behind to be in conflict wit
   });
 }
 
-TEST_CASE("the same key of two consumers may have two contents") {
+TEST_CASE("two consumers may have the same key with different contents") {
   Consumers t;
   CHECK(outcome_of(t.pooled, with("100")) == consumed);
   CHECK(outcome_of(t.own, with("999")) == consumed);
 }
 
-TEST_CASE("a Transaction's claim compares the content too") {
+TEST_CASE("Transaction::claim compares the content, too") {
   EffectDatabase db;
   const auto sql = db.session();
   {

@@ -16,25 +16,25 @@ ErrorCode code_of(TxConsumer& consumer, const Message& message) {
   try {
     (void)consumer.consume(message, add_effect);
   } catch (const Error& e) {
-    CHECK(std::string(e.what()).find(message.business_key) == std::string::npos);  // no values in texts
+    CHECK(std::string(e.what()).find(message.business_key) == std::string::npos);  // the text has no values
     return e.code();
   }
   FAIL("nothing was thrown");
   return {};
 }
 
-TEST_CASE("keys that a collation, an encoding or a type would merge are distinct") {
+TEST_CASE("keys are distinct even if they are equal in some collation, encoding or column type") {
   EffectDatabase db;
   const std::vector<std::pair<std::string, std::string>> pairs = {
       {"key", "KEY"},                                          // case
       {"resume", "résumé"},                                    // accents
-      {"a", "a "},                                             // trailing space
+      {"a", "a "},                                             // trailing spaces
       {"a ", "a  "},        {" a", "a"},        {"007", "7"},  // a numeric column type
       {"1e2", "100"},       {"ss", "ß"},                       // expansions
       {"ﬁ", "fi"},          {"é", "e\u0301"},                  // composed and decomposed
       {"鍵", "鑰"},                                            // both "?" in latin1
-      {"😀", "😁"},                                              // outside the basic plane
-      {"a\x01", "a"},                                          // ignorable
+      {"😀", "😁"},                                              // outside the basic multilingual plane
+      {"a\x01", "a"},                                          // an ignorable character
       {"x\u200b", "x"},     {"a\\", "a\\\\"},                  // quoting
       {"a'b", "a''b"},      {"a\"b", "a`b"},    {"%", "_"},
       {":a", ":b"},         {"a\nb", "a\r\nb"}, {std::string(254, 'k') + "1", std::string(254, 'k') + "2"},
@@ -45,7 +45,7 @@ TEST_CASE("keys that a collation, an encoding or a type would merge are distinct
   TxConsumer on_session(*sql, "session");
   for (TxConsumer* consumer : {&pooled, &on_session}) {
     for (const auto& pair : pairs) {
-      const std::string& one = pair.first;  // not a structured binding: CAPTURE makes a lambda
+      const std::string& one = pair.first;  // no structured binding, because CAPTURE makes a lambda
       const std::string& other = pair.second;
       CAPTURE(one);
       CAPTURE(other);
@@ -64,7 +64,7 @@ TEST_CASE("keys that a collation, an encoding or a type would merge are distinct
   CHECK(db.claims() == static_cast<long long>(2 * unique.size()));
 }
 
-TEST_CASE("consumer names are as exact as keys") {
+TEST_CASE("consumer names are distinct if they differ in one byte") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   for (const std::string name : {"svc", "SVC", "svc ", "sv\u00e7", "鍵", "鑰"}) {
@@ -78,7 +78,7 @@ TEST_CASE("a key outside the limits is refused, not truncated, before a statemen
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
-  sql->close();  // whatever were sent would fail in another way
+  sql->close();  // if a statement were sent, the error would be another one
 
   CHECK(code_of(consumer, {.business_key = std::string(256, 'k')}) == ErrorCode::invalid_key);
   CHECK(code_of(consumer, {.business_key = std::string(254, 'k') + "é"}) == ErrorCode::invalid_key);
@@ -87,7 +87,7 @@ TEST_CASE("a key outside the limits is refused, not truncated, before a statemen
   CHECK(code_of(consumer, {.business_key = "\xc0\xaf"}) == ErrorCode::invalid_key);      // overlong
   CHECK(code_of(consumer, {.business_key = "\xed\xa0\x80"}) == ErrorCode::invalid_key);  // surrogate
   CHECK(code_of(consumer, {.business_key = "\xf4\x90\x80\x80"}) == ErrorCode::invalid_key);
-  CHECK(code_of(consumer, {.business_key = "caf\xc3"}) == ErrorCode::invalid_key);  // cut short
+  CHECK(code_of(consumer, {.business_key = "caf\xc3"}) == ErrorCode::invalid_key);  // an incomplete character
   CHECK(code_of(consumer, {.business_key = "k", .message_id = std::string(256, 'm')}) == ErrorCode::invalid_key);
   CHECK(code_of(consumer, {.business_key = "k", .message_id = "\xff"}) == ErrorCode::invalid_key);
   CHECK_THROWS_AS((void)consumer.consume({.business_key = ""}, add_effect), Error);
@@ -99,7 +99,7 @@ TEST_CASE("a key outside the limits is refused, not truncated, before a statemen
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("the longest key, name and message id are taken") {
+TEST_CASE("a key, a consumer name and a message id of the greatest length are accepted") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   const std::string key = std::string(251, 'k') + "😀";
@@ -114,7 +114,7 @@ TEST_CASE("the longest key, name and message id are taken") {
   CHECK(row->message_id == std::string(255, 'm'));
 }
 
-TEST_CASE("session settings that would change the bytes of a key cannot") {
+TEST_CASE("session settings cannot change the bytes of a key") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();

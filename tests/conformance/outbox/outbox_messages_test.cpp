@@ -1,4 +1,4 @@
-// What operators see of the outbox, and what they can change.
+// Operators read the status of the outbox, and list, retry and discard its messages.
 
 #include <chrono>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// An outbox with a message of each state; the messages of key "k" are the first that fail.
+/// An outbox with one message in each state: waiting, failing and parked.
 struct Scene {
   TestDatabase db;
   std::vector<std::string> ids;
@@ -41,7 +41,7 @@ struct Scene {
   long long rows() const { return db.number("select count(*) from txinbox_outbox_message"); }
 };
 
-TEST_CASE("the status counts each state, and knows the oldest message and the relays") {
+TEST_CASE("the status has the count of each state, the oldest message and the relays") {
   const Scene scene;
   OutboxStatus status = outbox_status(*scene.db.session());
   CHECK(status.waiting == 1);
@@ -72,7 +72,7 @@ TEST_CASE("the status counts each state, and knows the oldest message and the re
   CHECK(status.oldest.empty());
 }
 
-TEST_CASE("a relay whose lease has run out counts as none") {
+TEST_CASE("the parts of a relay whose lease has expired count as free") {
   const Scene scene;
   Pool pool = scene.db.pool(1);
   scene.db.run("delete from txinbox_outbox_message");
@@ -85,7 +85,7 @@ TEST_CASE("a relay whose lease has run out counts as none") {
   CHECK(status.free_parts == 64);
 }
 
-TEST_CASE("the list has what is chosen, in the order of insertion") {
+TEST_CASE("the list has the selected messages in the order of insertion") {
   const Scene scene;
   const auto sql = scene.db.session();
   const auto all = list_outbox(*sql, {.payloads = true});
@@ -135,7 +135,7 @@ TEST_CASE("a parked message that is retried is published") {
   CHECK(eventually([&] { return scene.rows() == 0; }));
 }
 
-TEST_CASE("the attempts of a message that is retried count from zero") {
+TEST_CASE("after a retry, the attempts of a message count from zero") {
   const Scene scene;
   const auto sql = scene.db.session();
   CHECK(retry_outbox(*sql, {.id = scene.ids[2]}) == 1);
@@ -145,7 +145,7 @@ TEST_CASE("the attempts of a message that is retried count from zero") {
   CHECK(found[0].attempts == 0);
 }
 
-TEST_CASE("discard removes what is parked or failing, and what waits only if it is told so") {
+TEST_CASE("discard removes parked and failing messages, and waiting messages only if the filter selects their state") {
   const Scene scene;
   const auto sql = scene.db.session();
   CHECK(discard_outbox(*sql, {.id = scene.ids[0]}) == 0);
@@ -157,7 +157,7 @@ TEST_CASE("discard removes what is parked or failing, and what waits only if it 
   CHECK(scene.rows() == 0);
 }
 
-TEST_CASE("doctor warns of messages that nobody publishes, and notes those that are parked") {
+TEST_CASE("doctor warns of messages that no relay publishes, and notes parked messages") {
   const Scene scene;
   const auto sql = scene.db.session();
   const auto found = [&] {

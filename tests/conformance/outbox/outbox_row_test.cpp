@@ -1,4 +1,4 @@
-// The rows that Outbox::add inserts, also by a statement that the connection keeps prepared.
+// The rows that Outbox::add inserts, also with a statement that stays prepared on the connection.
 
 #include <string>
 
@@ -26,7 +26,7 @@ OutgoingMessage with_every_byte() {
           .headers = {{"traceparent", "00-\"x\""}, {"ü", ""}}};
 }
 
-/// The only row of the outbox is that message.
+/// Checks that the only row of the outbox has each byte of the message.
 void check_every_byte(const TestDatabase& db, const std::string& id) {
   CHECK(rows(db) == 1);
   CHECK(db.number("select count(*) from txinbox_outbox_message where aggregateid = 'schlüssel' and type = '' and "
@@ -49,13 +49,13 @@ void check_every_byte(const TestDatabase& db, const std::string& id) {
                                   "select cast(id as text) from txinbox_outbox_message")) == id);
 }
 
-TEST_CASE("the row has every byte, in the columns of Debezium's event router") {
+TEST_CASE("the row has every byte of the message, in the columns of Debezium's event router") {
   const TestDatabase db;
   const auto sql = db.session();
   check_every_byte(db, Outbox::add(*sql, with_every_byte()));
 }
 
-TEST_CASE("the rows of a handler have every byte, also when its connection keeps the statement") {
+TEST_CASE("the row of a handler has every byte of the message, also with a statement that stays prepared") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -68,7 +68,7 @@ TEST_CASE("the rows of a handler have every byte, also when its connection keeps
     check_every_byte(db, id);
     db.run("delete from txinbox_outbox_message");
   }
-  // Without key, payload and headers.
+  // A message without key, payload and headers.
   const auto add = [](soci::session& sql, Delivery&) { Outbox::add(sql, {.topic = "t"}); };
   CHECK(consumer.consume({.business_key = "d"}, add).outcome == Outcome::consumed);
   CHECK(db.number("select count(*) from txinbox_outbox_message where aggregateid = '' and length(payload) = 0 and "
@@ -88,11 +88,11 @@ TEST_CASE("a handler whose connection has lost its prepared statements adds its 
     };
     CHECK(consumer.consume({.business_key = std::to_string(i)}, add).outcome == Outcome::consumed);
   }
-  CHECK(retries == 1);  // from then on this connection keeps none prepared
+  CHECK(retries == 1);  // after this, the connection keeps no statement prepared
   CHECK(rows(db) == 5);
 }
 
-TEST_CASE("a handler that has opened its session anew adds no message to the lost transaction") {
+TEST_CASE("a message that a handler adds after it has reconnected its session is not committed") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -13,6 +13,7 @@
 #include <txinbox/native.hpp>
 #include <txinbox/txinbox.hpp>
 
+#include "support/effects.hpp"
 #include "support/schema_tools.hpp"
 #include "support/thrown.hpp"
 
@@ -27,7 +28,7 @@ OutgoingMessage booked(std::string payload = "{}") {
 
 long long rows(const TestDatabase& db) { return db.number("select count(*) from txinbox_outbox_message"); }
 
-TEST_CASE("a message is in the outbox if the handler's transaction commits, and not otherwise") {
+TEST_CASE("a message is in the outbox only if the handler's transaction commits") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -48,7 +49,7 @@ TEST_CASE("a message is in the outbox if the handler's transaction commits, and 
   CHECK(rows(db) == 1);
 }
 
-TEST_CASE("a handler that rolls the transaction back leaves no message") {
+TEST_CASE("a handler that rolls the transaction back leaves no message in the outbox") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -61,7 +62,24 @@ TEST_CASE("a handler that rolls the transaction back leaves no message") {
   CHECK(rows(db) == 0);
 }
 
-TEST_CASE("many messages get ids in their order, and the rows have it, too") {
+// If the guard cannot refuse the handler's COMMIT, the message is committed with the handler's other rows.
+TEST_CASE("a handler that commits the transaction itself leaves its message only if its other rows stay, too") {
+  EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+            add_effect(sql, delivery);
+            Outbox::add(sql, booked());
+            sql << "commit";
+            Outbox::add(sql, booked());
+          });
+        }) == "transaction_lost");
+  CHECK(db.effects() == (on_mysql() ? 1 : 0));
+  CHECK(rows(db) == db.effects());
+}
+
+TEST_CASE("the ids and the rows of many messages are in the order of the messages") {
   const TestDatabase db;
   const auto sql = db.session();
   std::vector<OutgoingMessage> messages;
@@ -79,7 +97,7 @@ TEST_CASE("many messages get ids in their order, and the rows have it, too") {
   CHECK(Outbox::add(*sql, std::vector<OutgoingMessage>{}).empty());
 }
 
-TEST_CASE("a handler that runs again adds the same ids, and another key or consumer other ones") {
+TEST_CASE("a handler that runs again adds the same ids, and another key or consumer adds different ids") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   std::vector<std::string> ids;
@@ -92,7 +110,7 @@ TEST_CASE("a handler that runs again adds the same ids, and another key or consu
   CHECK(first[0] != first[1]);
   CHECK(first[0][14] == '8');
 
-  // The rows are still there: they stay as they are.
+  // The rows are still in the outbox. The second run does not change them.
   REQUIRE(forget(*db.session(), "svc", "order1"));
   REQUIRE(consumer.consume(order, add_two).outcome == Outcome::consumed);
   CHECK(ids == first);
@@ -119,7 +137,7 @@ TEST_CASE("a handler that runs again adds the same ids, and another key or consu
   CHECK(rows(db) == 6);
 }
 
-TEST_CASE("of messages that are added together, only the derived ids may be in the outbox") {
+TEST_CASE("a message with a derived id may be added again, and a message with the caller's own id may not") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -134,7 +152,7 @@ TEST_CASE("of messages that are added together, only the derived ids may be in t
   const std::vector<OutgoingMessage> own_last{booked("derived"), own};
   const std::vector<OutgoingMessage> own_first{own, booked("derived")};
   REQUIRE(add(own_last) == Outcome::consumed);
-  // Its own id is there again.
+  // The caller's own id is in the outbox already.
   CHECK_THROWS_AS((void)add(own_first), soci::soci_error);
   CHECK_THROWS_AS((void)add(own_last), soci::soci_error);
   CHECK(rows(db) == 2);
@@ -143,7 +161,7 @@ TEST_CASE("of messages that are added together, only the derived ids may be in t
   CHECK(rows(db) == 2);
 }
 
-TEST_CASE("a key that can be consumed again gets new ids each time") {
+TEST_CASE("a key that is consumed again after valid_for gets new ids each time") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -158,7 +176,7 @@ TEST_CASE("a key that can be consumed again gets new ids each time") {
   CHECK(rows(db) == 2);
 }
 
-TEST_CASE("each message of a batch has the ids that it would have alone") {
+TEST_CASE("the ids of a message are the same in a batch and alone") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -176,7 +194,7 @@ TEST_CASE("each message of a batch has the ids that it would have alone") {
   CHECK(ids_of({{.business_key = "b"}}).front() == both[1]);
 }
 
-TEST_CASE("in a Transaction the message commits with the claim, and has the claim's id") {
+TEST_CASE("in a Transaction the message commits with the claim, and its id depends on the claim") {
   const TestDatabase db;
   const auto sql = db.session();
   std::string rolled_back, committed;
@@ -197,7 +215,7 @@ TEST_CASE("in a Transaction the message commits with the claim, and has the clai
   CHECK(Outbox::add(*sql, booked()) != committed);  // after the transaction
 }
 
-TEST_CASE("on the connection of the client library, and in the caller's own transaction") {
+TEST_CASE("Outbox::add works on a native connection, and in the caller's own transaction") {
   const TestDatabase db;
   const auto sql = db.session();
   Pool pool = db.pool(1);
@@ -235,7 +253,7 @@ TEST_CASE("a message beyond the limits is refused before a statement is sent") {
   const TestDatabase db;
   const auto sql = db.session();
   const auto refused = [&](const OutgoingMessage& message) {
-    return thrown_by([&] { Outbox::add(*sql, std::vector{booked(), message}); }) == "invalid_argument";
+    return thrown_by([&] { Outbox::add(*sql, std::vector{booked(), message}); }) == "invalid_message";
   };
   CHECK(refused({.topic = ""}));
   CHECK(refused({.topic = std::string(256, 't')}));

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,17 +22,17 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a failed message makes its key wait, while other keys flow") {
+TEST_CASE("after a failure, the key of the message waits, and other keys continue") {
   const TestDatabase db;
   add(db, "bad", {"bad 1", "bad 2"});
   add(db, "good", {"good 1", "good 2"});
   add(db, "", {"no key"});
   Pool pool = db.pool(1);
   RecordingPublisher broker;
-  std::atomic<bool> mended = false;
+  std::atomic<bool> repaired = false;
   std::atomic<int> last_attempts = 0;
   const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
-    return m.payload == "bad 1" && !mended ? no() : PublishResult{};
+    return m.payload == "bad 1" && !repaired ? no() : PublishResult{};
   }),
                           quick([&](const RelayEvent& event) {
                             if (event.type == RelayEventType::failed && event.text == "no")
@@ -43,7 +44,7 @@ TEST_CASE("a failed message makes its key wait, while other keys flow") {
   CHECK(db.number("select attempts from txinbox_outbox_message where attempts > 0") >= 2);
   add(db, "good", {"good 3"});
   CHECK(broker.payloads(4).back() == "good 3");
-  mended = true;
+  repaired = true;
   const auto all = broker.payloads(6);
   REQUIRE(all.size() == 6);
   CHECK(all[4] == "bad 1");
@@ -51,7 +52,7 @@ TEST_CASE("a failed message makes its key wait, while other keys flow") {
   CHECK(outbox_becomes_empty(db));
 }
 
-TEST_CASE("a message is parked after max_attempts or when it is rejected, and its key goes on") {
+TEST_CASE("a message is parked after max_attempts or when it is rejected, and its key continues") {
   const TestDatabase db;
   add(db, "k", {"poison", "next"});
   add(db, "r", {"rejected", "after"});
@@ -75,7 +76,7 @@ TEST_CASE("a message is parked after max_attempts or when it is rejected, and it
   CHECK(db.number("select count(*) from txinbox_outbox_message where attempts = 3") == 1);
 }
 
-TEST_CASE("a postponed message counts no attempt, its key keeps its order, and other keys flow") {
+TEST_CASE("a postponed message counts no attempt, its key keeps its order, and other keys continue") {
   const TestDatabase db;
   add(db, "slow", {"slow 1", "slow 2"});
   add(db, "", {"no key"});
@@ -103,7 +104,7 @@ TEST_CASE("a postponed message counts no attempt, its key keeps its order, and o
   CHECK(failures == 0);
 }
 
-TEST_CASE("a message that failed with retry_after waits as long, and its key with it") {
+TEST_CASE("a message that failed with retry_after waits for this time, and its key waits, too") {
   const TestDatabase db;
   add(db, "busy", {"busy 1", "busy 2"});
   Pool pool = db.pool(1);
@@ -123,7 +124,7 @@ TEST_CASE("a message that failed with retry_after waits as long, and its key wit
   CHECK(tries[1] - tries[0] >= 700ms);  // max_backoff is 40 ms
 }
 
-TEST_CASE("headers of another writer that are no JSON object park their message") {
+TEST_CASE("a message whose headers are no JSON object is parked") {
   const TestDatabase db;
   add(db, "k", {"poison", "next"});
   db.run(
@@ -137,7 +138,7 @@ TEST_CASE("headers of another writer that are no JSON object park their message"
       [&] { return db.number("select count(*) from txinbox_outbox_message where parked_at is not null") == 1; }));
 }
 
-TEST_CASE("a publisher that throws counts nothing as failed, and everything is published later") {
+TEST_CASE("if the publisher throws, no message counts as failed, and all messages are published later") {
   const TestDatabase db;
   add(db, "a", {"1", "2"});
   add(db, "b", {"3"});
@@ -159,7 +160,7 @@ TEST_CASE("a publisher that throws counts nothing as failed, and everything is p
   CHECK(outbox_becomes_empty(db));
 }
 
-TEST_CASE("a key goes on behind a parked message, also when the relay has passed it") {
+TEST_CASE("later messages of a key with a parked message are published, even if the relay's position has passed it") {
   const TestDatabase db;
   add(db, "k", {"poison"});
   Pool pool = db.pool(1);
@@ -179,7 +180,7 @@ TEST_CASE("a key goes on behind a parked message, also when the relay has passed
   CHECK(broker.payloads(31).back() == "next");
 }
 
-TEST_CASE("a message without a key waits alone after a failure") {
+TEST_CASE("after a failure, a message without a key does not delay other messages") {
   const TestDatabase db;
   add(db, "", {"bad", "good 1"});
   Pool pool = db.pool(1);
@@ -197,7 +198,7 @@ TEST_CASE("a message without a key waits alone after a failure") {
   CHECK(broker.tries("bad") == 1);
 }
 
-TEST_CASE("the table keeps the begin of what the publisher says, without bytes that are no text") {
+TEST_CASE("the table keeps the first part of the publisher's error, without bytes that are no text") {
   const TestDatabase db;
   add(db, "a", {"bytes"});
   add(db, "b", {"long"});
@@ -218,6 +219,36 @@ TEST_CASE("the table keeps the begin of what the publisher says, without bytes t
   REQUIRE(all.size() == 2);
   CHECK(all[0].last_error == "not taken");
   CHECK(all[1].last_error == std::string(1'000, 'x'));
+}
+
+TEST_CASE("a topic in which every message fails does not stop the other topics, and each key keeps its order") {
+  const TestDatabase db;
+  std::vector<OutgoingMessage> messages;
+  for (int i = 0; i < 1'700; ++i) messages.push_back({.topic = "missing", .key = std::to_string(i), .payload = "m"});
+  for (int i = 0; i < 50; ++i) messages.push_back({.topic = "there", .key = std::to_string(i), .payload = "behind"});
+  for (int i = 0; i < 50; ++i) messages.push_back({.topic = "there", .key = "t" + std::to_string(i), .payload = "t"});
+  Outbox::add(*db.session(), messages);
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<bool> is_missing = true;
+  RelayOptions options = quick();
+  options.initial_backoff = options.max_backoff = 2s;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    return m.topic == "missing" && is_missing ? no() : PublishResult{};
+  }),
+                          options);
+  CHECK(broker.confirmed(50).size() == 50);
+  std::this_thread::sleep_for(300ms);
+  CHECK(broker.tries("behind") == 0);
+  is_missing = false;
+  const std::vector<OutgoingMessage> all = broker.confirmed(1'800);
+  CHECK(all.size() == 1'800);
+  std::set<std::string> keys;
+  for (const OutgoingMessage& m : all) {
+    if (m.payload == "m") keys.insert(m.key);
+    if (m.payload == "behind") CHECK_MESSAGE(keys.contains(m.key), m.key);
+  }
+  CHECK(outbox_becomes_empty(db));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A relay finds earlier messages of a key by the index of the keys, also while the statistics of the table are old.
+// A relay finds earlier messages of a key with the index on the key, even if the statistics of the table are old.
 
 #include <set>
 #include <string>
@@ -18,7 +18,7 @@
 namespace txinbox::test {
 namespace {
 
-TEST_CASE("the server looks for earlier messages of a key by the index of the keys" * doctest::skip(!on_mysql())) {
+TEST_CASE("the server finds earlier messages of a key with the index on the key" * doctest::skip(!on_mysql())) {
   const TestDatabase db;
   db.run("alter table txinbox_outbox_message stats_auto_recalc = 0");
   for (int key = 0; key < 20; ++key) add(db, "k" + std::to_string(key), std::vector<std::string>(200, "x"));
@@ -33,7 +33,7 @@ TEST_CASE("the server looks for earlier messages of a key by the index of the ke
     used += "\n";
   }
   CAPTURE(used);
-  // As new versions of MySQL describe a plan.
+  // New versions of MySQL describe a plan in this form.
   if (used.find("Index lookup on e using txinbox_outbox_message_aggregateid") != std::string::npos) return;
   const auto subquery = used.find("DEPENDENT SUBQUERY e");
   REQUIRE(subquery != std::string::npos);

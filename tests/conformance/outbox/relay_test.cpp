@@ -1,7 +1,9 @@
 // OutboxRelay: every message of the outbox is published at least once, and in the order of its key.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
@@ -20,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a relay publishes what was added, with every byte, and removes it") {
+TEST_CASE("a relay publishes every byte of a message, and removes its row") {
   const TestDatabase db;
   std::string bytes;
   for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
@@ -48,7 +50,7 @@ TEST_CASE("a relay publishes what was added, with every byte, and removes it") {
   CHECK(outbox_becomes_empty(db));
 }
 
-TEST_CASE("messages of a key are published in their order, and one call has at most one of a key") {
+TEST_CASE("messages of a key are published in their order, and one call has at most one message of a key") {
   const TestDatabase db;
   std::vector<std::string> expected;
   for (int i = 0; i < 50; ++i) expected.push_back(std::to_string(i));
@@ -69,8 +71,7 @@ TEST_CASE("messages of a key are published in their order, and one call has at m
 }
 
 TEST_CASE(
-    "a relay holds no connection while it publishes, and its destructor waits for the call and keeps what it "
-    "confirmed") {
+    "a relay holds no connection while it publishes, and its destructor waits for the call and stores its results") {
   const TestDatabase db;
   add(db, "k", {"1"});
   Pool pool = db.pool(1);
@@ -85,14 +86,14 @@ TEST_CASE(
         },
         quick());
     REQUIRE(eventually([&] { return publishing.load(); }));
-    { const auto connection = pool.acquire(); }  // the only one
+    { const auto connection = pool.acquire(); }  // the only connection
     go_on = true;
   }
   CHECK(db.number("select count(*) from txinbox_outbox_message") == 0);
   CHECK(db.number("select count(*) from txinbox_outbox_relay") == 0);
 }
 
-TEST_CASE("wake makes an idle relay read at once") {
+TEST_CASE("wake makes an idle relay read immediately") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;
@@ -111,7 +112,7 @@ TEST_CASE("wake makes an idle relay read at once") {
   }
 }
 
-TEST_CASE("a relay that finds messages at each poll does not wait longer") {
+TEST_CASE("the wait of a relay does not grow while it finds messages at each poll") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;
@@ -119,19 +120,19 @@ TEST_CASE("a relay that finds messages at each poll does not wait longer") {
   options.poll = 1ms;
   options.idle_poll = options.sweep = options.lease = std::chrono::hours(24);
   const OutboxRelay relay(pool, broker.publisher(), options);
-  // If the wait doubled each time, it would be an hour after 22 messages.
+  // If the wait doubled at each poll, it would be one hour after 22 messages.
   for (std::size_t i = 1; i <= 30; ++i) {
     add(db, "k", {std::to_string(i)});
     REQUIRE(broker.confirmed(i).size() == i);
   }
 }
 
-TEST_CASE("a row that commits late is found, and comes before later rows of its key" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a row that commits late is published before later rows of its key" * doctest::skip(on_sqlite3())) {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;
   RelayOptions options = quick();
-  options.sweep = std::chrono::hours(1);  // so that only the look at the key can keep the order
+  options.sweep = std::chrono::hours(1);  // so that no sweep finds the late row
   const auto late = db.session();
   {
     OutboxRelay relay(pool, broker.publisher(), options);
@@ -139,7 +140,7 @@ TEST_CASE("a row that commits late is found, and comes before later rows of its 
     Outbox::add(*late, {.topic = "t", .key = "k", .payload = "early row"});
     add(db, "other", {"passes"});
     REQUIRE(broker.confirmed(1).size() == 1);
-    // The position must have passed the open row: it follows a second behind.
+    // Waits until the relay's position has passed the row of the open transaction. The position is one second behind.
     for (int i = 0; i < 30; ++i) {
       add(db, "other", {"passes " + std::to_string(i)});
       REQUIRE(broker.confirmed(static_cast<std::size_t>(i) + 2).size() == static_cast<std::size_t>(i) + 2);
@@ -175,6 +176,36 @@ TEST_CASE("a row that commits after the relay has passed it is published by the 
   *late << "commit";
   CHECK(broker.payloads(31).back() == "late");
   CHECK(outbox_becomes_empty(db));
+}
+
+TEST_CASE("an observer can use the only connection of the relay's pool") {
+  const TestDatabase db;
+  Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 200ms});
+  std::mutex mutex;
+  std::vector<RelayEventType> seen;
+  RelayOptions options = quick([&](const RelayEvent& event) {
+    int one = 0;
+    pool.acquire().session() << "select 1", soci::into(one);  // the relay ignores an exception of the observer
+    const std::lock_guard lock(mutex);
+    if (one == 1) seen.push_back(event.type);
+  });
+  add(db, "good", {"1"});
+  add(db, "bad", {"2"});
+  const OutboxRelay relay(
+      pool,
+      [](std::span<const OutgoingMessage> messages) {
+        std::vector<PublishResult> results;
+        for (const OutgoingMessage& each : messages) results.push_back(each.key == "bad" ? no() : PublishResult{});
+        return results;
+      },
+      options);
+  const auto has_seen = [&](RelayEventType type) {
+    const std::lock_guard lock(mutex);
+    return std::ranges::find(seen, type) != seen.end();
+  };
+  CHECK(eventually([&] { return has_seen(RelayEventType::published); }));
+  CHECK(eventually([&] { return has_seen(RelayEventType::failed); }));
+  CHECK(eventually([&] { return has_seen(RelayEventType::parts); }));
 }
 
 TEST_CASE("options out of range and an empty publisher are refused") {

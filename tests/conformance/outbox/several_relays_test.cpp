@@ -18,6 +18,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/eventually.hpp"
+#include "support/long_run.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
 
@@ -26,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("relays share the parts, and a new one gets its share") {
+TEST_CASE("relays share the parts, and a new relay gets its share") {
   const TestDatabase db;
   Pool pool = db.pool(4);
   RecordingPublisher broker;
@@ -65,7 +66,7 @@ TEST_CASE("a relay publishes only messages of its own parts") {
       if (event.type == RelayEventType::parts) parts.at(relay) = event.parts;
     });
     options.lease = 12s;
-    // It keeps its call, so that nothing is removed that the other one could read, too.
+    // The call lasts until the end of the test, so that no row is removed before the other relay can read it.
     const Publisher publisher = [&, relay](std::span<const OutgoingMessage> messages) {
       {
         const std::lock_guard lock(mutex);
@@ -95,41 +96,101 @@ TEST_CASE("a relay publishes only messages of its own parts") {
   CHECK(outbox_becomes_empty(db));
 }
 
-TEST_CASE("when a publisher hangs, another relay takes over after the lease") {
+/// Lets a publisher that hangs go on, at the latest when the test ends.
+struct Release {
+  std::atomic<bool>& go_on;
+
+  void now() const {
+    go_on = true;
+    go_on.notify_all();
+  }
+  ~Release() { now(); }
+};
+
+TEST_CASE("while a publisher hangs, another relay works on, and takes over its parts after the lease") {
   const TestDatabase db;
-  add(db, "k", {"1", "2"});
-  Pool pool = db.pool(4);
+  Pool pool = db.pool(1), other_pool = db.pool(1);
   RecordingPublisher broker;
-  std::atomic<bool> hanging = false, go_on = false, has_parts_again = false;
-  RelayOptions options = quick([&](const RelayEvent& event) {
-    if (go_on && event.type == RelayEventType::parts && event.parts > 0) has_parts_again = true;
-  });
-  options.lease = 1s;
-  const Publisher inner = broker.publisher();
-  const OutboxRelay hangs(
+  std::atomic<std::size_t> parts = 0, other_parts = 0;
+  const auto counting = [](std::atomic<std::size_t>& count) {
+    RelayOptions options = quick([&count](const RelayEvent& event) {
+      if (event.type == RelayEventType::parts) count = event.parts;
+    });
+    options.lease = long_run() ? 30s : 3s;
+    return options;
+  };
+  std::vector<OutgoingMessage> late;  // the messages of the call that hangs
+  std::atomic<bool> hangs = false, go_on = false;
+  const auto publish = broker.publisher();
+  const OutboxRelay relay(
       pool,
       [&](std::span<const OutgoingMessage> messages) {
-        hanging = true;
-        eventually([&] { return go_on.load(); });
-        return inner(messages);
+        if (!go_on) {
+          late.assign(messages.begin(), messages.end());
+          hangs = true;
+          go_on.wait(false);
+        }
+        return publish(messages);
       },
-      options);
-  REQUIRE(eventually([&] { return hanging.load(); }));
-  options.observer = {};
-  const OutboxRelay other(pool, broker.publisher(), options);
-  CHECK(broker.payloads(2) == std::vector<std::string>{"1", "2"});
-  go_on = true;
-  // The late call publishes its message once more, with the same id. It must not go on to the second one.
-  const auto all = broker.confirmed(3);
-  REQUIRE(all.size() == 3);
-  CHECK(all[2].payload == "1");
-  CHECK(all[2].id == all[0].id);
-  CHECK(eventually([&] { return has_parts_again.load(); }));
-  CHECK(broker.tries("2") == 1);
+      counting(parts));
+  const Release release{go_on};
+  const OutboxRelay other(other_pool, broker.publisher(), counting(other_parts));
+  REQUIRE(eventually([&] { return parts == 32 && other_parts == 32; }));
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr std::size_t keys = 40;
+  std::vector<OutgoingMessage> messages;
+  for (const std::string which : {"first", "second"}) {
+    for (std::size_t i = 0; i < keys; ++i) {
+      messages.push_back({.topic = "t", .key = std::to_string(i), .payload = which + " " + std::to_string(i)});
+    }
+  }
+  Outbox::add(*db.session(), messages);
+  REQUIRE(eventually([&] { return hangs.load(); }));
+  CHECK_NOTHROW(pool.acquire());  // the relay holds no connection during the call
+  const auto published = broker.confirmed(2 * keys);
+  REQUIRE(published.size() == 2 * keys);
   CHECK(outbox_becomes_empty(db));
+  CHECK(other_parts == 64);
+  if (long_run()) std::this_thread::sleep_until(begin + 60s);
+  release.now();
+  // The late call publishes its messages once more, with the same ids. The relay must not go on to the next ones.
+  const auto all = broker.confirmed(2 * keys + late.size());
+  REQUIRE(all.size() == 2 * keys + late.size());
+  for (const OutgoingMessage& message : late) {
+    CHECK(std::ranges::count(all, message.id, &OutgoingMessage::id) == 2);
+    CHECK(broker.tries("first " + message.key) == 2);
+  }
+  CHECK(eventually([&] { return parts == 32; }));
+  for (std::size_t i = 0; i < keys; ++i) CHECK(broker.tries("second " + std::to_string(i)) == 1);
 }
 
-TEST_CASE("a relay works on after the database has removed its registration") {
+TEST_CASE("four relays together try a failing message as often as one relay") {
+  const TestDatabase db;
+  Pool pool = db.pool(4);
+  RecordingPublisher broker;
+  std::array<std::atomic<std::size_t>, 4> parts{};
+  std::atomic<int> parked = 0;
+  std::vector<std::unique_ptr<OutboxRelay>> relays;
+  for (std::atomic<std::size_t>& own : parts) {
+    RelayOptions options = quick([&](const RelayEvent& event) {
+      if (event.type == RelayEventType::parts) own = event.parts;
+      if (event.type == RelayEventType::parked) ++parked;
+    });
+    options.max_attempts = 5;
+    const auto refuse = [](const OutgoingMessage& m) { return m.key == "bad" ? no() : PublishResult{}; };
+    relays.push_back(std::make_unique<OutboxRelay>(pool, broker.publisher(refuse), options));
+  }
+  // If a part changes its relay during a call, its messages may be published once more. So wait for the final parts.
+  REQUIRE(eventually([&] { return std::ranges::all_of(parts, [](const auto& own) { return own == 16; }); }));
+  add(db, "bad", {"bad 1", "bad 2"});
+  for (int i = 0; i < 50; ++i) add(db, "key " + std::to_string(i), {std::to_string(i)});
+  CHECK(eventually([&] { return parked == 2; }));
+  CHECK(broker.tries("bad 1") == 5);
+  CHECK(broker.tries("bad 2") == 5);
+  CHECK(broker.confirmed(50).size() == 50);
+}
+
+TEST_CASE("a relay continues after its registration was removed from the database") {
   const TestDatabase db;
   Pool pool = db.pool(1);
   RecordingPublisher broker;
@@ -144,7 +205,7 @@ TEST_CASE("a relay works on after the database has removed its registration") {
   CHECK(eventually([&] { return db.number("select count(*) from txinbox_outbox_relay") == 1; }));
 }
 
-TEST_CASE("four relays and busy writers: nothing is lost, nothing has two ids, no key is out of order") {
+TEST_CASE("four relays and busy writers: no message is lost or has two ids, and each key keeps its order") {
   const TestDatabase db;
   db.run("create table aggregate (id integer primary key, version integer not null)");
   constexpr int keys = 10, writers = 4, each = 60;
@@ -185,7 +246,7 @@ TEST_CASE("four relays and busy writers: nothing is lost, nothing has two ids, n
   std::set<std::string> ids;
   int inversions = 0;
   for (const OutgoingMessage& message : broker.confirmed(committed)) {
-    if (!ids.insert(message.id).second) continue;  // a relay that lost its lease may publish once more
+    if (!ids.insert(message.id).second) continue;  // a relay that lost its lease may publish a message again
     if (std::stoi(message.payload) != last[message.key] + 1) ++inversions;
     last[message.key] = std::stoi(message.payload);
   }

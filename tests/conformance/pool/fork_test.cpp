@@ -1,4 +1,4 @@
-// A pool that was opened before fork(), in the child.
+// A child process of fork() uses or destroys a pool that its parent has opened.
 
 #include <unistd.h>
 
@@ -24,7 +24,8 @@ using namespace std::chrono_literals;
 
 const Message order{.business_key = "order123"};
 
-/// In a child, whose checks nobody sees: its exit status tells.
+/// Whether `use` throws `forked`. Only child processes call this. doctest does not report a failed CHECK of a child, so
+/// the child's exit status has the result.
 template <class F>
 bool is_refused(const F& use) {
   try {
@@ -35,7 +36,7 @@ bool is_refused(const F& use) {
   return false;
 }
 
-TEST_CASE("a child of fork() is refused whatever it wants of the parent's pool, and the parent goes on") {
+TEST_CASE("a child of fork() cannot use the parent's pool, and the parent still can") {
   EffectDatabase db;
   db.disconnect();
   Pool pool = db.pool(2);
@@ -44,7 +45,7 @@ TEST_CASE("a child of fork() is refused whatever it wants of the parent's pool, 
   TxConsumer counting(pool, "svc", {.count_starts = true});
   LeaseConsumer leases(pool, "leases");
   CHECK(remembering.consume({.business_key = "before"}, add_effect).outcome == consumed);
-  (void)leases.consume({.business_key = "before"}, [](Lease&) {});  // starts its timer
+  (void)leases.consume({.business_key = "before"}, [](Lease&) {});  // starts the timer of `leases`
   const int accepted = in_process([&] {
     int count = 0;
     const auto use = [&](const auto& f) { count += is_refused(f) ? 0 : 1; };
@@ -61,7 +62,7 @@ TEST_CASE("a child of fork() is refused whatever it wants of the parent's pool, 
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a pool of its own serves the child") {
+TEST_CASE("a child of fork() can use a pool that it opens itself") {
   EffectDatabase db;
   db.disconnect();
   Pool pool = db.pool(1);
@@ -75,19 +76,19 @@ TEST_CASE("a pool of its own serves the child") {
   CHECK(status == 0);
 }
 
-TEST_CASE("objects that a child destroys close no connection of the parent's") {
+TEST_CASE("a child of fork() that destroys the parent's objects closes no connection of the parent") {
   EffectDatabase db;
   db.disconnect();
   auto pool = std::make_unique<Pool>(db.pool(2));
   auto purger = std::make_unique<Purger>(*pool, 1h);
   auto consumer = std::make_unique<TxConsumer>(*pool, "svc");
   auto leases = std::make_unique<LeaseConsumer>(*pool, "leases");
-  (void)leases->consume(order, [](Lease&) {});  // starts its timer
+  (void)leases->consume(order, [](Lease&) {});  // starts the timer of `leases`
   auto held = std::make_unique<Connection>(pool->acquire());
   held->session() << "create table own_of_session (id integer)";
   soci::transaction open(held->session());
   held->session() << "insert into own_of_session values (1)";
-  // One that waits for a connection when the child is made.
+  // A thread waits for a connection when the child is created.
   auto last = std::make_unique<Connection>(pool->acquire());
   std::stop_source stop;
   std::atomic<bool> asks = false;
@@ -118,7 +119,7 @@ TEST_CASE("objects that a child destroys close no connection of the parent's") {
   CHECK(consumer->consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("idle connections outlive a child that destroys the pool") {
+TEST_CASE("idle connections stay open if a child of fork() destroys the pool") {
   EffectDatabase db;
   db.disconnect();
   auto pool = std::make_unique<Pool>(db.pool(1));

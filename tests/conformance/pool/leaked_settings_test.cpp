@@ -1,4 +1,4 @@
-// Settings of a handler on a pool's connection affect no later message: neither its claim nor its handler.
+// Settings that a handler changes on a pool's connection do not affect the claim or the handler of a later message.
 
 #include <stdexcept>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using Statements = std::vector<std::string>;
 
-/// What a handler on MariaDB or MySQL meets of the settings that others like to change.
+/// The values of settings that handlers on MariaDB or MySQL often change.
 std::string settings_met(soci::session& sql, bool mariadb) {
   std::string query =
       "select concat_ws('|', @@completion_type, @@default_storage_engine, @@sql_safe_updates, @@group_concat_max_len, "
@@ -29,7 +29,7 @@ std::string settings_met(soci::session& sql, bool mariadb) {
   return met;
 }
 
-/// All of it changed. With max_error_count at 0 no warning says so.
+/// Statements that change all of these settings. With max_error_count = 0, the server reports no warnings.
 Statements all_changed(bool mariadb) {
   const std::string isolation = mariadb ? "tx_isolation" : "transaction_isolation";
   Statements changes = {"set max_error_count = 0",
@@ -48,7 +48,7 @@ Statements all_changed(bool mariadb) {
   return changes;
 }
 
-/// What the next user meets on the connection of a handler that ran these statements, and what it meets otherwise.
+/// The settings that a handler finds before and after another handler ran these statements on the connection.
 struct Met {
   std::string before;
   std::string after;
@@ -65,7 +65,7 @@ Met met_after(const Statements& statements, const PoolOptions& options, bool fai
   try {
     (void)consumer.consume({.business_key = "changing"}, [&](soci::session& sql, Delivery&) {
       for (const std::string& each : statements) sql << each;
-      if (fails) throw std::runtime_error("after all");
+      if (fails) throw std::runtime_error("after the statements");
     });
   } catch (const std::runtime_error&) {
     CHECK(fails);
@@ -92,7 +92,7 @@ TEST_CASE("settings of a handler do not reach a later handler" * doctest::skip(!
   }
 }
 
-TEST_CASE("settings of a handler that ended the tracking of changes do not reach a later handler" *
+TEST_CASE("settings of a handler that switched off session tracking do not reach a later handler" *
           doctest::skip(!on_mysql())) {
   for (const Statements& ends :
        {Statements{"set session_track_system_variables = ''"}, Statements{"set session_track_state_change = 0"},
@@ -107,7 +107,7 @@ TEST_CASE("settings of a handler that ended the tracking of changes do not reach
   }
 }
 
-TEST_CASE("settings of a user of a lent connection do not reach the next user" * doctest::skip(!on_mysql())) {
+TEST_CASE("settings of the user of a connection do not reach the next user" * doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   const std::string before = settings_met(pool.acquire(), on_mariadb());
@@ -126,7 +126,8 @@ TEST_CASE("a handler that sets the session's clock does not change the time of l
   const auto results = consumer.consume_batch(
       messages_of({"a", "b", "c"}),
       [](soci::session& sql, Delivery& delivery) {
-        if (delivery.message().business_key == "b") throw std::runtime_error("so each gets a step of its own");
+        if (delivery.message().business_key == "b")
+          throw std::runtime_error("so that each message gets its own savepoint");
         sql << "set timestamp = 1000000000";
       },
       OnFailure::skip);
@@ -135,7 +136,7 @@ TEST_CASE("a handler that sets the session's clock does not change the time of l
                   "utc_timestamp() - interval 1 hour") == 2);
 }
 
-TEST_CASE("a temporary table of the inbox's name takes no later claim" * doctest::skip(!on_mysql())) {
+TEST_CASE("a temporary table with the name of our table gets no later claim" * doctest::skip(!on_mysql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -146,7 +147,7 @@ TEST_CASE("a temporary table of the inbox's name takes no later claim" * doctest
            "lease_expires_at datetime(6), attempts int, result blob, consumed_at datetime(6) not null, "
            "primary key(consumer, business_key))";
   };
-  // Its own claim cannot be confirmed any more.
+  // The claim of this handler cannot be confirmed, because the temporary table hides it.
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "shadowing"}, shadow); }) == "transaction_lost");
   for (int delivery = 0; delivery < 2; ++delivery) {
     for (const char* key : {"next", "third"}) {
@@ -159,7 +160,7 @@ TEST_CASE("a temporary table of the inbox's name takes no later claim" * doctest
   CHECK(db.claims() == 2);
 }
 
-TEST_CASE("triggers and foreign keys that a handler switches off are on again for the next" *
+TEST_CASE("triggers and foreign keys that a handler switches off are on again for the next handler" *
           doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -169,7 +170,7 @@ TEST_CASE("triggers and foreign keys that a handler switches off are on again fo
     try {
       (void)consumer.consume({.business_key = key}, [&](soci::session& sql, Delivery&) {
         sql << "set session_replication_role = replica";
-        if (key == "wrong") throw std::runtime_error("after all");
+        if (key == "wrong") throw std::runtime_error("after the statements");
       });
     } catch (const std::runtime_error&) {  // NOLINT(bugprone-empty-catch)
     }

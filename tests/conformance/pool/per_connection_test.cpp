@@ -26,7 +26,7 @@ struct Lives {
 Lives lives;
 Lives other_lives;
 
-/// As a handler keeps it: a prepared statement, bound to members.
+/// An object that a handler keeps with a connection: a prepared statement that is bound to its members.
 class EffectInsert {
  public:
   explicit EffectInsert(soci::session& sql)
@@ -34,7 +34,7 @@ class EffectInsert {
     ++lives.made;
   }
   ~EffectInsert() {
-    // The connection is still open, however the session came to its end.
+    // The connection must still be open here.
     open_at_the_end = open_at_the_end && sql_->get_backend() != nullptr;
     ++lives.ended;
   }
@@ -57,7 +57,7 @@ class EffectInsert {
   int runs_ = 0;
 };
 
-/// One more type, to be kept beside it.
+/// A second type of object to keep with the same connection.
 struct Counter {
   explicit Counter(soci::session&) { ++other_lives.made; }
   ~Counter() { ++other_lives.ended; }
@@ -67,7 +67,7 @@ struct Counter {
 };
 
 struct Refusing {
-  explicit Refusing(soci::session&) { throw std::domain_error("not made"); }
+  explicit Refusing(soci::session&) { throw std::domain_error("not constructed"); }
 };
 
 void insert(soci::session& sql, Delivery& d) { d.per_connection<EffectInsert>(sql).run(d.message().business_key); }
@@ -99,7 +99,7 @@ TEST_CASE(
     CHECK(lives.made == 1);
     CHECK(lives.ended == 0);
   }
-  CHECK(lives.ended == 1);  // with the pool
+  CHECK(lives.ended == 1);  // destroyed with the pool
   CHECK(EffectInsert::open_at_the_end);
   CHECK(t.db.effects() == 7);
 }
@@ -142,7 +142,7 @@ TEST_CASE("per_connection destroys the object after a failed run, and constructs
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");
   (void)consumer.consume({.business_key = "a"}, insert);
-  // By the handler, by the statement itself, by the guard.
+  // The handler fails, the statement fails, or the guard fails.
   const std::vector<Handler> failures = {
       [](soci::session& sql, Delivery& d) {
         insert(sql, d);
@@ -176,7 +176,7 @@ TEST_CASE("per_connection destroys the object after the failed message of a batc
       },
       OnFailure::skip);
   CHECK(outcomes(results) == std::vector<Outcome>{consumed, Outcome::failed, consumed, consumed});
-  CHECK(lives.made == 3);  // the whole run, the steps up to the failure, those behind it
+  CHECK(lives.made == 3);  // first run, savepoints up to the failure, savepoints after it
   CHECK(lives.alive() == 1);
   CHECK(t.db.effects() == 3);
 }
@@ -237,7 +237,7 @@ TEST_CASE("a handler that reconnects or closes the session after per_connection 
         if (pooled || reconnects) {
           batch();
         } else {
-          CHECK_THROWS(batch());  // its session is closed
+          CHECK_THROWS(batch());  // the consumer's session is closed
         }
         Pool next_pool = t.db.pool(1);
         TxConsumer next(next_pool, "svc");
@@ -259,11 +259,11 @@ TEST_CASE("per_connection keeps the object for one call on a caller's session") 
   for (const Result& each : consumer.consume_batch(messages_of({"b", "c"}), insert)) CHECK(each.outcome == consumed);
   CHECK(lives.made == 2);
   CHECK(lives.alive() == 0);
-  sql->close();  // on SQLite it would be refused while a statement is prepared
+  sql->close();  // SQLite refuses this while a statement is prepared
   CHECK(t.db.effects() == 3);
 }
 
-TEST_CASE("an exception of the constructor in per_connection is the handler's error, and nothing is kept") {
+TEST_CASE("an exception of the constructor in per_connection is the handler's error, and no object is kept") {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -277,7 +277,7 @@ TEST_CASE("an exception of the constructor in per_connection is the handler's er
   CHECK(consumer.consume({.business_key = "a"}, insert).outcome == consumed);
 }
 
-TEST_CASE("per_connection keeps the object in the delivery when a test has made the delivery") {
+TEST_CASE("per_connection keeps the object in a delivery that a test has constructed") {
   Kept t;
   const auto sql = t.db.session();
   const Message message{.business_key = "a"};

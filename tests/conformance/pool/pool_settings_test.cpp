@@ -1,4 +1,4 @@
-// The settings of a pool's connections: the pool sets them, and removes what a user of a connection changed.
+// The settings of a pool's connections: the pool sets them, and undoes the changes of each user of a connection.
 
 #include <chrono>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 const Message order{.business_key = "order123"};
 
-/// What a handler or a user of a connection may change, and must not leave to the next.
+/// Statements that change settings. These changes must not reach the next user of the connection.
 std::vector<std::string> changes(const std::string& other_schema) {
   if (on_sqlite3()) return {"pragma busy_timeout = 1"};
   if (on_mysql()) {
@@ -67,7 +67,7 @@ class OtherSchema {
   const TestDatabase& db_;
 };
 
-TEST_CASE("settings that a user of a connection changed are not left to the next") {
+TEST_CASE("settings that a user of a connection changed do not reach the next user") {
   EffectDatabase db;
   const OtherSchema other(db);
   Pool pool = db.pool(1);
@@ -86,7 +86,7 @@ TEST_CASE("settings that a user of a connection changed are not left to the next
   }
 }
 
-TEST_CASE("settings that a handler changed are left neither to the next handler nor to the next claim") {
+TEST_CASE("settings that a handler changed reach neither the next handler nor the next claim") {
   EffectDatabase db;
   const OtherSchema other(db);
   Pool pool = db.pool(1);
@@ -106,7 +106,7 @@ TEST_CASE("settings that a handler changed are left neither to the next handler 
       try {
         (void)consumer.consume(message, [&](soci::session& sql, Delivery& d) {
           inside = db.settings_of(sql);
-          if (d.message().business_key != "never") add_effect(sql, d);
+          add_effect(sql, d);
           sql << change;
           if (fails) throw HandlersOwnError("after the change");
         });
@@ -140,14 +140,14 @@ TEST_CASE("on_connect and our own settings are applied again after a reconnect")
   const std::string before = settings();
   CHECK_THROWS((void)consumer.consume(order, [&](soci::session& sql, Delivery&) {
     sql.reconnect();
-    throw HandlersOwnError("leaves a session that is not ours");
+    throw HandlersOwnError("after the reconnect");
   }));
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
   CHECK(connects == 2);
   CHECK(settings() == before);
 }
 
-TEST_CASE("on_connect that leaves a transaction open is refused") {
+TEST_CASE("an on_connect that leaves a transaction open is refused") {
   EffectDatabase db;
   CHECK(thrown_by([&] {
           auto pool = db.pool(PoolOptions{.on_connect = [](soci::session& sql) {
@@ -157,7 +157,7 @@ TEST_CASE("on_connect that leaves a transaction open is refused") {
         }) == "transaction_open");
 }
 
-TEST_CASE("a pool's sessions wait no longer than its time-outs say, also after a reconnect") {
+TEST_CASE("a pool sets its time-outs on each session, also after a reconnect") {
   if (on_sqlite3()) return;
   EffectDatabase db;
   std::string query =
@@ -183,10 +183,10 @@ TEST_CASE("a pool's sessions wait no longer than its time-outs say, also after a
   }
 }
 
-TEST_CASE("a statement that runs too long is ended, and that is transient") {
+TEST_CASE("the server ends a statement that runs too long, and this error is transient") {
   if (on_sqlite3()) return;
   EffectDatabase db;
-  if (on_mysql() && !on_mariadb()) return;  // MySQL ends only a SELECT that reads
+  if (on_mysql() && !on_mariadb()) return;  // MySQL ends only read-only SELECTs
   Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
   const Result result = consumer.consume(order, [](soci::session& sql, Delivery& d) {

@@ -1,4 +1,4 @@
-// How a pool lends connections: waits, errors, and connections that are lost.
+// How a pool gives out connections: waits, errors and lost connections.
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +15,7 @@
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
 #include "support/outcomes.hpp"
+#include "support/source_files.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -43,12 +44,12 @@ TEST_CASE("a stop token ends the wait for a connection") {
   stopper.join();
 }
 
-TEST_CASE("a connection that could not be opened is tried again, and does not count against the pool's size") {
+TEST_CASE("a pool tries again to open a connection that failed, and does not count it against its size") {
   EffectDatabase db;
   bool broken = false;
   Pool pool =
       db.pool(PoolOptions{.connections = 2, .acquire_timeout = milliseconds(20), .on_connect = [&](soci::session&) {
-                            if (broken) throw std::domain_error("as if the server refused it");
+                            if (broken) throw std::domain_error("in place of an error of the server");
                           }});
   const auto held = pool.acquire();
   broken = true;
@@ -57,7 +58,7 @@ TEST_CASE("a connection that could not be opened is tried again, and does not co
   CHECK_NOTHROW((void)pool.acquire());
 }
 
-/// The URL with other parts.
+/// The URL with another user or another database. An empty text keeps the part of the URL.
 std::string url_with(const std::string& url, const std::string& user, const std::string& database) {
   const auto begin = url.find("://") + 3;
   const auto password = url.find(':', begin);
@@ -72,8 +73,8 @@ TEST_CASE("access that the server or the file system refuses is not retried") {
   const TestDatabase db(TestDatabase::Tables::none);
   std::vector<std::string> urls;
   if (on_sqlite3()) {
-    urls = {"sqlite:///no/such/folder/x.db", "sqlite:" TXINBOX_SOURCE_DIR "/tests/main.cpp",
-            "sqlite:" TXINBOX_SOURCE_DIR};
+    urls = {"sqlite:///no/such/folder/x.db", "sqlite:" + (source_folder() / "tests" / "main.cpp").string(),
+            "sqlite:" + source_folder().string()};
   } else {
     urls = {url_with(db.url(), "nobody", ""), url_with(db.url(), "", "nowhere")};
   }
@@ -91,20 +92,21 @@ TEST_CASE("access that the server or the file system refuses is not retried") {
   }
 }
 
-TEST_CASE("a parameter of the URL that the client library does not know is refused by name") {
+TEST_CASE("an error names the parameter of the URL that the client library does not know") {
   if (!on_postgresql()) return;
   const TestDatabase db(TestDatabase::Tables::none);
   const std::string url = db.url() + (db.url().find('?') == std::string::npos ? "?" : "&") + "nonsense=1";
   try {
     (void)open_pool(url);
-    FAIL("it was accepted");
+    FAIL("the parameter was accepted");
   } catch (const Error& error) {
     CHECK(error.code() == ErrorCode::invalid_argument);
     CHECK(std::string(error.what()).find("nonsense") != std::string::npos);
   }
 }
 
-TEST_CASE("a connection that the server closed while it was idle is not lent" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a pool does not give out a connection that the server closed while it was idle" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   const long long before = connection_id(pool.acquire().session());
@@ -113,7 +115,7 @@ TEST_CASE("a connection that the server closed while it was idle is not lent" * 
   CHECK(connection_id(next.session()) != before);
 }
 
-TEST_CASE("a connection that is given back is lent to a waiting thread") {
+TEST_CASE("a waiting thread gets a connection that another thread gives back") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   auto held = std::make_unique<Connection>(pool.acquire());
@@ -128,7 +130,7 @@ TEST_CASE("a connection that is given back is lent to a waiting thread") {
   releaser.join();
 }
 
-TEST_CASE("a connection that is given back with an open transaction is rolled back") {
+TEST_CASE("an open transaction is rolled back when its connection is given back") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   {
@@ -166,7 +168,7 @@ TEST_CASE("a connection may outlive its pool object") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("invalid options are refused by name") {
+TEST_CASE("invalid options are refused") {
   const std::string url = "sqlite::memory:";
   for (const PoolOptions& options :
        {PoolOptions{.connections = 0}, PoolOptions{.connections = 1, .acquire_timeout = milliseconds(0)},
@@ -182,12 +184,12 @@ TEST_CASE("invalid options are refused by name") {
   }
 }
 
-TEST_CASE("a server that turned read-only is transient, and the pool opens another connection") {
+TEST_CASE("the error of a server that became read-only is transient, and the pool opens another connection") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto admin = db.session();
   int connects = 0;
-  // The test's user may write on a read-only server, so the handler meets the code in another way.
+  // The test's user may write on a read-only server. So the handler raises this error itself.
   Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session&) { ++connects; }});
   TxConsumer consumer(pool, "svc");
   const Result result = consumer.consume(order, [&](soci::session& sql, Delivery& d) {

@@ -1,4 +1,4 @@
-// What a handler can leave on a pool's connection to SQLite. It affects at most one delivery.
+// A handler leaves something on a pool's connection to SQLite. This affects at most one later delivery.
 
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@ const Message order{.business_key = "order123"};
 int pass(void*) { return 0; }
 void ignore(void*) {}
 
-TEST_CASE("a handler that takes the hooks, commits and begins anew is found, and its message is parked" *
+TEST_CASE("a handler that replaces the commit hook, commits and begins again is detected, and its message is parked" *
           doctest::skip(!on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -39,7 +39,7 @@ TEST_CASE("a handler that takes the hooks, commits and begins anew is found, and
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a handler that takes the hook for rollbacks, rolls back and begins anew leaves nothing" *
+TEST_CASE("a handler that replaces the rollback hook, rolls back and begins again leaves no rows" *
           doctest::skip(!on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
@@ -57,8 +57,8 @@ TEST_CASE("a handler that takes the hook for rollbacks, rolls back and begins an
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-/// Consumes a message whose handler leaves something on the connection, then others. One of the others may fail by it.
-/// Its failure is not counted, and the messages after it are consumed.
+/// Consumes a message whose handler calls `leave`, and then other messages. The next message may fail once. This
+/// failure is not counted, and then all messages are consumed.
 template <class Leave>
 void leaves(
     const Leave& leave, const std::function<void()>& end = [] {}) {
@@ -80,12 +80,12 @@ void leaves(
   end();
 }
 
-TEST_CASE("a connection that a handler made read-only is made writable again" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a connection that a handler made read-only is writable for the next message" *
+          doctest::skip(!on_sqlite3())) {
   leaves([](soci::session& sql) { sql << "pragma query_only = 1"; });
 }
 
-TEST_CASE("a write statement that a handler did not end keeps no later message from its commit" *
-          doctest::skip(!on_sqlite3())) {
+TEST_CASE("an unfinished write statement of a handler does not prevent later commits" * doctest::skip(!on_sqlite3())) {
   sqlite3_stmt* unfinished = nullptr;
   leaves(
       [&](soci::session& sql) {
@@ -97,7 +97,8 @@ TEST_CASE("a write statement that a handler did not end keeps no later message f
       [&] { sqlite3_finalize(unfinished); });
 }
 
-TEST_CASE("a temporary trigger of a handler's on the inbox goes with its connection" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("a temporary trigger of a handler on our table is removed with its connection" *
+          doctest::skip(!on_sqlite3())) {
   leaves([](soci::session& sql) {
     sql << "create temp trigger in_the_way before insert on main.txinbox_consumed_message "
            "begin select raise(ignore); end";
@@ -108,7 +109,7 @@ int deny_inserts(void*, int action, const char*, const char*, const char*, const
   return action == SQLITE_INSERT ? SQLITE_DENY : SQLITE_OK;
 }
 
-TEST_CASE("an authorizer of a handler's that refuses our statements goes with its connection" *
+TEST_CASE("an authorizer of a handler that refuses our statements is removed with its connection" *
           doctest::skip(!on_sqlite3())) {
   leaves([](soci::session& sql) {
     sqlite3_set_authorizer(backend::sqlite3_native(*backend::connection_of(sql)), deny_inserts, nullptr);

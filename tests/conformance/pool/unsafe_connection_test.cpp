@@ -1,4 +1,4 @@
-// Connections on which messages could be lost or merged are refused, with the remedy.
+// Connections on which messages could be lost or merged are refused. The error names the remedy.
 
 #include <functional>
 #include <string>
@@ -35,7 +35,7 @@ TEST_CASE("a connection that reconnects silently is refused") {
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a session without strict mode is refused, also when it turns so later") {
+TEST_CASE("a session without strict mode is refused, also if strict mode is switched off later") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -48,7 +48,7 @@ TEST_CASE("a session without strict mode is refused, also when it turns so later
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a pool makes its sessions strict, and refuses an on_connect that undoes it") {
+TEST_CASE("a pool sets strict mode on its sessions, and refuses an on_connect that switches it off") {
   if (!on_mysql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -99,7 +99,7 @@ TEST_CASE("an in-memory SQLite database is refused with more than one connection
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::already_consumed);
 }
 
-TEST_CASE("a database without the tables is refused before anything is run") {
+TEST_CASE("a database without the tables is refused before any handler runs") {
   const TestDatabase db(TestDatabase::Tables::none);
   db.run("create table effect (id varchar(255))");
   Pool pool = db.pool(1);

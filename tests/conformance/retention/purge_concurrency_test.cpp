@@ -1,4 +1,4 @@
-// A purge among consumers and other purges.
+// A purge that runs at the same time as consumers and other purges.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The errors of the retries of all threads.
+/// Records the errors that cause retries, in all threads.
 class Retries {
  public:
   std::function<void(const Event&)> observer() {
@@ -46,13 +46,13 @@ class Retries {
 
 const std::string none;
 
-/// Two of the rows, found by their keys, which leaves the others alone.
+/// Selects two rows by their keys, so that a lock affects no other row.
 std::string two_keys() {
   return std::string("select state from txinbox_consumed_message ") + (on_mysql() ? "force index (primary) " : "") +
          "where consumer = 'svc' and business_key in ('k3', 'k7') ";
 }
 
-TEST_CASE("purges at once remove each row once, and none of them fails or meets another") {
+TEST_CASE("concurrent purges remove each row once, and none of them fails or waits for another") {
   const OldRows db;
   constexpr std::size_t threads = 4;
   constexpr int rows = 3'000;
@@ -76,7 +76,7 @@ TEST_CASE("purges at once remove each row once, and none of them fails or meets 
   if (!db.is_galera()) CHECK(retries.classes() == none);
 }
 
-TEST_CASE("a row that a consumer holds is left without a wait, and taken by the next purge" *
+TEST_CASE("a purge skips a row that a consumer holds without a wait, and the next purge removes it" *
           doctest::skip(on_sqlite3())) {
   for (const std::string& hold :
        {two_keys() + "for update", two_keys() + (on_mysql() ? "lock in share mode" : "for share")}) {
@@ -98,7 +98,7 @@ TEST_CASE("a row that a consumer holds is left without a wait, and taken by the 
   }
 }
 
-/// Rows of the keys of one thread, whose ages have nothing to do with the order of the keys.
+/// Adds old rows whose ages are not in the order of their keys.
 std::vector<Message> add_old_keys(const OldRows& db, int count) {
   db.add("svc", count, 48h);
   db.run("update txinbox_consumed_message set consumed_at = " + OldRows::ago(47h) + " where business_key like '%3'");
@@ -108,7 +108,7 @@ std::vector<Message> add_old_keys(const OldRows& db, int count) {
   return messages_of(keys);
 }
 
-TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, and nothing takes effect twice") {
+TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, and no message takes effect twice") {
   constexpr int rounds = 4;
   constexpr int keys = 1'200;
   constexpr int consumers = 2;
@@ -123,7 +123,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
     std::atomic<int> duplicates = 0;
     std::vector<std::thread> threads;
     for (int c = 0; c < consumers; ++c) {
-      // Keys of its own: two batches that insert the same keys anew can deadlock without a purge.
+      // Each thread has its own keys, because two batches that insert the same keys can deadlock even without a purge.
       threads.emplace_back([&, c] {
         start.arrive_and_wait();
         for (int at = c * batch; at < keys; at += consumers * batch) {
@@ -151,7 +151,7 @@ TEST_CASE("a purge and batches of old duplicates at the same time: no deadlock, 
   }
 }
 
-/// Consumes new messages without a rest until `until` is closed. Returns the process's exit status.
+/// Consumes new messages without a pause until `until` is closed. Returns the process's exit status.
 int write_busily(const TestDatabase& db, int ready, int until) {
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "busy", {.retry = {.max_attempts = 100}});
@@ -166,7 +166,7 @@ int write_busily(const TestDatabase& db, int ready, int until) {
   return read(until, &byte, 1) == 0 ? 0 : 3;
 }
 
-TEST_CASE("busy writers in this process and in another do not starve a purge, nor does it fail them") {
+TEST_CASE("a purge completes while writers in this process and in another are busy, and no writer fails") {
   const OldRows db;
   constexpr int rows = 2'000;
   db.add("svc", rows, 25h);

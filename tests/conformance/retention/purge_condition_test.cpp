@@ -1,4 +1,4 @@
-// The condition of the DELETE alone decides which rows a purge removes, not the locks before it.
+// Which rows a purge removes depends only on the condition of the DELETE, not on the locks before it.
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,8 +23,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Makes MariaDB or MySQL a server that reads FOR UPDATE and takes no lock, as some that speak its protocol do.
-/// It calls `before_delete` before each DELETE of consumed messages arrives.
+/// A proxy that removes FOR UPDATE from the statements for MariaDB or MySQL, because some servers with MySQL's protocol
+/// take no lock for it. It calls `before_delete` before it forwards a DELETE of consumed messages.
 class LocklessServer {
  public:
   LocklessServer(const std::string& url, std::function<void()> before_delete)
@@ -56,7 +56,7 @@ class LocklessServer {
     }
   }
 
-  /// Of the first one, as its first three bytes say.
+  /// The size of the first packet, which is in its first three bytes.
   static std::size_t packet_size(const std::string& said) {
     constexpr std::size_t header = 4;
     if (said.size() < header) return header;
@@ -78,10 +78,10 @@ class LocklessServer {
 
   std::function<void()> before_delete_;
   std::atomic<int> unlocked_ = 0;
-  Relay relay_;  ///< The last member: its threads use the others.
+  Relay relay_;  ///< The last member, because its threads use the other members.
 };
 
-TEST_CASE("a row that became young or changed its state before the removal stays, also where no lock protects it" *
+TEST_CASE("a row whose time or state changes before the DELETE stays, even if no lock protects it" *
           doctest::skip(!on_mysql())) {
   const OldRows db;
   db.add("svc", 20, 25h);

@@ -23,7 +23,8 @@ TEST_CASE("a purge removes old failures, and keeps young ones") {
   CHECK(purge_failed(*db.session(), 24h) == 3);
 }
 
-TEST_CASE("a message that is parked or torn keeps its failure, and one that is anything else does not") {
+TEST_CASE(
+    "a purge keeps the failures of parked and torn messages, and removes the failures of messages in other states") {
   const OldRows db;
   db.add_failed("svc", 6, 25h);
   const char* states[] = {"parked", "torn", "consumed", "consuming", "discarded"};
@@ -39,7 +40,7 @@ TEST_CASE("a message that is parked or torn keeps its failure, and one that is a
   CHECK(purge_failed(*db.session(), 24h) == 2);
 }
 
-TEST_CASE("the state of the same key of another consumer does not protect a failure") {
+TEST_CASE("a purge removes a failure even if another consumer has parked the same key") {
   const OldRows db;
   db.add_failed("svc", 1, 25h);
   db.add("other", 1, 25h, "parked");
@@ -57,7 +58,7 @@ TEST_CASE("a purge removes old markers of attempts that never ended") {
   CHECK(db.text("select business_key from txinbox_failed_message") == "f1");
 }
 
-TEST_CASE("a purge removes conflicts by their last delivery, each content by itself") {
+TEST_CASE("a purge removes conflicts whose last delivery is old") {
   const OldRows db;
   db.add_conflicts("a", 120, 25h);
   db.add_conflicts("b", 3, 25h);
@@ -68,7 +69,7 @@ TEST_CASE("a purge removes conflicts by their last delivery, each content by its
   CHECK(db.text("select business_key from txinbox_conflicting_message") == "f7");
 }
 
-TEST_CASE("two contents of one key are two rows to a purge") {
+TEST_CASE("a purge counts two contents of one key as two rows") {
   const OldRows db;
   db.add_conflicts("svc", 2, 25h);
   db.run("update txinbox_conflicting_message set business_key = 'same'");

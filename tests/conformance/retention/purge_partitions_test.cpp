@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Makes a migrated table, which is empty, one of two partitions: `partition_0` and `partition_1`.
+/// Replaces an empty migrated table by a table with two partitions: `partition_0` and `partition_1`.
 void partition(const TestDatabase& db, const std::string& table) {
   db.run("alter table " + table + " rename to as_migrated");
   db.run("create table " + table + " (like as_migrated including all) partition by hash (business_key)");
@@ -24,11 +24,11 @@ void partition(const TestDatabase& db, const std::string& table) {
     db.run("create table partition_" + remainder + " partition of " + table +
            " for values with (modulus 2, remainder " + remainder + ")");
   }
-  migrate(*db.session());  // the trigger anew
+  migrate(*db.session());  // creates the trigger again
 }
 
-/// Makes the rows of `partition_0` old. They are inserted anew, so that their places are again those of the
-/// young rows in `partition_1`.
+/// Makes the rows of `partition_0` old. It inserts them again, so that they have the same ctids as the young rows in
+/// `partition_1`.
 void age_one_partition(const TestDatabase& db, const std::string& table, const std::string& time) {
   db.run("create table old as select * from partition_0");
   db.run("update old set " + time + " = " + OldRows::ago(25h));
@@ -38,7 +38,7 @@ void age_one_partition(const TestDatabase& db, const std::string& table, const s
   REQUIRE(db.number("select count(*) from partition_0 old join partition_1 young on old.ctid = young.ctid") > 5);
 }
 
-TEST_CASE("old rows of one partition are removed, and young rows with the same ctid in another stay" *
+TEST_CASE("old rows of one partition are removed, and young rows with the same ctid in another partition stay" *
           doctest::skip(!on_postgresql())) {
   const OldRows db;
   partition(db, "txinbox_consumed_message");

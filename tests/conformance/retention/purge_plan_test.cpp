@@ -1,4 +1,4 @@
-// The databases find old rows by the index on the time, however many young rows there are.
+// The databases find old rows with the index on the time, even if there are many young rows.
 
 #include <chrono>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How many rows the server has read for this session since it was asked last. MariaDB and MySQL only.
+/// How many rows the server has read for this session since the last call. Only for MariaDB and MySQL.
 long long rows_read(soci::session& sql) {
   long long read = 0;
   for (const auto& row : backend::query(*backend::connection_of(sql), "show session status like 'Handler_read%'", 2)) {
@@ -29,13 +29,13 @@ long long rows_read(soci::session& sql) {
   return read;
 }
 
-TEST_CASE("a purge reads the rows that it removes and few others" * doctest::skip(!on_mysql())) {
+TEST_CASE("a purge reads the rows that it removes and few other rows" * doctest::skip(!on_mysql())) {
   const OldRows db;
   db.add("svc", 20'000, 1h);
   db.add("svc", 60, 25h);
   db.run("analyze table txinbox_consumed_message");
   const auto sql = db.session();
-  CHECK(purge(*sql, 24h) == 60);  // verified now, which reads the catalog
+  CHECK(purge(*sql, 24h) == 60);  // this first call also reads the catalog, to verify the tables
   db.add("svc", 60, 25h);
   CHECK(purge(*sql, 24h) == 60);
   rows_read(*sql);
@@ -44,7 +44,7 @@ TEST_CASE("a purge reads the rows that it removes and few others" * doctest::ski
   CHECK(rows_read(*sql) < 5'000);
 }
 
-TEST_CASE("old rows are found in order by an index, behind where the last batch ended" * doctest::skip(!on_sqlite3())) {
+TEST_CASE("an index gives the old rows in order, from the end of the last batch" * doctest::skip(!on_sqlite3())) {
   const OldRows db;
   const auto sql = db.session();
   const auto dialect = backend::database_of(*sql).dialect("");

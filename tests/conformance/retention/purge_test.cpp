@@ -1,4 +1,4 @@
-// What a purge removes, and what it leaves.
+// Which rows a purge removes, and which rows it leaves.
 
 #include <chrono>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Purges on a plain session of the caller's.
+/// Purges on a plain session.
 std::size_t purge_of(const TestDatabase& db, std::chrono::seconds older_than, const PurgeOptions& options = {}) {
   return purge(*db.session(), older_than, options);
 }
@@ -53,7 +53,7 @@ TEST_CASE("a purge of one consumer removes no other consumer's rows") {
   CHECK(purge_of(db, 1h) == 15);
 }
 
-TEST_CASE("one consumer's few rows are found among the many of another") {
+TEST_CASE("a purge finds the few rows of one consumer among the many rows of another") {
   const OldRows db;
   db.add("many", 3'000, 26h);
   db.add("few", 7, 25h);
@@ -62,7 +62,7 @@ TEST_CASE("one consumer's few rows are found among the many of another") {
   CHECK(db.claims() == 6'000);
 }
 
-TEST_CASE("rows that were consumed at the same moment are removed, however many and however small the batch") {
+TEST_CASE("a purge with small batches removes all of the many rows that have the same time") {
   const OldRows db;
   db.add_at_once("svc", 500, 25h);
   db.add_at_once("other", 500, 25h);
@@ -81,7 +81,7 @@ TEST_CASE("a purge removes keys of any bytes") {
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a batch removes no more rows than its size, and each batch is reported") {
+TEST_CASE("a batch removes no more rows than its size, and an event reports each batch") {
   const OldRows db;
   db.add("svc", 450, 25h);
   std::size_t told = 0;
@@ -92,14 +92,14 @@ TEST_CASE("a batch removes no more rows than its size, and each batch is reporte
     CHECK(event.duration > 0ns);
     told += event.rows;
     largest = std::max(largest, event.rows);
-    throw std::runtime_error("dropped");
+    throw std::runtime_error("the purge ignores this");
   };
   CHECK(purge_of(db, 1h, {.consumer = "svc", .batch_size = 40, .observer = observer}) == 450);
   CHECK(told == 450);
   CHECK(largest == 40);
 }
 
-TEST_CASE("the limit on rows is kept, and the oldest go first") {
+TEST_CASE("a purge removes at most max_rows rows, the oldest first") {
   const OldRows db;
   for (int hour = 30; hour > 0; --hour) db.add("svc", 10, std::chrono::hours(hour));
   CHECK(purge_of(db, 1min, {.batch_size = 16, .max_rows = 100}) == 100);
@@ -107,18 +107,18 @@ TEST_CASE("the limit on rows is kept, and the oldest go first") {
   CHECK(db.claims_older_than(20h + 30min) == 0);
 }
 
-TEST_CASE("no batch begins when the time is over") {
+TEST_CASE("no batch begins after max_time") {
   const OldRows db;
   db.add("svc", 500, 25h);
   std::size_t batches = 0;
-  // The first batch's rest would be many times as long as the test; its time is enough to begin on any machine.
+  // The pause after the first batch is much longer than max_time. On any machine, the first batch begins in max_time.
   CHECK(purge_of(db, 1h, {.batch_size = 10, .max_time = 5s, .duty = 1e-6, .observer = [&](auto&) { ++batches; }}) ==
         10);
   CHECK(batches == 1);
   CHECK(db.claims() == 490);
 }
 
-TEST_CASE("a stop lets the batch in hand finish, and ends the rest after it") {
+TEST_CASE("after a stop, the running batch finishes, and the pause after it ends") {
   const OldRows db;
   db.add("svc", 500, 25h);
   std::stop_source stop;
@@ -129,7 +129,7 @@ TEST_CASE("a stop lets the batch in hand finish, and ends the rest after it") {
   CHECK(db.number("select purged from txinbox_consumer") == 10);
 }
 
-TEST_CASE("a redelivery after a purge runs again, and one before it does not") {
+TEST_CASE("a redelivery runs again after its row was purged, and not before") {
   const OldRows db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -166,11 +166,11 @@ TEST_CASE("a purge records its retention, its count and its time for the consume
   CHECK(of("retention", "a") == 3 * 3600);
 }
 
-TEST_CASE("a purge that fails records what it has removed") {
+TEST_CASE("a purge that fails records how many rows it has removed") {
   const OldRows db;
   db.add("svc", 3, 25h);
   const auto observer = [&](const Event& event) {
-    CHECK(event.type == EventType::purged);  // and none that says that it runs again
+    CHECK(event.type == EventType::purged);  // there is no retry event
     db.run("alter table txinbox_consumed_message rename to taken_away");
   };
   CHECK_THROWS_AS(purge_of(db, 1h, {.batch_size = 1, .observer = observer}), soci::soci_error);
@@ -178,7 +178,7 @@ TEST_CASE("a purge that fails records what it has removed") {
   CHECK(db.number("select count(*) from taken_away") == 2);
 }
 
-TEST_CASE("an invalid retention is refused, and the text names the remedy") {
+TEST_CASE("an invalid retention is refused, and the error names the remedy") {
   const OldRows db;
   db.add("svc", 1, 25h);
   const auto session = db.session();
@@ -197,7 +197,7 @@ TEST_CASE("an invalid retention is refused, and the text names the remedy") {
   CHECK(db.claims() == 1);
 }
 
-TEST_CASE("an invalid option is refused by its name") {
+TEST_CASE("the error for an invalid option names the option") {
   const OldRows db;
   const auto refused = [&](const PurgeOptions& options, const std::string& name) {
     try {
@@ -217,7 +217,7 @@ TEST_CASE("an invalid option is refused by its name") {
   CHECK(thrown_by([&] { purge_of(db, 1h, {.consumer = std::string(65, 'c')}); }) == "invalid_key");
 }
 
-TEST_CASE("an open transaction is refused and left as it is") {
+TEST_CASE("a purge refuses a session with an open transaction, and does not end the transaction") {
   const OldRows db;
   db.add("svc", 1, 25h);
   const auto session = db.session();
@@ -228,7 +228,7 @@ TEST_CASE("an open transaction is refused and left as it is") {
   CHECK(db.number("select count(*) from txinbox_consumed_message where message_id = 'mine'") == 1);
 }
 
-TEST_CASE("a purge leaves the session's settings and no transaction") {
+TEST_CASE("a purge keeps the settings of the session, and leaves no transaction open") {
   const OldRows db;
   for (const bool autocommit : {true, false}) {
     if (!autocommit && !on_mysql()) continue;
@@ -239,12 +239,12 @@ TEST_CASE("a purge leaves the session's settings and no transaction") {
     CHECK(purge(*session, 1h) == 150);
     CHECK(db.settings_of(*session) == before);
     CHECK(db.claims() == 0);
-    session->begin();  // which SQLite refuses inside a transaction
+    session->begin();  // SQLite refuses this inside a transaction
     session->rollback();
   }
 }
 
-TEST_CASE("without the tables, a purge says so") {
+TEST_CASE("without the tables, a purge throws schema_missing") {
   const TestDatabase db(TestDatabase::Tables::none);
   CHECK(thrown_by([&] { purge(*db.session(), 1h); }) == "schema_missing");
 }

@@ -1,4 +1,4 @@
-// The purge in the background.
+// Purger: purges in the background.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "support/eventually.hpp"
 #include "support/old_rows.hpp"
 #include "support/proxy.hpp"
 #include "support/thrown.hpp"
@@ -25,34 +26,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whether it becomes true within a minute.
-template <class F>
-bool soon(F&& f) {
-  const auto give_up = std::chrono::steady_clock::now() + 1min;
-  while (std::chrono::steady_clock::now() < give_up) {
-    if (f()) return true;
-    std::this_thread::sleep_for(5ms);
-  }
-  return false;
-}
-
 PurgerOptions often(std::function<void(const Event&)> observer = {}) {
   return {.interval = 20ms, .purge = {.observer = std::move(observer)}};
 }
 
-TEST_CASE("a purger removes what is old, again and again") {
+TEST_CASE("a purger removes old rows at each interval") {
   const OldRows db;
   Pool pool = db.pool(1);
   const Purger purger(pool, 24h, often());
   for (int i = 0; i < 3; ++i) {
     db.add("svc", 10, 25h);
     db.add("svc", 1, 1h);
-    CHECK(soon([&] { return db.claims_older_than(24h) == 0; }));
+    CHECK(eventually([&] { return db.claims_older_than(24h) == 0; }));
   }
   CHECK(db.claims() == 3);
 }
 
-TEST_CASE("a purger removes failures and conflicts when it is told how old") {
+TEST_CASE("a purger removes failures and conflicts only if the options set their ages") {
   const OldRows db;
   const auto failed = [&] { return db.number("select count(*) from txinbox_failed_message"); };
   const auto conflicts = [&] { return db.number("select count(*) from txinbox_conflicting_message"); };
@@ -63,14 +53,14 @@ TEST_CASE("a purger removes failures and conflicts when it is told how old") {
     std::atomic<int> purges = 0;
     const Purger purger(pool, 24h, often([&](const Event&) { ++purges; }));
     db.add("svc", 1, 25h);
-    REQUIRE(soon([&] { return purges == 1; }));
-    db.add("svc", 1, 25h);  // what came after the first purge is over by then
-    REQUIRE(soon([&] { return purges == 2; }));
+    REQUIRE(eventually([&] { return purges == 1; }));
+    db.add("svc", 1, 25h);  // its event shows that the first round has ended
+    REQUIRE(eventually([&] { return purges == 2; }));
     CHECK(failed() == 3);
     CHECK(conflicts() == 3);
   }
   const Purger purger(pool, 24h, {.interval = 20ms, .failed_older_than = 24h, .conflicts_older_than = 24h});
-  CHECK(soon([&] { return failed() == 0 && conflicts() == 0; }));
+  CHECK(eventually([&] { return failed() == 0 && conflicts() == 0; }));
 }
 
 TEST_CASE("the destructor of a purger does not wait for the interval, and the stop token ends the purger") {
@@ -83,7 +73,7 @@ TEST_CASE("the destructor of a purger does not wait for the interval, and the st
   stop.request_stop();
   purger.request_stop();
   // The purger ends after its current batch. Rows that are added then stay for longer than its interval.
-  CHECK(soon([&] {
+  CHECK(eventually([&] {
     const auto left = db.claims();
     db.add("svc", 2, 25h);
     std::this_thread::sleep_for(200ms);
@@ -102,29 +92,29 @@ TEST_CASE("the destructor of a purger does not wait for a silent network" * doct
       PurgerOptions{.interval = 1ms,
                     .purge = {.retry = {.max_attempts = 1}, .observer = [&](const Event&) { ++failures; }}});
   proxy.fall_silent();
-  CHECK(soon([&] { return failures > 0; }));
+  CHECK(eventually([&] { return failures > 0; }));
   const auto begin = std::chrono::steady_clock::now();
   purger.reset();
   CHECK(std::chrono::steady_clock::now() - begin < 1min);
   proxy.fall_silent(false);
 }
 
-TEST_CASE("while a purger rests, consumers have the pool's only connection") {
+TEST_CASE("while a purger pauses, consumers can use the pool's only connection") {
   const OldRows db;
   db.add("old", 200, 25h);
   Pool pool = open_pool(db.url(), {.connections = 1, .acquire_timeout = 5s});
   std::atomic<int> batches = 0;
   PurgerOptions options = often([&](const Event&) { ++batches; });
   options.purge.batch_size = 1;
-  options.purge.duty = 1e-9;  // after the first batch it rests for longer than this test lasts
+  options.purge.duty = 1e-9;  // the pause after the first batch is longer than this test
   const Purger purger(pool, 24h, options);
-  REQUIRE(soon([&] { return batches == 1; }));
+  REQUIRE(eventually([&] { return batches == 1; }));
   TxConsumer consumer(pool, "svc");
   CHECK(consumer.consume({.business_key = "1"}, add_effect).outcome == Outcome::consumed);
   CHECK(batches == 1);
 }
 
-TEST_CASE("a purge that fails is reported, and tried again") {
+TEST_CASE("a purger reports a purge that fails, and tries again") {
   const OldRows db;
   db.add("svc", 3, 25h);
   db.run("alter table txinbox_consumer rename to txinbox_elsewhere");
@@ -135,13 +125,13 @@ TEST_CASE("a purge that fails is reported, and tried again") {
                         if (event.type != EventType::failed) return;
                         if (!event.error || event.error_class.empty()) told_well = false;
                         ++failures;
-                        throw 1;  // dropped
+                        throw 1;  // the purger ignores this
                       }));
-  CHECK(soon([&] { return failures >= 2; }));
+  CHECK(eventually([&] { return failures >= 2; }));
   CHECK(told_well);
   CHECK(db.claims() == 3);
   db.run("alter table txinbox_elsewhere rename to txinbox_consumer");
-  CHECK(soon([&] { return db.claims() == 0; }));
+  CHECK(eventually([&] { return db.claims() == 0; }));
 }
 
 TEST_CASE("a purger outlives its pool object") {
@@ -150,7 +140,7 @@ TEST_CASE("a purger outlives its pool object") {
   const Purger purger(*pool, 24h, often());
   pool.reset();
   db.add("svc", 3, 25h);
-  CHECK(soon([&] { return db.claims() == 0; }));
+  CHECK(eventually([&] { return db.claims() == 0; }));
 }
 
 TEST_CASE("invalid options of a purger are refused") {
@@ -166,7 +156,7 @@ TEST_CASE("invalid options of a purger are refused") {
   CHECK(thrown(24h, {.purge = {.batch_size = 0}}) == "invalid_argument");
 }
 
-/// A process with a purger, until it is told to end. Returns its exit status: 0 where nothing failed.
+/// Runs a purger until `until` is closed. Returns the process's exit status: 0 if no purge failed.
 int run_purger_process(const OldRows& db, int ready, int until) {
   std::atomic<int> failures = 0;
   Pool pool = db.pool(1);
@@ -206,7 +196,7 @@ TEST_CASE("purgers in several processes and threads remove each row once") {
     const Purger two(pool, 24h, often(observer));
     for (int i = 0; i < 5; ++i) {
       db.add("svc", 400, 25h);
-      CHECK(soon([&] { return db.claims() == 0; }));
+      CHECK(eventually([&] { return db.claims() == 0; }));
     }
   }
   close(until[1]);

@@ -16,7 +16,7 @@
 namespace txinbox::test {
 namespace {
 
-TEST_CASE("what cannot be consumed is a dead letter with its reason, and the next one is consumed") {
+TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and the next message is consumed") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service", {.max_attempts = 2});
@@ -68,7 +68,61 @@ TEST_CASE("what cannot be consumed is a dead letter with its reason, and the nex
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("nothing is acknowledged past a dead letter that the broker has not confirmed") {
+TEST_CASE("a message without the header of its key is a dead letter, and the next message is consumed") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  broker.publish(0, {.body = "none"});
+  broker.publish(0, {.body = "another", .key = "record", .headers = {{"CE_ID", "1"}}});
+  broker.publish(0, {.body = "empty", .headers = {{"ce_id", ""}}});
+  broker.publish(0, {.body = "good", .headers = {{"other", "0"}, {"ce_id", "1"}, {"ce_id", "2"}}});
+  broker.publish(0, {.body = "a tombstone", .headers = {{"ce_id", "3"}}, .has_body = false});
+  MemorySource source(broker);
+  const RunSummary summary = run(source, consumer, key_from_header("ce_id"), add_effect, until_idle());
+  CHECK(summary.consumed == 2);  // the key of a tombstone is not in its body
+  CHECK(summary.dead_letters == 3);
+  CHECK(broker.acknowledged() == 5);
+  const auto letters = broker.letters();
+  REQUIRE(letters.size() == 3);
+  for (const auto& letter : letters) {
+    CHECK(letter.reason == "invalid_key");
+    CHECK(letter.business_key.empty());
+  }
+  CHECK(letters[0].body == "none");
+  CHECK(letters[1].body == "another");
+  CHECK(letters[2].body == "empty");
+  CHECK(db.effects() == 2);
+  CHECK(db.effects_of("1") == 1);
+  CHECK(db.effects_of("3") == 1);
+}
+
+TEST_CASE("a message whose handler adds an invalid message to the outbox is a dead letter, and does not end the run") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    const bool bad = delivery.message().business_key == "bad";
+    Outbox::add(sql, {.topic = "t", .key = bad ? "\xff" : "k", .payload = "p"});
+  };
+  for (const int max_attempts : {0, 1}) {
+    CAPTURE(max_attempts);
+    TxConsumer consumer(pool, "svc" + std::to_string(max_attempts), {.max_attempts = max_attempts});
+    MemoryBroker broker(1);
+    for (const char* key : {"a", "bad", "b"}) broker.publish(key);
+    MemorySource source(broker);
+    const RunSummary summary = run(source, consumer, body_is_key, handler, until_idle());
+    CHECK(summary.consumed == 2);
+    REQUIRE(broker.letters().size() == 1);
+    CHECK(broker.letters()[0].reason == (max_attempts == 0 ? "invalid_message" : "parked"));
+    CHECK(broker.acknowledged() == 3);
+  }
+  CHECK(db.number("select count(*) from txinbox_failed_message where last_error = 'invalid_message'") == 2);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 4);
+  CHECK(db.effects() == 4);
+}
+
+TEST_CASE("no later message is acknowledged before the broker has confirmed a dead letter") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -93,7 +147,7 @@ TEST_CASE("nothing is acknowledged past a dead letter that the broker has not co
   CHECK(db.effects() == 9);
 }
 
-TEST_CASE("a function can take the dead letters instead of the broker, and is called again if it throws") {
+TEST_CASE("a function can get the dead letters instead of the broker, and run calls it again if it throws") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -111,6 +165,28 @@ TEST_CASE("a function can take the dead letters instead of the broker, and is ca
   CHECK(run(source, consumer, body_is_key, add_effect, options).dead_letters == 1);
   CHECK(calls == 3);
   CHECK(broker.acknowledged() == 2);
+}
+
+TEST_CASE("committed messages are acknowledged before a dead letter is published") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(0);
+  broker.publish("good");
+  broker.publish("bad");
+  MemorySource source(broker, false);
+  RunOptions options = until_idle();
+  options.dead_letter = [&](const DeadLetter& letter) {
+    CHECK(letter.business_key == "bad");
+    CHECK(broker.acknowledged() == 1);
+  };
+  const auto handler = [](soci::session& sql, Delivery& delivery) {
+    if (delivery.message().business_key == "bad") throw Error(ErrorCode::rejected, "bad");
+    add_effect(sql, delivery);
+  };
+  CHECK(run(source, consumer, body_is_key, handler, options).dead_letters == 1);
+  CHECK(broker.acknowledged() == 2);
+  CHECK(db.effects() == 1);
 }
 
 }  // namespace

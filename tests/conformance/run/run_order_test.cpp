@@ -1,4 +1,4 @@
-// The loop between a broker and a consumer: lanes, keys, and what a failure holds up.
+// The loop between a broker and a consumer: lanes, keys, and which messages wait after a failure.
 
 #include <atomic>
 #include <map>
@@ -18,7 +18,7 @@
 namespace txinbox::test {
 namespace {
 
-TEST_CASE("a message that fails stops its lane only, and is not passed by an acknowledgement") {
+TEST_CASE("a message that fails stops only its lane, and no later message of the lane is acknowledged") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -50,14 +50,14 @@ TEST_CASE("a message that fails stops its lane only, and is not passed by an ack
   CHECK(broker.wrong_acknowledgements() == 0);
   CHECK(source.pauses() == 1);
 
-  // What was not acknowledged comes again.
+  // The broker delivers again the messages that were not acknowledged.
   MemorySource next(broker);
   CHECK(run(next, consumer, body_is_key, add_effect, until_idle()).consumed == 50);
   CHECK(broker.acknowledged_in_all() == 400);
   CHECK(db.effects() == 400);
 }
 
-TEST_CASE("a paused lane goes on when its message succeeds") {
+TEST_CASE("a paused lane continues when its message succeeds") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -82,7 +82,7 @@ TEST_CASE("a paused lane goes on when its message succeeds") {
   CHECK(broker.wrong_acknowledgements() == 0);
 }
 
-/// The last run of each key is the one that committed.
+/// The last run of each key. This is the run that committed.
 std::vector<std::string> last_runs(const std::vector<std::string>& keys) {
   std::map<std::string, std::size_t> last;
   for (std::size_t i = 0; i < keys.size(); ++i) last[keys[i]] = i;
@@ -99,12 +99,12 @@ void check_versions_ascend(const std::vector<std::string>& keys) {
     const auto dash = key.rfind('-');
     const int number = std::stoi(key.substr(dash + 1));
     int& before = version[key.substr(0, dash)];
-    CHECK_MESSAGE(number == before + 1, key << " committed behind version " << before);
+    CHECK_MESSAGE(number == before + 1, key << " committed after version " << before);
     before = number;
   }
 }
 
-TEST_CASE("no version of an account commits before a smaller one, although some fail at first") {
+TEST_CASE("the versions of an account commit in order, although some fail at first") {
   EffectDatabase db;
   Pool pool = db.pool(5);
   TxConsumer consumer(pool, "order-service");
@@ -141,7 +141,7 @@ TEST_CASE("no version of an account commits before a smaller one, although some 
   }
 }
 
-TEST_CASE("in the order of keys, a message that fails lets the other keys of its lane go on") {
+TEST_CASE("with Order::key, a message that fails does not stop the other keys of its lane") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -159,7 +159,7 @@ TEST_CASE("in the order of keys, a message that fails lets the other keys of its
       [&](soci::session& sql, Delivery& delivery) {
         add_effect(sql, delivery);
         if (delivery.message().business_key != "order-5") return;
-        if (db.effects() == 31) stop.request_stop();  // all but order-5, and those of its key behind it
+        if (db.effects() == 31) stop.request_stop();  // all except order-5 and the later ones of its key
         throw std::runtime_error("no stock");
       },
       options);

@@ -1,4 +1,4 @@
-// Everything at once: several workers, messages that fail, duplicates, dead letters, and lanes that are taken back.
+// All at the same time: several workers, messages that fail, duplicates, dead letters, and lanes that are taken back.
 
 #include <atomic>
 #include <chrono>
@@ -25,7 +25,7 @@ constexpr int lanes = 4;
 constexpr int accounts = 15;
 constexpr int versions = 20;
 
-/// A chance that depends on the key alone, so that a run can be repeated.
+/// A random decision that depends only on the key, so that a run can be repeated.
 bool chance(const std::string& key, unsigned salt, unsigned percent) {
   std::minstd_rand random(static_cast<unsigned>(std::hash<std::string>()(key)) + salt);
   random.discard(3);
@@ -107,7 +107,7 @@ TEST_CASE("many workers, failures, duplicates, dead letters and lost lanes: each
     CHECK(db.number("select min(number) from version") == versions);
     CHECK(broker.wrong_acknowledgements() == 0);
     CHECK(broker.letters().size() >= summary.dead_letters);
-    // Everything is acknowledged: a new source has nothing to deliver.
+    // All messages are acknowledged, so a new source has no messages.
     MemorySource next(broker);
     CHECK(next.status().lag == 0);
   }

@@ -1,4 +1,4 @@
-// The loop between a broker and a consumer: what runs, what waits, and how it ends.
+// The loop between a broker and a consumer: which messages run, which messages wait, and how the loop ends.
 
 #include <atomic>
 #include <chrono>
@@ -42,7 +42,7 @@ TEST_CASE("run consumes each key once and acknowledges every delivery") {
   CHECK(source.is_closed());
 }
 
-TEST_CASE("a message that asks for a later delivery comes back after its delay, and is no failure") {
+TEST_CASE("a message whose handler asks for a later delivery runs again after the delay, and is no failure") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service", {.max_attempts = 1});
@@ -64,7 +64,7 @@ TEST_CASE("a message that asks for a later delivery comes back after its delay, 
   CHECK(runs.back() - runs.front() >= 40ms);
 }
 
-TEST_CASE("run stops when it is told to: the running batch is finished and acknowledged") {
+TEST_CASE("after a stop, run finishes and acknowledges the running batch") {
   EffectDatabase db;
   Pool pool = db.pool();
   std::stop_source stop;
@@ -88,8 +88,8 @@ TEST_CASE("run stops when it is told to: the running batch is finished and ackno
   CHECK(source.is_closed());
 }
 
-TEST_CASE("run is idle when the source has nothing, not when time has passed before it was asked") {
-  /// Its status takes longer than `run` may be idle.
+TEST_CASE("the time before the first poll does not count as idle time of run") {
+  /// A source whose status takes longer than `idle_exit`.
   class SlowStart : public MemorySource {
    public:
     using MemorySource::MemorySource;
@@ -107,7 +107,7 @@ TEST_CASE("run is idle when the source has nothing, not when time has passed bef
   CHECK(run(source, consumer, body_is_key, add_effect, until_idle()).consumed == 1);
 }
 
-TEST_CASE("run ends with the error that somebody must fix, and acknowledges nothing") {
+TEST_CASE("run throws an error that an operator must fix, and acknowledges nothing") {
   TestDatabase db(TestDatabase::Tables::none);
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -119,7 +119,7 @@ TEST_CASE("run ends with the error that somebody must fix, and acknowledges noth
   CHECK(source.is_closed());
 }
 
-TEST_CASE("an error of the source ends run after the handlers, and is thrown") {
+TEST_CASE("run throws an error of the source after the running handlers have ended") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -138,7 +138,7 @@ TEST_CASE("an error of the source ends run after the handlers, and is thrown") {
   CHECK(source.is_closed());
 }
 
-TEST_CASE("messages that the broker takes back are forgotten, and those that run are not acknowledged") {
+TEST_CASE("run drops the messages that the broker takes back, and does not acknowledge those that are running") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -162,7 +162,7 @@ TEST_CASE("messages that the broker takes back are forgotten, and those that run
           source.take_back(0);
           std::this_thread::sleep_for(20ms);
         }
-        if (key == "order-41" && log.count(key) <= 6) {  // it is paused when its lane is taken back
+        if (key == "order-41" && log.count(key) <= 6) {  // its lane is paused when the broker takes it back
           if (log.count(key) == 5) source.take_back(1);
           throw std::runtime_error("not yet");
         }
@@ -176,7 +176,7 @@ TEST_CASE("messages that the broker takes back are forgotten, and those that run
   CHECK(broker.wrong_acknowledgements() == 0);
 }
 
-TEST_CASE("while no connection of the pool is free, everything waits and nothing is lost") {
+TEST_CASE("while no connection of the pool is free, all messages wait, and no message is lost") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
   TxConsumer consumer(pool, "order-service");
@@ -197,7 +197,7 @@ TEST_CASE("while no connection of the pool is free, everything waits and nothing
   CHECK(broker.acknowledged() == 10);
 }
 
-TEST_CASE("however long the backoff of a message is, the database is soon tried again") {
+TEST_CASE("run tries the database again after 5 seconds, even if the backoff of a message is longer") {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 5ms});
   TxConsumer consumer(pool, "order-service");
@@ -217,7 +217,7 @@ TEST_CASE("however long the backoff of a message is, the database is soon tried 
   CHECK(waits == std::vector<std::chrono::milliseconds>{5s});
 }
 
-TEST_CASE("run holds no more messages than it may, whatever the broker has") {
+TEST_CASE("run holds no more messages than max_in_flight") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -230,14 +230,14 @@ TEST_CASE("run holds no more messages than it may, whatever the broker has") {
   CHECK(source.largest_poll() == 20);
 }
 
-TEST_CASE("under leases, messages run beside each other, and one in progress elsewhere is waited for") {
+TEST_CASE("under leases, messages run concurrently, and run waits for a message that another worker holds") {
   EffectDatabase db;
   Pool pool = db.pool(6);
   LeaseConsumer consumer(pool, "order-service", {.lease = 300ms});
   MemoryBroker broker(0);
   for (int i = 0; i < 20; ++i) broker.publish(numbered("order", i));
   MemorySource source(broker);
-  // Another worker holds a lease, and dies.
+  // Another worker holds the lease of order-3 until an operator removes the row.
   LeaseConsumer other(pool, "order-service", {.lease = 300ms});
   RunOptions options = until_idle();
   options.workers = 3;
@@ -259,7 +259,7 @@ TEST_CASE("under leases, messages run beside each other, and one in progress els
           options);
     });
     while (!was_told) std::this_thread::sleep_for(1ms);
-    db.run("delete from txinbox_consumed_message where business_key = 'order-3'");  // what an operator does
+    db.run("delete from txinbox_consumed_message where business_key = 'order-3'");  // by an operator
     consuming.join();
     throw RetryLater(0ms);
   });
@@ -269,7 +269,7 @@ TEST_CASE("under leases, messages run beside each other, and one in progress els
   CHECK(broker.acknowledged() == 20);
 }
 
-TEST_CASE("a handler sees the delivery of the broker, and only one that run has called") {
+TEST_CASE("a handler gets the delivery of the broker only if run has called it") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -299,7 +299,7 @@ TEST_CASE("a handler sees the delivery of the broker, and only one that run has 
         }) == "invalid_argument");
 }
 
-TEST_CASE("run refuses options that are not valid") {
+TEST_CASE("run refuses invalid options") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -313,6 +313,7 @@ TEST_CASE("run refuses options that are not valid") {
   CHECK(refused({.max_in_flight_bytes = 0}));
   CHECK(refused({.backoff = 2s, .max_backoff = 1s}));
   CHECK(refused({.idle_exit = -1ms}));
+  CHECK(refused({.idle_exit = 100'001 * 24h}));
   CHECK(refused({.status_interval = 0ms}));
   CHECK(thrown_by([&] { (void)run(source, consumer, MessageOf(), add_effect); }) == "invalid_argument");
   CHECK(thrown_by([&] { (void)run(source, consumer, body_is_key, Handler()); }) == "invalid_argument");

@@ -1,4 +1,4 @@
-// The migrations as operators apply them: from the files, with the database's own client.
+// Operators apply the migrations from the files, with the database's own client.
 
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ void run_client(const TestDatabase& db) {
 
 long long newest_version() { return static_cast<long long>(migration_files().size()); }
 
-TEST_CASE("what the database's own client applies is what migrate and verify accept") {
+TEST_CASE("migrate and verify accept the tables that the database's own client makes from the files") {
   const TestDatabase db(TestDatabase::Tables::none);
   for (int i = 0; i < 2; ++i) {  // a file that was applied may be applied again
     run_client(db);
@@ -53,14 +53,14 @@ TEST_CASE("what the database's own client applies is what migrate and verify acc
   CHECK(db.text("select applied_at from txinbox_schema where version = 1") == applied_at);
 }
 
-TEST_CASE("what migrate made, the database's own client may be run over") {
+TEST_CASE("the database's own client can apply the files again after migrate") {
   const TestDatabase db;
   run_client(db);
   CHECK(!refusal_by_verify(db));
   CHECK(db.number("select count(*) from txinbox_schema") == newest_version());
 }
 
-TEST_CASE("a file that fails in the client leaves nothing behind" * doctest::skip(database() == "mysql")) {
+TEST_CASE("a file that fails in the client leaves no tables" * doctest::skip(database() == "mysql")) {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto file = std::filesystem::temp_directory_path() / ("txinbox_broken_" + std::to_string(getpid()) + ".sql");
   std::ofstream(file) << text_of(migration_files().front()) << "\nINSERT INTO no_such_table VALUES (1);\n";

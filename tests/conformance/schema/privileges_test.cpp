@@ -1,4 +1,4 @@
-// The tables of least privileges in docs/operations/migrations.md, tried with users that have exactly these.
+// Tests the tables of least privileges in docs/operations/migrations.md, with users that have only these privileges.
 
 #include <atomic>
 #include <chrono>
@@ -30,7 +30,7 @@ void grant_migration(const User& user, const TestDatabase& db) {
 
 const auto nothing = [](soci::session&, Delivery&) {};
 
-TEST_CASE("the service needs no more than its table says" * doctest::skip(database() == "sqlite3")) {
+TEST_CASE("the documented privileges are enough for the service" * doctest::skip(database() == "sqlite3")) {
   const TestDatabase db;
   const User user(db);
   grant_service(user, db);
@@ -45,7 +45,7 @@ TEST_CASE("the service needs no more than its table says" * doctest::skip(databa
   for (const Finding& finding : diagnose(pool.acquire()))
     CHECK_MESSAGE(finding.severity != Severity::error, finding.found);
 
-  // A claim that a handler has committed is looked for by an update.
+  // txinbox looks for a claim that a handler has committed with an UPDATE.
   CHECK_THROWS_AS((void)consumer.consume({.business_key = "2"}, [](soci::session& sql, Delivery&) { sql.commit(); }),
                   Error);
   CHECK(consumer.consume({.business_key = "2"}, nothing).outcome == (on_mysql() ? Outcome::parked : Outcome::consumed));
@@ -55,7 +55,7 @@ TEST_CASE("the service needs no more than its table says" * doctest::skip(databa
   CHECK(forget(pool.acquire(), "svc", "1"));
 }
 
-TEST_CASE("the service needs no less than its table says" * doctest::skip(database() == "sqlite3")) {
+TEST_CASE("the service needs each of its documented privileges" * doctest::skip(database() == "sqlite3")) {
   const TestDatabase db;
   const std::string consumed = " on " + schema_of(db) + ".txinbox_consumed_message";
   for (const std::string& privilege : {"select" + consumed, "insert" + consumed, "update" + consumed,
@@ -72,7 +72,8 @@ TEST_CASE("the service needs no less than its table says" * doctest::skip(databa
   }
 }
 
-TEST_CASE("a purge needs DELETE besides, and no more" * doctest::skip(database() == "sqlite3")) {
+TEST_CASE("a purge needs only DELETE in addition to the service's privileges" *
+          doctest::skip(database() == "sqlite3")) {
   const std::chrono::hours old(24);
   const OldRows db;
   db.add("svc", 2, std::chrono::hours(25));
@@ -84,14 +85,14 @@ TEST_CASE("a purge needs DELETE besides, and no more" * doctest::skip(database()
   CHECK_THROWS_AS(purge(pool.acquire(), old), soci::soci_error);
   CHECK_THROWS_AS(purge_conflicts(pool.acquire(), old), soci::soci_error);
   CHECK(db.claims() == 2);
-  CHECK(purge_failed(pool.acquire(), old) == 2);  // of those the service may remove what is settled
+  CHECK(purge_failed(pool.acquire(), old) == 2);  // the service itself has DELETE on failed messages
   user.grant("delete on " + schema_of(db) + ".txinbox_consumed_message");
   user.grant("delete on " + schema_of(db) + ".txinbox_conflicting_message");
   CHECK(purge(pool.acquire(), old) == 2);
   CHECK(purge_conflicts(pool.acquire(), old) == 2);
 }
 
-TEST_CASE("the migration needs no more than its table says, and the service can use its tables" *
+TEST_CASE("the documented privileges are enough for the migration, and the service can use its tables" *
           doctest::skip(database() == "sqlite3")) {
   const TestDatabase db(TestDatabase::Tables::none);
   const User owner(db);
@@ -104,7 +105,7 @@ TEST_CASE("the migration needs no more than its table says, and the service can 
   CHECK(TxConsumer(pool, "svc").consume({.business_key = "1"}, nothing).outcome == Outcome::consumed);
 }
 
-TEST_CASE("adding to the outbox and relaying need no more than the table says, and no less" *
+TEST_CASE("the documented privileges are enough for the outbox and the relay, and are necessary" *
           doctest::skip(database() == "sqlite3")) {
   const TestDatabase db;
   const std::string schema = schema_of(db);
@@ -164,7 +165,7 @@ TEST_CASE("adding to the outbox and relaying need no more than the table says, a
   }
 }
 
-TEST_CASE("a service that calls migrate at its start needs no right to create" *
+TEST_CASE("a service that calls migrate at its start needs no privilege to create tables" *
           doctest::skip(database() == "sqlite3")) {
   const TestDatabase db;
   const User user(db);
@@ -172,7 +173,7 @@ TEST_CASE("a service that calls migrate at its start needs no right to create" *
   CHECK_NOTHROW(migrate(user.pool().acquire()));
 }
 
-TEST_CASE("without the right to create, the migration fails and leaves nothing" *
+TEST_CASE("without the privilege to create tables, the migration fails and leaves no tables" *
           doctest::skip(database() == "sqlite3")) {
   const TestDatabase db(TestDatabase::Tables::none);
   const User user(db);
@@ -184,11 +185,11 @@ TEST_CASE("without the right to create, the migration fails and leaves nothing" 
   CHECK(!has_table(db, "txinbox_consumed_message"));
 }
 
-TEST_CASE("tables that a user may not see are missing, and the text says that it may be that" *
+TEST_CASE("tables that a user may not see count as missing, and the error names this cause" *
           doctest::skip(database() == "sqlite3")) {
   const TestDatabase db;
   const User user(db);
-  if (on_postgresql()) user.grant("select on " + schema_of(db) + ".txinbox_schema");  // but not the schema
+  if (on_postgresql()) user.grant("select on " + schema_of(db) + ".txinbox_schema");  // without USAGE on the schema
   if (on_mysql()) user.grant("select on " + schema_of(db) + ".txinbox_schema");
   Pool pool = user.pool();
   try {
@@ -200,8 +201,7 @@ TEST_CASE("tables that a user may not see are missing, and the text says that it
   }
 }
 
-TEST_CASE("with a file that may not be written, the service fails and says what SQLite said" *
-          doctest::skip(database() != "sqlite3")) {
+TEST_CASE("if SQLite may not write, the service throws SQLite's error" * doctest::skip(database() != "sqlite3")) {
   const TestDatabase db;
   const auto sql = db.session();
   *sql << "pragma query_only = on";

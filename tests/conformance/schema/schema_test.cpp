@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 long long recorded_versions(const TestDatabase& db) { return db.number("select count(*) from txinbox_schema"); }
 
-TEST_CASE("the embedded migrations are the files, numbered from one without a gap") {
+TEST_CASE("the embedded migrations are equal to the files, and have the numbers from one without a gap") {
   const auto all = migrations(database());
   REQUIRE(!all.empty());
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].sql == text_of(migration_files()[i]));
@@ -38,7 +38,7 @@ TEST_CASE("an unknown database has no migrations") {
   }
 }
 
-TEST_CASE("migrate makes tables that verify accepts, and may run again") {
+TEST_CASE("migrate makes tables that verify accepts, and can run again") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   for (int i = 0; i < 3; ++i) {
@@ -49,7 +49,7 @@ TEST_CASE("migrate makes tables that verify accepts, and may run again") {
   CHECK(db.text("select oldest_library from txinbox_schema where version = 1") == "0.1.0");
 }
 
-TEST_CASE("migrate keeps the rows that are there") {
+TEST_CASE("migrate keeps existing rows") {
   const TestDatabase db;
   db.run(
       here<std::string>("insert into txinbox_consumed_message (consumer, business_key, state, attempt_token) values "
@@ -81,7 +81,7 @@ TEST_CASE("migrate and verify refuse a session that is inside a transaction") {
   for (const Call call :
        {Call([](soci::session& s) { (void)migrate(s); }), Call([](soci::session& s) { verify(s); })}) {
     sql->begin();
-    *sql << "create table mine (id integer)";  // on MySQL this commits
+    *sql << "create table mine (id integer)";  // this statement commits on MySQL
     if (on_mysql()) {
       sql->begin();
       *sql << "insert into mine values (1)";
@@ -107,13 +107,13 @@ TEST_CASE("a session with autocommit off can migrate, verify and migrate again" 
   verify(*sql);
   migrate(*sql);
   CHECK(recorded_versions(db) ==
-        static_cast<long long>(migration_files().size()));  // seen by another session: it was committed
+        static_cast<long long>(migration_files().size()));  // another session sees the rows, so they are committed
   long long autocommit = 1;
   *sql << "select @@autocommit", soci::into(autocommit);
   CHECK(autocommit == 0);
 }
 
-TEST_CASE("threads that migrate at once all succeed, and the version is recorded once") {
+TEST_CASE("threads that migrate at the same time all succeed, and each version is recorded once") {
   const TestDatabase db(TestDatabase::Tables::none);
   std::vector<std::future<void>> running;
   for (int i = 0; i < 8; ++i) {
@@ -124,14 +124,14 @@ TEST_CASE("threads that migrate at once all succeed, and the version is recorded
   CHECK(!refusal_by_verify(db));
 }
 
-TEST_CASE("(run by the next test, in a process of its own)" * doctest::skip()) {
+TEST_CASE("(run by the next test, in a separate process)" * doctest::skip()) {
   const char* url = std::getenv("TXINBOX_TEST_MIGRATE_URL");
   REQUIRE(url != nullptr);
   Pool pool = open_pool(url, {.connections = 1});
   migrate(pool.acquire());
 }
 
-TEST_CASE("processes that migrate at once all succeed") {
+TEST_CASE("processes that migrate at the same time all succeed") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<std::future<Ran>> running;
@@ -150,7 +150,7 @@ TEST_CASE("processes that migrate at once all succeed") {
   CHECK(!refusal_by_verify(db));
 }
 
-TEST_CASE("migrate waits for another that is at work") {
+TEST_CASE("migrate waits for another migrate that is running") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto first = db.session();
   const auto catalog = backend::database_of(*first).catalog(backend::connection_of(*first));
@@ -162,7 +162,7 @@ TEST_CASE("migrate waits for another that is at work") {
   CHECK(recorded_versions(db) == static_cast<long long>(migration_files().size()));
 }
 
-TEST_CASE("the session's settings are as they were before migrate, when it succeeds and when it fails") {
+TEST_CASE("migrate does not change the session's settings, also if it fails") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session();
   const auto settings = [&] {
@@ -190,9 +190,9 @@ TEST_CASE("the session's settings are as they were before migrate, when it succe
   CHECK_NOTHROW(migrate(*failing));
 }
 
-TEST_CASE("a table of another shape is refused, and nothing is made or changed beside it") {
+TEST_CASE("migrate refuses a table with other columns, and creates no other table") {
   const TestDatabase db(TestDatabase::Tables::none);
-  SUBCASE("in the place of the consumed messages") {
+  SUBCASE("the table of consumed messages") {
     db.run("create table txinbox_consumed_message (id integer primary key)");
     const auto refusal = refusal_by_migrate(db);
     REQUIRE(refusal);
@@ -200,14 +200,14 @@ TEST_CASE("a table of another shape is refused, and nothing is made or changed b
     CHECK(refusal->text.find("txinbox_consumed_message.business_key") != std::string::npos);
     CHECK(!has_table(db, "txinbox_schema"));
   }
-  SUBCASE("in the place of the versions") {
+  SUBCASE("the table of versions") {
     db.run("create table txinbox_schema (id integer primary key)");
     const auto refusal = refusal_by_migrate(db);
     REQUIRE(refusal);
     CHECK(refusal->text.find("txinbox_schema.oldest_library") != std::string::npos);
     CHECK(!has_table(db, "txinbox_consumed_message"));
   }
-  SUBCASE("a view") {
+  SUBCASE("a view with the name of the table") {
     db.run("create view txinbox_schema as select 1 as version");
     const auto refusal = refusal_by_migrate(db);
     REQUIRE(refusal);
@@ -216,10 +216,10 @@ TEST_CASE("a table of another shape is refused, and nothing is made or changed b
   }
 }
 
-TEST_CASE("a migration that fails in the middle leaves nothing, and succeeds when the cause is gone" *
+TEST_CASE("a migration that fails in the middle leaves no tables, and succeeds after the cause is removed" *
           doctest::skip(database() == "mysql")) {
   const TestDatabase db(TestDatabase::Tables::none);
-  // In the way of the second table only.
+  // This object has the name of the second table, so that only the second table cannot be created.
   if (on_sqlite3()) db.run("create table mine (id integer)");
   db.run(here<std::string>("create index txinbox_schema on mine (id)", "", "create type txinbox_schema as enum ('x')"));
   const auto sql = db.session();
@@ -232,7 +232,7 @@ TEST_CASE("a migration that fails in the middle leaves nothing, and succeeds whe
   CHECK(!refusal_by_verify(db));
 }
 
-TEST_CASE("a migration that was interrupted is completed by the next" * doctest::skip(database() != "mysql")) {
+TEST_CASE("the next migrate completes an interrupted migration" * doctest::skip(database() != "mysql")) {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto script = all_migrations();
   const auto second_table = script.find("CREATE TABLE IF NOT EXISTS txinbox_schema");
@@ -252,7 +252,34 @@ TEST_CASE("a migration that was interrupted is completed by the next" * doctest:
   CHECK(db.number("select count(*) from txinbox_consumed_message") == 1);
 }
 
-TEST_CASE("tables in another schema of the search_path are found and migrated where they are" *
+TEST_CASE("a statement of a migration may take longer than statement_timeout" * doctest::skip(database() != "mysql")) {
+  const TestDatabase db;
+  db.run("delete from txinbox_schema where version >= 6");
+  Pool pool = open_pool(db.url(), {.connections = 1, .statement_timeout = 1s});
+  const auto connection = pool.acquire();
+  const auto reader = db.session();
+  reader->begin();
+  long long rows = 0;
+  *reader << "select count(*) from txinbox_consumed_message", soci::into(rows);  // ALTER TABLE waits for this reader
+  auto migrating = std::async(std::launch::async, [&connection] { migrate(connection); });
+  CHECK(migrating.wait_for(2500ms) == std::future_status::timeout);
+  reader->rollback();
+  CHECK_NOTHROW(migrating.get());
+  CHECK(!refusal_by_verify(db));
+}
+
+TEST_CASE("a migration continues if its procedure exists already" * doctest::skip(database() != "mysql")) {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const auto sql = db.session();
+  const auto catalog = backend::database_of(*sql).catalog(backend::connection_of(*sql));
+  for (int i = 0; i < 2; ++i) {
+    // MySQL before 8.0.29 does not know IF NOT EXISTS here.
+    CHECK_NOTHROW(catalog->apply("CREATE PROCEDURE made() SELECT 1; CREATE TABLE IF NOT EXISTS behind (a INT);"));
+  }
+  CHECK(has_table(db, "behind"));
+}
+
+TEST_CASE("migrate finds tables in another schema of the search_path, and migrates them there" *
           doctest::skip(database() != "postgresql")) {
   const TestDatabase db;
   const TestDatabase front(TestDatabase::Tables::none);

@@ -1,4 +1,4 @@
-// From each earlier schema version to the newest: a database full of rows, while old and new consumers run.
+// Migrates a database with many rows from each earlier schema version to the newest, while old and new consumers run.
 
 #include <atomic>
 #include <chrono>
@@ -26,8 +26,8 @@ using Kind = OldDatabase::Kind;
 
 int newest_version() { return static_cast<int>(migration_files().size()); }
 
-/// Consumers of the old library and of this one. They get the same messages one after the other, while the tables are
-/// migrated.
+/// Consumers of the old library and of this library. All of them consume the same messages in order, while the tables
+/// are migrated.
 class Rollout {
  public:
   explicit Rollout(const OldDatabase& db) : db_(db), pool_(db.pool(3)) {}
@@ -35,10 +35,10 @@ class Rollout {
   void run() {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 2; ++i) {
-      threads.emplace_back([this] { guarded([&] { be_old(); }); });
-      threads.emplace_back([this] { guarded([&] { be_new(); }); });
+      threads.emplace_back([this] { guarded([&] { consume_as_old(); }); });
+      threads.emplace_back([this] { guarded([&] { consume_as_new(); }); });
     }
-    // Both kinds are running by then, and continue afterwards.
+    // Both kinds run before the migration begins, and continue after it.
     wait_until([&] { return old_at_ >= 40 && refused_ >= 2; });
     old_before_ = effects();
     guarded([&] { migrate(*db_.session()); });
@@ -53,7 +53,7 @@ class Rollout {
   /// How many messages there were.
   int messages() const { return messages_; }
 
-  /// That took effect before the migration began.
+  /// How many messages took effect before the migration began.
   long long old_effects() const { return old_before_; }
 
   int refused() const { return refused_; }
@@ -79,7 +79,7 @@ class Rollout {
     }
   }
 
-  /// Whether a thread is done, which has dealt with those before `number`.
+  /// Whether a thread that has consumed all messages before `number` can end.
   bool ends_at(int number) {
     int most = messages_;
     while (most < number && !messages_.compare_exchange_weak(most, number)) {
@@ -87,8 +87,8 @@ class Rollout {
     return failed_ || (end_ > 0 && number >= end_);
   }
 
-  /// Each message twice: the second time it is a duplicate.
-  void be_old() {
+  /// Consumes each message twice. The second time, the message is a duplicate.
+  void consume_as_old() {
     const auto sql = db_.session();
     for (int i = 0; !ends_at(i); ++i) {
       (void)consume_as_v1(*sql, "svc", key(i));
@@ -97,14 +97,15 @@ class Rollout {
     }
   }
 
-  void be_new() {
+  void consume_as_new() {
     TxConsumer consumer(pool_, "svc");
     for (int i = 0; !ends_at(i);) {
       try {
         const Result result = consumer.consume({.business_key = key(i)}, add_effect);
-        if (action_for(result) != Action::acknowledge) throw std::runtime_error("a new consumer was not done");
+        if (action_for(result) != Action::acknowledge)
+          throw std::runtime_error("a new consumer did not acknowledge a message");
         if (result.outcome == Outcome::consumed) ++consumed_by_new_;
-        // Not far ahead of the old consumers, so that these find messages to consume.
+        // Does not run far ahead of the old consumers, so that these find messages to consume, too.
         for (++i; i > old_at_ + 20 && !ends_at(i);) std::this_thread::sleep_for(1ms);
       } catch (const Error& error) {
         if (action_for(std::current_exception()) != Action::stop || error.code() != ErrorCode::schema_outdated) throw;
@@ -127,7 +128,7 @@ class Rollout {
   std::vector<std::string> errors_;
 };
 
-/// Every old row, as a delivery of this library finds it.
+/// Checks the outcome of a delivery of each old row.
 void check_old_rows(Pool& pool, int consumer_number) {
   TxConsumer consumer(pool, OldDatabase::consumer(consumer_number));
   std::vector<Message> messages;
@@ -150,7 +151,7 @@ void check_old_rows(Pool& pool, int consumer_number) {
   }
 }
 
-/// What came with later versions, on rows that were there before.
+/// Checks the features of later versions on old rows.
 void check_new_features(const OldDatabase& db, Pool& pool, int version) {
   const std::string consumer = OldDatabase::consumer(0);
   LeaseConsumer lease(pool, consumer);
@@ -186,7 +187,9 @@ void check_new_features(const OldDatabase& db, Pool& pool, int version) {
         OldDatabase::rows_each * 2 / 10);
 }
 
-TEST_CASE("from every earlier version, with consumers running: each effect once, and the old rows mean what they did") {
+TEST_CASE(
+    "from every earlier version, with running consumers: each message takes effect once, and old rows keep their "
+    "state") {
   for (int version = 1; version < newest_version(); ++version) {
     CAPTURE(version);
     const OldDatabase db(version);
@@ -199,7 +202,7 @@ TEST_CASE("from every earlier version, with consumers running: each effect once,
     CHECK(rollout.refused() > 0);
     CHECK(rollout.old_effects() > 0);
 
-    // What the last ones left, a redelivery takes.
+    // Redeliveries consume the messages that no consumer has consumed.
     Pool pool = db.pool(2);
     TxConsumer consumer(pool, "svc");
     for (int i = 0; i < rollout.messages(); ++i) {

@@ -16,9 +16,9 @@ namespace {
 
 struct Difference {
   std::string what;
-  std::string script;                  ///< Makes the tables so.
-  std::string subject;                 ///< Of the finding.
-  bool mended_by_sql = !on_sqlite3();  ///< SQLite cannot change a column in place.
+  std::string script;                 ///< Creates the tables with this difference.
+  std::string subject;                ///< The subject of the finding.
+  bool fixed_by_sql = !on_sqlite3();  ///< SQLite cannot change a column in place.
   int findings = 1;
 };
 
@@ -41,7 +41,7 @@ std::vector<Difference> on_every_database() {
   std::vector<Difference> all = {
       column("a column is missing", "attempts", ""),
       column("a column has another type", "attempts", "NUMERIC"),
-      column("a column that may be NULL may not", "lease_fence", "BIGINT NOT NULL DEFAULT 0"),
+      column("a column that must accept NULL does not", "lease_fence", "BIGINT NOT NULL DEFAULT 0"),
       afterwards("a column of a later version's table is missing",
                  "ALTER TABLE txinbox_failed_message DROP COLUMN payload", "txinbox_failed_message.payload"),
       afterwards("a unique index that is not ours",
@@ -68,7 +68,7 @@ std::vector<Difference> on_sqlite3_only() {
       in_text("the primary key is missing", primary_key, "  CHECK (1)\n)"),
       in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer)\n)"),
       in_text("the primary key is wider", primary_key, "  PRIMARY KEY (consumer, business_key, state)\n)"),
-      {"a column that is not ours must be given",
+      {"a column that is not ours needs a value",
        with_column(all_migrations(), "lease_owner", "TEXT, mine TEXT NOT NULL"), table + ".mine"},
   };
 }
@@ -77,24 +77,24 @@ std::vector<Difference> on_mysql_only() {
   const std::string primary_key = "  PRIMARY KEY (consumer, business_key),\n";
   auto nullable = column("the key may be NULL", "business_key", "VARBINARY(255) NULL");
   nullable.script = replaced(nullable.script, primary_key, "  UNIQUE KEY (consumer, business_key),\n");
-  nullable.mended_by_sql = false;
-  nullable.findings = 2;  // the primary key is missing then
+  nullable.fixed_by_sql = false;
+  nullable.findings = 2;  // the second finding: no primary key
   auto reversed =
       in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer),\n");
   auto prefix =
       in_text("the primary key holds a prefix", primary_key, "  PRIMARY KEY (consumer, business_key(100)),\n");
-  reversed.mended_by_sql = prefix.mended_by_sql = false;  // two steps
-  auto foreign = afterwards("a column that is not ours must be given",
+  reversed.fixed_by_sql = prefix.fixed_by_sql = false;  // the remedy has two steps
+  auto foreign = afterwards("a column that is not ours needs a value",
                             "ALTER TABLE txinbox_consumed_message ADD COLUMN mine INT NOT NULL", table + ".mine");
-  foreign.mended_by_sql = false;  // the owner's to decide
+  foreign.fixed_by_sql = false;  // the owner of the column must decide
   return {
       column("the key's collation merges case", "business_key", "VARCHAR(255) CHARACTER SET utf8mb4 NOT NULL"),
       column("utf8mb4_bin pads with spaces", "business_key",
              "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"),
-      column("the key is cut", "business_key", "VARBINARY(254) NOT NULL"),
-      column("the consumer is cut", "consumer", "VARBINARY(32) NOT NULL"),
+      column("the key column is too short", "business_key", "VARBINARY(254) NOT NULL"),
+      column("the consumer column is too short", "consumer", "VARBINARY(32) NOT NULL"),
       column("BINARY pads with NUL", "business_key", "BINARY(255) NOT NULL"),
-      afterwards("the result is cut", "ALTER TABLE txinbox_consumed_message MODIFY result TINYBLOB NULL",
+      afterwards("the result column is too short", "ALTER TABLE txinbox_consumed_message MODIFY result TINYBLOB NULL",
                  table + ".result"),
       column("the time has no fraction", "consumed_at", "DATETIME NOT NULL"),
       column("the time is converted", "consumed_at", "TIMESTAMP(6) NOT NULL"),
@@ -103,7 +103,8 @@ std::vector<Difference> on_mysql_only() {
       reversed,
       prefix,
       in_text("an engine without transactions", "ENGINE = InnoDB", "ENGINE = MyISAM"),
-      in_text("the same for the versions", "applied_at     DATETIME(6) NOT NULL\n) ENGINE = InnoDB",
+      in_text("an engine without transactions for the versions",
+              "applied_at     DATETIME(6) NOT NULL\n) ENGINE = InnoDB",
               "applied_at     DATETIME(6) NOT NULL\n) ENGINE = MyISAM", "txinbox_schema"),
       foreign,
   };
@@ -113,27 +114,27 @@ std::vector<Difference> on_postgresql_only() {
   const std::string primary_key = "  CONSTRAINT txinbox_consumed_message_pkey PRIMARY KEY (consumer, business_key)\n";
   auto nullable = column("the key may be NULL", "business_key", "text COLLATE \"C\"");
   nullable.script = replaced(nullable.script, primary_key, "  CONSTRAINT mine UNIQUE (consumer, business_key)\n");
-  nullable.mended_by_sql = false;
-  nullable.findings = 2;  // the primary key is missing then
+  nullable.fixed_by_sql = false;
+  nullable.findings = 2;  // the second finding: no primary key
   auto reversed =
       in_text("the primary key has the other order", primary_key, "  PRIMARY KEY (business_key, consumer)\n");
   auto deferrable =
       in_text("the primary key is deferrable", primary_key, "  PRIMARY KEY (consumer, business_key) DEFERRABLE\n");
-  reversed.mended_by_sql = deferrable.mended_by_sql = false;  // two steps
+  reversed.fixed_by_sql = deferrable.fixed_by_sql = false;  // the remedy has two steps
   auto insensitive = column("the key's collation merges case", "business_key", "text COLLATE insensitive NOT NULL");
   insensitive.script =
       "CREATE COLLATION insensitive (provider = icu, locale = 'und-u-ks-level2', deterministic = false);\n" +
       insensitive.script;
-  auto foreign = afterwards("a column that is not ours must be given",
+  auto foreign = afterwards("a column that is not ours needs a value",
                             "ALTER TABLE txinbox_consumed_message ADD COLUMN mine integer NOT NULL", table + ".mine");
   auto unique = afterwards("a unique constraint that is not ours",
                            "ALTER TABLE txinbox_consumed_message ADD CONSTRAINT mine UNIQUE (message_id)");
-  foreign.mended_by_sql = false;  // the owner's to decide
+  foreign.fixed_by_sql = false;  // the owner of the column must decide
   return {
       insensitive,
       column("the key has the locale's order", "business_key", "text NOT NULL"),
       column("char pads with spaces", "business_key", "char(255) COLLATE \"C\" NOT NULL"),
-      column("the key is cut", "business_key", "varchar(100) COLLATE \"C\" NOT NULL"),
+      column("the key column is too short", "business_key", "varchar(100) COLLATE \"C\" NOT NULL"),
       column("the token is text", "attempt_token", "text NOT NULL"),
       column("the time has no zone", "consumed_at", "timestamp NOT NULL DEFAULT clock_timestamp()"),
       column("the time has no default", "consumed_at", "timestamptz NOT NULL"),
@@ -141,14 +142,14 @@ std::vector<Difference> on_postgresql_only() {
       in_text("the primary key is missing", primary_key, "  CHECK (true)\n"),
       reversed,
       deferrable,
-      in_text("a crash empties it", "CREATE TABLE IF NOT EXISTS txinbox_consumed_message",
+      in_text("a crash empties the table", "CREATE TABLE IF NOT EXISTS txinbox_consumed_message",
               "CREATE UNLOGGED TABLE IF NOT EXISTS txinbox_consumed_message"),
       unique,
       foreign,
   };
 }
 
-/// What follows "mend: " in the finding about `subject`.
+/// The text after "remedy: " in the finding about `subject`.
 std::string remedy_in(const std::string& text, const std::string& subject) {
   const auto finding = text.find("] " + subject + ": ");
   if (finding == std::string::npos) return "";
@@ -163,7 +164,7 @@ std::ptrdiff_t findings_in(const std::string& text) {
   return count;
 }
 
-TEST_CASE("verify refuses each difference by name, and its remedy mends it") {
+TEST_CASE("verify names each difference, and the remedy removes the difference") {
   auto all = on_every_database();
   std::ranges::move(here(on_sqlite3_only, on_mysql_only, on_postgresql_only)(), std::back_inserter(all));
   for (const Difference& difference : all) {
@@ -176,20 +177,20 @@ TEST_CASE("verify refuses each difference by name, and its remedy mends it") {
     CAPTURE(refusal->text);
     const auto remedy = remedy_in(refusal->text, difference.subject);
     REQUIRE(!remedy.empty());
-    CHECK(findings_in(refusal->text) == difference.findings);  // that and no other
+    CHECK(findings_in(refusal->text) == difference.findings);  // this difference and no other
     CHECK(refusal->text.find('\n') == std::string::npos);
 
     const auto again = refusal_by_migrate(db);
     REQUIRE(again);
     CHECK(again->text == refusal->text);
 
-    if (!difference.mended_by_sql) continue;
+    if (!difference.fixed_by_sql) continue;
     db.run(remedy);
     CHECK(!refusal_by_verify(db));
   }
 }
 
-TEST_CASE("a table of that name which is somebody else's is of another shape, and no migration is asked for") {
+TEST_CASE("a table of another program with our name is a mismatch, and not a missing migration") {
   const TestDatabase db(TestDatabase::Tables::none);
   db.run("create table txinbox_consumed_message (id integer)");
   const auto refusal = refusal_by_verify(db);
@@ -197,7 +198,7 @@ TEST_CASE("a table of that name which is somebody else's is of another shape, an
   CHECK(refusal->code == ErrorCode::schema_mismatch);
 }
 
-TEST_CASE("several differences are listed together") {
+TEST_CASE("verify lists several differences together") {
   const TestDatabase db(TestDatabase::Tables::none);
   run_statements(db, with_column(with_column(all_migrations(), "attempts", ""), "lease_fence", "DATE"));
   const auto refusal = refusal_by_verify(db);
@@ -206,7 +207,7 @@ TEST_CASE("several differences are listed together") {
   CHECK(!remedy_in(refusal->text, table + ".lease_fence").empty());
 }
 
-TEST_CASE("tables that are wider than ours are accepted") {
+TEST_CASE("tables with more columns, more indexes or wider types are accepted") {
   const TestDatabase db;
   db.run("alter table txinbox_consumed_message add column mine integer");
   db.run("alter table txinbox_consumed_message add column given integer not null default 1");
@@ -219,9 +220,9 @@ TEST_CASE("tables that are wider than ours are accepted") {
   CHECK_MESSAGE(!refusal, refusal.value_or(Refusal{}).text);
 }
 
-TEST_CASE("missing tables are named, with what makes them") {
+TEST_CASE("missing tables are named, with the command that creates them") {
   const TestDatabase db(TestDatabase::Tables::none);
-  SUBCASE("both") {
+  SUBCASE("both tables") {
     const auto refusal = refusal_by_verify(db);
     REQUIRE(refusal);
     CHECK(refusal->code == ErrorCode::schema_missing);
@@ -257,7 +258,7 @@ TEST_CASE("tables that are too old are refused until they are migrated") {
   CHECK(!refusal_by_verify(db));
 }
 
-TEST_CASE("newer tables are accepted as long as they say that they support this library") {
+TEST_CASE("newer tables are accepted only if they support this library") {
   const std::vector<std::pair<std::string, bool>> cases = {
       {"0.0.9", true},  {"0.1.0", true}, {"0.1.1", false}, {"0.10.0", false},
       {"1.0.0", false}, {"", false},     {"soon", false},  {"0.1.0-x", false},
@@ -280,7 +281,7 @@ TEST_CASE("newer tables are accepted as long as they say that they support this 
   }
 }
 
-TEST_CASE("a missing index for retention is a warning, and no reason to refuse") {
+TEST_CASE("a missing index for retention is a warning, and verify accepts it") {
   const TestDatabase db;
   db.run(on_mysql() ? "alter table txinbox_consumed_message drop index txinbox_consumed_message_consumed_at"
                     : "drop index txinbox_consumed_message_consumed_at");
@@ -293,7 +294,7 @@ TEST_CASE("a missing index for retention is a warning, and no reason to refuse")
   CHECK(findings_about(*sql, table).empty());
 }
 
-TEST_CASE("a table that hides rows from the service is refused" * doctest::skip(database() != "postgresql")) {
+TEST_CASE("a table that hides rows from the service is an error" * doctest::skip(database() != "postgresql")) {
   const TestDatabase db;
   db.run("alter table txinbox_consumed_message force row level security");
   db.run("alter table txinbox_consumed_message enable row level security");
@@ -314,7 +315,7 @@ TEST_CASE("a table that hides rows from the service is refused" * doctest::skip(
   db.run("drop role " + role);
 }
 
-TEST_CASE("an unsafe session is refused, beside what is wrong with the tables") {
+TEST_CASE("verify reports an unsafe session together with the problems of the tables") {
   const TestDatabase db(TestDatabase::Tables::none);
   const auto sql = db.session(on_mysql() ? "reconnect=1" : "");
   *sql << here<std::string>("pragma journal_mode = off", "set session sql_mode = ''", "set client_encoding = 'LATIN1'");

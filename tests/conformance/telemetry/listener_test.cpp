@@ -1,4 +1,4 @@
-// What listeners see: calls, attempts and handlers begin and end.
+// Listeners see when calls, attempts and handlers begin and end.
 
 #include <functional>
 #include <memory>
@@ -130,7 +130,7 @@ TEST_CASE("a listener sees a lease from its grant to its end as one attempt") {
   CHECK(lines == Lines{"begin consume k1", "already_consumed", "end consume k1"});
 }
 
-TEST_CASE("listeners hear of an end in the reverse order, and what they throw is ignored") {
+TEST_CASE("listeners see an end in the reverse order, and their exceptions are ignored") {
   class Thrower : public Listener {
     void on_begin(const Scope&) override { throw std::runtime_error("listener"); }
     void on_end(const Scope&, const std::exception_ptr&) override { throw std::runtime_error("listener"); }

@@ -34,7 +34,7 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   CHECK(count("consumed") == 3);
   CHECK(count("already_consumed") == 2);
   CHECK(count("conflict") == 1);
-  CHECK(count("failed") == 2);  // and the one behind it in the batch is none yet
+  CHECK(count("failed") == 2);  // the batch has not run the message after it
   const auto failures = [&](const std::string& error_class) {
     return text.value("txinbox_failures_total", {{"consumer", "svc"}, {"class", error_class}});
   };
@@ -44,7 +44,7 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   CHECK(text.value("txinbox_duration_seconds_count", {{"consumer", "svc"}, {"outcome", "consumed"}}) == 3);
 }
 
-TEST_CASE("a delivery whose failure parks its message counts as failed and as parked, later ones as parked") {
+TEST_CASE("a delivery whose failure parks its message counts as failed and as parked, and later deliveries as parked") {
   EffectDatabase db;
   Pool pool = db.pool(2);
   Metrics metrics;
@@ -65,7 +65,7 @@ TEST_CASE("a claim that a handler committed itself is counted as torn") {
   const auto commits = [](soci::session& sql, Delivery&) { sql << "commit"; };
   CHECK_THROWS((void)consumer.consume({.business_key = "k"}, commits));
   const PrometheusText text(metrics.text());
-  // The others refuse the handler's COMMIT, so that nothing is torn there.
+  // PostgreSQL and SQLite refuse the handler's COMMIT, so no claim is torn there.
   CHECK(text.value("txinbox_torn_total", {{"consumer", "svc"}}) == (on_mysql() ? 1 : 0));
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 1);
 }

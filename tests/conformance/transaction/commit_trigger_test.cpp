@@ -1,4 +1,4 @@
-// PostgreSQL's trigger that refuses a handler's own commit: which rows it concerns, and what `verify` says of it.
+// PostgreSQL's trigger that refuses a handler's own commit: which rows it checks, and what `verify` reports about it.
 
 #include <string>
 
@@ -34,7 +34,7 @@ std::string what_verify_says(const TestDatabase& db, ErrorCode code) {
 TEST_CASE("the commit trigger checks claims and take-overs of leases, and no other rows") {
   if (!on_postgresql()) return;
   const EffectDatabase db;
-  // Rows as an older library, a restored dump and a lease write them.
+  // These rows are like those that an older library, a restored dump and a lease write.
   db.run(
       "insert into txinbox_consumed_message (consumer, business_key, state, attempt_token, lease_owner, lease_fence, "
       "lease_expires_at) values ('svc', 'old', 'consumed', gen_random_uuid(), null, null, null), ('svc', 'left', "
@@ -44,7 +44,7 @@ TEST_CASE("the commit trigger checks claims and take-overs of leases, and no oth
   CHECK(consumer.consume({.business_key = "old"}, add_effect).outcome == duplicate);
   CHECK(LeaseConsumer(pool, "svc").consume({.business_key = "leased"}, [](Lease&) {}).outcome == consumed);
 
-  // The session of a claim writes others' rows afterwards.
+  // The session that has made a claim writes other rows afterwards.
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
   CHECK(LeaseConsumer(pool, "svc").consume({.business_key = "leased later"}, [](Lease&) {}).outcome == consumed);
 
@@ -78,7 +78,7 @@ TEST_CASE("in a partitioned table only txinbox can commit a claim") {
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE("verify asks for the trigger, and says how to get it back") {
+TEST_CASE("verify reports a missing or a changed trigger, and how to restore it") {
   if (!on_postgresql()) return;
   const EffectDatabase db;
   db.run("drop trigger txinbox_guard on txinbox_consumed_message");
@@ -96,8 +96,7 @@ TEST_CASE("verify asks for the trigger, and says how to get it back") {
   CHECK(what_verify_says(db, ErrorCode::schema_mismatch).find("DROP TRIGGER txinbox_guard") != std::string::npos);
 }
 
-TEST_CASE(
-    "where the trigger was dropped meanwhile, the savepoint finds a handler's own commit, and its claim is torn") {
+TEST_CASE("if the trigger is dropped later, the savepoint detects a handler's own commit, and its claim is torn") {
   if (!on_postgresql()) return;
   const EffectDatabase db;
   Pool pool = db.pool(1);

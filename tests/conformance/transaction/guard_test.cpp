@@ -1,9 +1,6 @@
-// Each way in which a handler can lose the transaction, on each database: how `consume` ends, what the
-// tables hold afterwards, and what the next delivery is told. The table that it prints is the one in
-// docs/reference/guard.md.
+// Each way in which a handler can lose the transaction, on each database: how `consume` ends, which rows are left, and
+// what the next delivery returns. The test prints the table of docs/reference/guard.md.
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,11 +13,12 @@
 
 #include "support/effects.hpp"
 #include "support/guard_cases.hpp"
+#include "support/source_files.hpp"
 
 namespace txinbox::test {
 namespace {
 
-/// What was there after the delivery.
+/// Runs the case, and returns how the delivery ended and which rows it left.
 ///
 /// `native`: the session whose connection the consumer works on, if the consumer knows only the connection.
 Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each, soci::session* native) {
@@ -49,8 +47,8 @@ Ending observe(EffectDatabase& db, TxConsumer& consumer, const GuardCase& each, 
   return ending;
 }
 
-/// What holds for every handler on every database: an acknowledgement means a claim with all of its
-/// SQL, and a delivery that is not acknowledged never leaves a consumed claim.
+/// Checks what holds for every handler on every database. An acknowledged delivery has a claim and all of its SQL. A
+/// delivery that is not acknowledged never leaves a consumed claim.
 void check_next_delivery(const Ending& ending, TxConsumer& consumer, EffectDatabase& db) {
   if (ending.how == "consumed") {
     CHECK(ending.claim == "consumed");
@@ -70,7 +68,7 @@ void check_next_delivery(const Ending& ending, TxConsumer& consumer, EffectDatab
   CHECK(db.effects() == runs);
 }
 
-/// An ending in words.
+/// The text for an ending in the table.
 std::string describe(const Ending& ending) {
   if (ending.how == "consumed") return "consumed";
   std::string left = ending.claim == "torn" ? "parked from now on" : "runs again";
@@ -86,10 +84,9 @@ std::string describe(const Ending& ending) {
   return ending.how + ": " + left;
 }
 
-/// docs/reference/guard.md's part about the database under test.
+/// The part of docs/reference/guard.md about the database under test.
 std::string documented() {
-  std::ifstream file(TXINBOX_SOURCE_DIR "/docs/reference/guard.md");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = source_text("docs/reference/guard.md");
   const std::string heading = on_sqlite3() ? "## SQLite\n" : on_mysql() ? "## MariaDB and MySQL\n" : "## PostgreSQL\n";
   const std::size_t from = text.find(heading);
   REQUIRE(from != std::string::npos);
@@ -116,7 +113,7 @@ std::string cell(const GuardCase& each, const Ending& expected, Subject subject)
   CHECK(ending.before == expected.before);
   CHECK(ending.after == expected.after);
 
-  // The handler may have broken a caller's session; what it left must hold on any other.
+  // The handler may have broken the caller's session. So the next delivery uses another one.
   const auto other = db.session();
   TxConsumer again(*other, "guard");
   check_next_delivery(ending, pooled ? consumer : again, db);
@@ -133,7 +130,7 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
     CAPTURE(each.name);
     const std::string in_pool = cell(each, *each.in_pool, Subject::pool);
     const std::string on_session = cell(each, *each.in_session, Subject::session);
-    // A handler must not free a native connection: nobody can notice that.
+    // A handler must not free a native connection, because txinbox cannot detect this.
     if (!std::string_view(each.name).ends_with("reconnects") && each.name != "closes the session") {
       CHECK(cell(each, *each.in_session, Subject::native_connection) == on_session);
     }
@@ -144,11 +141,11 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
   fmt::print("{}", table);
 }
 
-TEST_CASE("the observer hears of a torn claim when no connection is held") {
-  if (on_postgresql()) return;  // nothing is torn there
+TEST_CASE("the observer gets the event of a torn claim while no connection is held") {
+  if (on_postgresql()) return;  // no claim is torn there
   EffectDatabase db;
   const auto sql = db.session();
-  // A pool on SQLite leaves nothing torn: there the session of a caller's shows the event.
+  // In a SQLite pool no claim is torn. So the test uses a caller's session there.
   Pool pool = db.pool(1);
   std::vector<std::string> heard;
   const TxConsumerOptions options = {.observer = [&](const Event& e) {

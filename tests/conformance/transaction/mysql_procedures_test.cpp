@@ -24,7 +24,7 @@ class Service {
     user_.grant("select, insert, update on " + schema_of(db) + ".effect");
     if (may != May::execute_none) user_.grant(execute("txinbox_begin_and_claim"));
     if (may == May::execute_both) user_.grant(execute("txinbox_confirm_and_commit"));
-    // Only a user with privileges can connect.
+    // The user can connect only after the grants.
     proxy_.emplace(user_.url());
     pool_.emplace(open_pool(proxy_->url(), {.connections = 1}));
     consumer_.emplace(*pool_, "svc");
@@ -58,7 +58,7 @@ class Service {
 
 using May = Service::May;
 
-TEST_CASE("with EXECUTE on MySQL's procedures a message takes two round trips; without, it takes more and works") {
+TEST_CASE("with EXECUTE on MySQL's procedures a message takes two round trips, and without it takes more") {
   for (const May may : {May::execute_none, May::execute_begin, May::execute_both}) {
     const EffectDatabase db;
     if (!has_procedures()) return;
@@ -74,7 +74,7 @@ TEST_CASE("with EXECUTE on MySQL's procedures a message takes two round trips; w
   }
 }
 
-TEST_CASE("whoever may execute MySQL's procedures, a handler's own commit never counts as consumed") {
+TEST_CASE("with and without EXECUTE on MySQL's procedures, a handler's own commit never counts as consumed") {
   for (const May may : {May::execute_none, May::execute_begin, May::execute_both}) {
     const EffectDatabase db;
     if (!has_procedures()) return;
@@ -96,7 +96,7 @@ TEST_CASE("whoever may execute MySQL's procedures, a handler's own commit never 
   }
 }
 
-TEST_CASE("MySQL's procedures may vanish while a service runs") {
+TEST_CASE("a service continues if MySQL's procedures or the privileges for them are removed") {
   const EffectDatabase db;
   if (!has_procedures()) return;
   Service service(db, May::execute_both);
@@ -123,7 +123,8 @@ TEST_CASE("MySQL's procedures may vanish while a service runs") {
   consume_both_ways("b");
 }
 
-TEST_CASE("MySQL's procedures are strict whatever sql_mode the migration's session had, and leave it as it was") {
+TEST_CASE(
+    "MySQL's procedures are strict for any sql_mode of the migration's session, and migrate keeps this sql_mode") {
   const EffectDatabase db;
   if (!has_procedures()) return;
   const std::string mode_of_procedures =

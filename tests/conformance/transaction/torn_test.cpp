@@ -1,5 +1,5 @@
-// Handlers that commit, together with another error. Their claims are torn or undone, other claims are not, and no
-// session stays in a transaction.
+// Handlers that commit by themselves and also have another error. Their claims are torn or rolled back, and other
+// claims are not. No session stays in a transaction.
 
 #include <chrono>
 #include <string>
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 const Message order{.business_key = "order123"};
 const Message kanji{.business_key = "鍵"};
 
-/// Locks every claim, so that none can be looked for until the session rolls back.
+/// Locks every claim, so that a search for a claim waits until the session rolls back.
 void lock_claims(soci::session& sql) {
   sql.begin();
   int rows = 0;
@@ -52,8 +52,8 @@ TEST_CASE("a search for a torn claim that times out leaves no transaction open o
 }
 
 TEST_CASE(
-    "a search for a torn claim that times out leaves nothing open on a pool's connection, and the next run repeats "
-    "it") {
+    "a search for a torn claim that times out leaves no transaction open on a pool's connection, and the next run "
+    "repeats the search") {
   if (!on_mysql()) return;
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
@@ -68,7 +68,7 @@ TEST_CASE(
     add_effect(s, d);
     s.commit();
     lock_claims(*other);
-    throw soci::mysql_soci_error("a deadlock, say", 1213);
+    throw soci::mysql_soci_error("in place of a deadlock", 1213);
   });
   CHECK(result.outcome == Outcome::parked);
   CHECK(db.effects_of("another user") == 1);
@@ -91,7 +91,7 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
   });
   CHECK(db.effects() == 1);
   if (on_postgresql()) {
-    CHECK(result.outcome == Outcome::consumed);  // by a second run: the COMMIT was refused
+    CHECK(result.outcome == Outcome::consumed);  // in the second run, because the COMMIT was refused
     return;
   }
   CHECK(result.outcome == Outcome::parked);
@@ -99,8 +99,8 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
   CHECK(db.text("select state from txinbox_consumed_message") == "torn");
 }
 
-TEST_CASE("a redelivery while a handler goes on after its own COMMIT is not acknowledged") {
-  if (on_sqlite3()) return;  // its pools refuse the COMMIT, and have one writer at a time
+TEST_CASE("a redelivery while a handler continues after its own COMMIT is not reported as a duplicate") {
+  if (on_sqlite3()) return;  // SQLite's pools refuse the COMMIT, and have one writer at a time
   EffectDatabase db;
   Pool pool = db.pool(2);
   const TxConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
@@ -126,7 +126,7 @@ TEST_CASE("a redelivery while a handler goes on after its own COMMIT is not ackn
   }
 }
 
-TEST_CASE("PostgreSQL's refusal names the reason, whichever statement of the handler meets it") {
+TEST_CASE("PostgreSQL's refusal names the reason for each statement that it refuses") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(1);
@@ -162,11 +162,13 @@ TEST_CASE("a write after the end of the transaction in a PostgreSQL pool is not 
             add_effect(s, d);
           });
         }) == "transaction_lost");
-  CHECK(runs == 1);  // and is not run again, as a replica's would be
+  CHECK(runs == 1);  // the error of a read-only replica would cause another run
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("a session of a PostgreSQL pool is writable for its user, and goes back as it was") {
+TEST_CASE(
+    "a PostgreSQL pool's session is writable for its user, and later refuses a handler's write outside its "
+    "transaction") {
   if (!on_postgresql()) return;
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1});
@@ -209,7 +211,7 @@ TEST_CASE("a handler that changes the client encoding keeps its result and its c
   CHECK(own.consume(kanji, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a Transaction one of whose claims threw commits nothing, whatever its caller does") {
+TEST_CASE("a Transaction in which a claim has thrown commits nothing") {
   EffectDatabase db;
   const auto sql = db.session();
   {
@@ -221,7 +223,7 @@ TEST_CASE("a Transaction one of whose claims threw commits nothing, whatever its
   }
   CHECK(db.effects() == 0);
   CHECK(db.claims() == 0);
-  if (on_sqlite3()) return;  // the second writer waits for the first
+  if (on_sqlite3()) return;  // SQLite has one writer at a time
   *sql << (on_mysql() ? "set innodb_lock_wait_timeout = 1" : "set lock_timeout = '200ms'");
   const auto other = db.session();
   Transaction first(*other);
@@ -234,7 +236,7 @@ TEST_CASE("a Transaction one of whose claims threw commits nothing, whatever its
   first.rollback();
 }
 
-TEST_CASE("a key that a Transaction claims twice is a duplicate, unless its first claim was committed meanwhile") {
+TEST_CASE("a key that a Transaction claims twice is a duplicate, unless the caller has committed its first claim") {
   EffectDatabase db;
   const auto sql = db.session();
   {
@@ -251,7 +253,7 @@ TEST_CASE("a key that a Transaction claims twice is a duplicate, unless its firs
   CHECK(thrown_by([&] { transaction.claim("svc", kanji); }) == "transaction_lost");
 }
 
-TEST_CASE("a Transaction that has ended takes no further claim, and an honest claim stays consumed") {
+TEST_CASE("a Transaction that has ended accepts no other claim, and its committed claim stays consumed") {
   EffectDatabase db;
   const auto sql = db.session();
   {
@@ -269,7 +271,7 @@ TEST_CASE("a Transaction that has ended takes no further claim, and an honest cl
   CHECK(db.claims() == 1);
 }
 
-TEST_CASE("the text of transaction_lost says what stays and what to do") {
+TEST_CASE("the text of transaction_lost says whether the message runs again, and what to do") {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");

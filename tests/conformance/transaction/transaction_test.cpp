@@ -66,7 +66,7 @@ TEST_CASE("several claims commit together, also with a duplicate among them") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a transaction that was ended before its first claim is not committed") {
+TEST_CASE("a Transaction whose transaction was ended before the first claim does not commit") {
   EffectDatabase db;
   const auto sql = db.session();
   Transaction transaction(*sql);
@@ -84,7 +84,7 @@ TEST_CASE("a transaction that was ended before its first claim is not committed"
   CHECK(db.effects() == 0);
 }
 
-TEST_CASE("a transaction on a session inside a transaction is refused") {
+TEST_CASE("a Transaction on a session inside a transaction is refused") {
   EffectDatabase db;
   const auto sql = db.session();
   sql->begin();
@@ -99,7 +99,7 @@ TEST_CASE("a transaction on a session inside a transaction is refused") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a claim in a REPEATABLE READ snapshot finds what was committed after it") {
+TEST_CASE("a claim finds a row that was committed after the REPEATABLE READ snapshot") {
   if (!on_mysql()) return;
   EffectDatabase db;
   const auto sql = db.session();
@@ -115,7 +115,7 @@ TEST_CASE("a claim in a REPEATABLE READ snapshot finds what was committed after 
   CHECK(transaction.claim("svc", order) == Claim::already_consumed);
 }
 
-TEST_CASE("a transaction on a pool's connection works and leaves it clean") {
+TEST_CASE("a Transaction works on a pool's connection, and a consumer can use the connection afterwards") {
   EffectDatabase db;
   Pool pool = db.pool(1);
   {
@@ -131,7 +131,7 @@ TEST_CASE("a transaction on a pool's connection works and leaves it clean") {
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a claim with a key outside the limits is refused, and so is the commit of what was written for it") {
+TEST_CASE("a claim with an invalid key is refused, and so is the commit after it") {
   EffectDatabase db;
   const auto sql = db.session();
   Transaction transaction(*sql);

@@ -1,5 +1,5 @@
-// The message id first, the business key second: two claims in one transaction, as docs/guides/keys-and-content.md
-// says.
+// Two claims in one transaction: first the message id, and then the business key. docs/guides/keys-and-content.md
+// describes them.
 
 #include <array>
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace txinbox::test {
 namespace {
 
-/// Returns the claim that decided.
+/// Returns the result of the last claim.
 Claim deliver(soci::session& sql, const std::string& id, const std::string& key, bool fails = false) {
   Transaction transaction(sql);
   Claim claim = transaction.claim("orders.ids", {.business_key = id});
@@ -29,14 +29,14 @@ Claim deliver(soci::session& sql, const std::string& id, const std::string& key,
   return claim;
 }
 
-TEST_CASE("a known id is a duplicate, and so is a known key under a new id, which is then known, too") {
+TEST_CASE("a known id is a duplicate, and a known key with a new id is a duplicate and makes the id known") {
   EffectDatabase db;
   const auto sql = db.session();
   CHECK(deliver(*sql, "m1", "order123") == Claim::claimed);
   CHECK(deliver(*sql, "m1", "order123") == Claim::already_consumed);
   CHECK(db.claims() == 2);
   CHECK(deliver(*sql, "m2", "order123") == Claim::already_consumed);
-  CHECK(db.claims() == 3);  // m2 is known
+  CHECK(db.claims() == 3);  // m2 is known now
   CHECK(deliver(*sql, "m2", "order456") == Claim::already_consumed);
   CHECK(deliver(*sql, "m3", "order456") == Claim::claimed);
   CHECK(db.effects_of("order123") == 1);
@@ -53,7 +53,7 @@ TEST_CASE("a delivery that fails leaves neither its id nor its key") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("copies under the same and under other ids at once: each key takes effect once, and nothing deadlocks") {
+TEST_CASE("concurrent copies with the same id and with other ids: each key takes effect once, without a deadlock") {
   EffectDatabase db;
   constexpr int keys = 20;
   std::atomic<int> claimed = 0;

@@ -1,5 +1,5 @@
-// MariaDB, MySQL and a caller's session on SQLite cannot refuse a handler's own commit. There a claim is inserted as
-// torn, and our commit confirms it.
+// MariaDB, MySQL and a caller's session on SQLite cannot refuse a handler's own commit. There txinbox
+// inserts a claim as torn, and confirms it when it commits.
 
 #include <memory>
 #include <string>
@@ -16,9 +16,9 @@
 namespace txinbox::test {
 namespace {
 
-bool is_born_torn(bool pooled) { return on_mysql() || (on_sqlite3() && !pooled); }
+bool is_inserted_as_torn(bool pooled) { return on_mysql() || (on_sqlite3() && !pooled); }
 
-/// A consumer on a pool, and one on a session of the caller's.
+/// A consumer on a pool, and one on a caller's session.
 struct Consumers {
   explicit Consumers(const EffectDatabase& db) : pool(db.pool(1)), sql(db.session()) {}
 
@@ -35,7 +35,7 @@ std::string state_seen_by(soci::session& sql) {
   return state;
 }
 
-TEST_CASE("a claim is torn until our commit confirms it") {
+TEST_CASE("a claim is torn until txinbox confirms it") {
   const EffectDatabase db;
   Consumers consumers(db);
   for (TxConsumer* consumer : {&consumers.pooled, &consumers.own}) {
@@ -50,7 +50,7 @@ TEST_CASE("a claim is torn until our commit confirms it") {
                           d.store("receipt");
                         })
               .outcome == consumed);
-    CHECK(during == (is_born_torn(pooled) ? "torn" : "consumed"));
+    CHECK(during == (is_inserted_as_torn(pooled) ? "torn" : "consumed"));
     const Result again = consumer->consume({.business_key = "order123"}, add_effect);
     CHECK(again.outcome == duplicate);
     CHECK(again.stored == "receipt");
@@ -58,7 +58,7 @@ TEST_CASE("a claim is torn until our commit confirms it") {
   }
 }
 
-TEST_CASE("each claim of a batch is confirmed, with its result or without, whatever its length") {
+TEST_CASE("each claim of a batch is confirmed, without a result or with a result of any length") {
   const EffectDatabase db;
   Consumers consumers(db);
   const std::string long_result(60'000, 'r');
@@ -81,13 +81,13 @@ TEST_CASE("each claim of a batch is confirmed, with its result or without, whate
   }
 }
 
-TEST_CASE("a claim that its handler has removed is not committed without") {
+TEST_CASE("if a handler deletes its claim, its SQL is not committed") {
   const EffectDatabase db;
   Consumers consumers(db);
   for (TxConsumer* consumer : {&consumers.pooled, &consumers.own}) {
     const bool pooled = consumer == &consumers.pooled;
     CAPTURE(pooled);
-    if (!is_born_torn(pooled)) continue;  // nothing is written to it at the commit
+    if (!is_inserted_as_torn(pooled)) continue;  // the commit does not update the claim
     CHECK(thrown_by([&] {
             (void)consumer->consume({.business_key = "order123"}, [](soci::session& s, Delivery& d) {
               add_effect(s, d);
@@ -98,7 +98,7 @@ TEST_CASE("a claim that its handler has removed is not committed without") {
       add_effect(s, d);
       if (d.message().business_key == "b") s << "delete from txinbox_consumed_message";
     });
-    CHECK(outcomes(results) == Outcomes{consumed, failed});  // in steps, of which the second was undone
+    CHECK(outcomes(results) == Outcomes{consumed, failed});  // with savepoints; the second one was rolled back
     CHECK(db.effects() == 1);
     CHECK(db.claims() == 1);
     db.run("delete from effect");

@@ -13,37 +13,38 @@
 
 namespace txinbox::cli {
 
-/// A line that is a message or ought to be one.
+/// A line of the input. It should be a message.
 struct Line {
   std::size_t number = 0;   // from 1
-  std::size_t through = 0;  // the number of the last empty line behind it
-  std::string key = {};     // of a line that is no message: what could be read of it
-  std::string wrong = {};   // why it is none; empty where it is one
+  std::size_t through = 0;  // the number of the last empty line that follows it
+  std::string key = {};     // of an invalid line: the key, if it could be read
+  std::string wrong = {};   // why the line is invalid; empty if it is a message
 
   bool is_message() const { return wrong.empty(); }
 };
 
-/// What was read and is to be consumed together.
+/// Lines that are consumed together.
 struct Batch {
   std::vector<Line> lines;
-  std::vector<Message> messages;  // of the lines that are one, in order
+  std::vector<Message> messages;  // one for each valid line, in order
   std::vector<Values> values;     // of each message
-  std::size_t empty_through = 0;  // the last empty line before the first one of `lines`; 0: none
+  std::size_t empty_through = 0;  // the number of the last empty line before the first of `lines`; 0: none
 };
 
-/// Takes the lines that are there, as far as a batch goes, and waits for the first one only.
+/// Makes batches of lines. It waits only for the first line of a batch, and then takes the lines that have arrived
+/// already.
 class BatchReader {
  public:
   struct Limits {
-    std::size_t lines;           // a batch has no more
-    std::size_t bytes;           // a batch that has reached them is full
-    bool ends_at_wrong = false;  // a line that is no message ends its batch
+    std::size_t lines;           // the most lines of a batch
+    std::size_t bytes;           // a batch with this many bytes is full
+    bool ends_at_wrong = false;  // an invalid line ends its batch
   };
 
   BatchReader(LineReader& lines, const MessageReader& messages, Limits limits)
       : lines_(lines), messages_(messages), limits_(limits) {}
 
-  enum class Status { more, end, stopped, error };  // what comes behind the batch; as LineReader's
+  enum class Status { more, end, stopped, error };  // what follows the batch; as LineReader's
 
   Status next(Batch& batch);
 

@@ -22,7 +22,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
       .order = options_.order == "key" || (options_.order.empty() && options_.workers > 1) ? Order::key : Order::lane,
       .status_interval = std::chrono::seconds(1),
       .stop = signals_.token(),
-      .observer = [this](const RunEvent& event) { tell(event); }};
+      .observer = [this](const RunEvent& event) { observe(event); }};
   if (!options_.idle_exit.empty()) options.idle_exit = parse_duration(options_.idle_exit);
   const MessageOf message_of = [this](const Incoming& incoming) {
     Message message;
@@ -32,7 +32,7 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
   };
   const Handler each = [this](soci::session& session, Delivery& delivery) { run_script(session, delivery); };
   const BatchHandler at_once = [&](soci::session& session, std::span<Delivery> deliveries) {
-    if (deliveries.front().attempt() > 1) {  // after a transient error: this time, know which message has it
+    if (deliveries.front().attempt() > 1) {  // after a transient error: one by one, to find its message
       for (Delivery& delivery : deliveries) run_script(session, delivery);
     } else {
       run_together(session, deliveries);
@@ -91,17 +91,17 @@ void BrokerRun::print(std::string_view text) {
   if (!output_.line(text)) signals_.request_stop();
 }
 
-void BrokerRun::tell(const RunEvent& event) {
+void BrokerRun::observe(const RunEvent& event) {
   const std::lock_guard lock(mutex_);
   switch (event.type) {
     case RunEventType::settled:
       settled_ += event.count;
       break;
     case RunEventType::retry:
-      tell_problem(event, "runs again in " + format_duration(event.backoff));
+      report_problem(event, "runs again in " + format_duration(event.backoff));
       break;
     case RunEventType::dead_letter:
-      tell_problem(event, fmt::format("dead letter ({})", event.reason));
+      report_problem(event, fmt::format("dead letter ({})", event.reason));
       if (options_.json) {
         Json json{{"message", event.message_id}};
         if (!event.business_key.empty()) json.set("key", event.business_key);
@@ -111,7 +111,7 @@ void BrokerRun::tell(const RunEvent& event) {
       }
       break;
     case RunEventType::dead_letter_failed:
-      tell_problem(event, "the dead letter is not confirmed; tried again in " + format_duration(event.backoff));
+      report_problem(event, "the dead letter is not confirmed; tried again in " + format_duration(event.backoff));
       break;
     case RunEventType::unavailable:
       progress_.message(fmt::format("the database cannot be used: {}; tried again in {}",
@@ -131,8 +131,8 @@ void BrokerRun::tell(const RunEvent& event) {
   progress_.draw(fmt::format("{} messages{}", grouped(settled_), lag_));
 }
 
-/// The business key can be personal data: the broker's id of the message says which one it is.
-void BrokerRun::tell_problem(const RunEvent& event, std::string_view what) {
+/// The business key can be personal data. So the text names the message by the broker's id.
+void BrokerRun::report_problem(const RunEvent& event, std::string_view what) {
   std::string why;
   if (event.error) why = detail::one_line(describe_error(event.error, options_.verbose)) + "; ";
   progress_.message(fmt::format("{}: {}{}", event.message_id, why, what));

@@ -19,16 +19,17 @@
 
 namespace txinbox::cli {
 
-/// `consume --from`: runs the script for the messages of a broker, and tells how they ended.
+/// `consume --from`: runs the script for the messages of a broker, and reports how they ended.
 class BrokerRun {
  public:
   BrokerRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, StopSignals& signals)
       : options_(options), script_(script), messages_(messages), signals_(signals) {}
 
-  /// The observer of the consumer, which is called by its workers.
+  /// The observer of the consumer. The workers call it.
   void operator()(const Event& event);
 
-  /// Until a signal comes, the source is idle, or nothing can be consumed any more; then prints the summary.
+  /// Runs until a signal comes, the source is idle, or an error prevents all further consumption. Then it prints the
+  /// summary.
   ///
   /// Errors: as `txinbox::run`.
   ///
@@ -39,8 +40,8 @@ class BrokerRun {
   Values values_of(const Delivery& delivery) const;
   void run_script(soci::session& session, Delivery& delivery) const;
   void run_together(soci::session& session, std::span<Delivery> deliveries) const;
-  void tell(const RunEvent& event);
-  void tell_problem(const RunEvent& event, std::string_view what);
+  void observe(const RunEvent& event);
+  void report_problem(const RunEvent& event, std::string_view what);
   void print(std::string_view text);
   void draw();
   std::string summary(const RunSummary& summary) const;
@@ -49,7 +50,7 @@ class BrokerRun {
   const Script& script_;
   const MessageReader& messages_;
   StopSignals& signals_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   Output output_;
   Progress progress_;
   std::size_t settled_ = 0;

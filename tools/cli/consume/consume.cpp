@@ -27,25 +27,28 @@ std::string read_sql(const ConsumeOptions& options) {
   return options.sql_file.empty() ? options.sql : read_whole(options.sql_file, max_sql_size);
 }
 
-/// Empty: the messages are lines of a file.
+/// The broker's URL. Empty: the messages are lines of a file.
 ///
-/// Errors: `UsageError` for options that do not belong together.
+/// Errors: `UsageError` for options that exclude each other.
 std::string broker_url(const ConsumeOptions& options) {
-  if (!options.file.empty()) return {};  // the environment variable is not for this run
+  if (!options.file.empty()) return {};  // with a file, the environment variable is ignored
   std::string url = source_url(options.from);
+  if (!url.empty() && options.stop_on_error) {
+    throw UsageError("--stop-on-error is for a file; it does not work with --from or TXINBOX_FROM");
+  }
   if (url.empty() && !options.dead_letters.empty()) throw UsageError("--dead-letters needs --from");
   return url;
 }
 
-int run_consume(const ConsumeOptions& options) {
+int run_consume(ConsumeOptions options) {
+  options.from = broker_url(options);
   const backend::UserSql& database = options.database.database().user_sql();
   const std::string sql = read_sql(options);
   backend::SqlSyntax syntax = database.default_syntax();
   Script script = parse_script(sql, database, syntax);
   std::optional<MessageReader> messages(std::in_place, options, script, backend::SqlLimits());
-  const std::string from = broker_url(options);
   std::optional<InputFile> input;
-  if (from.empty()) input.emplace(options.file);
+  if (options.from.empty()) input.emplace(options.file);
 
   StopSignals signals;
   Pool pool = open_database(options.database, options.verbose, options.workers);
@@ -62,8 +65,8 @@ int run_consume(const ConsumeOptions& options) {
     script.most_together = most_together(script, *native, limits);
     check_sql(connection.session(), script);
   }
-  if (!from.empty()) {
-    const auto source = open_source(from, options.dead_letters);
+  if (!options.from.empty()) {
+    const auto source = open_source(options.from, options.dead_letters);
     BrokerRun broker_run(options, script, *messages, signals);
     TxConsumer consumer(
         pool, options.consumer,
@@ -82,7 +85,9 @@ void add_consume(Command app, Run& run) {
   auto options = std::make_shared<ConsumeOptions>();
   auto command = app.subcommand("consume", "Run SQL for each line of JSON, once for each business key");
   options->database.add_to(command);
-  command.option("--consumer", options->consumer, "The consumer's name, which scopes the keys").required().type("NAME");
+  command.option("--consumer", options->consumer, "The consumer's name; keys of other consumers are independent")
+      .required()
+      .type("NAME");
   command
       .option("--key", options->key,
               "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
@@ -91,13 +96,13 @@ void add_consume(Command app, Run& run) {
       .type("KEY");
   auto sql = command.group("SQL", "What to run; :name is the line's member of that name");
   sql.option("--sql", options->sql, "The statements, with semicolons between them").type("TEXT");
-  sql.option("--sql-file", options->sql_file, "A file that holds them").type("FILE");
+  sql.option("--sql-file", options->sql_file, "A file with the statements").type("FILE");
   sql.requires_option();
-  command.option("--message-id", options->message_id, "Where the broker's message id is; recorded for tracing")
+  command.option("--message-id", options->message_id, "Where the broker's message id is; it is stored for tracing")
       .type("POINTER");
   command
       .option("--content", options->content,
-              "Where a value is that must be the same in every delivery of its key. May be repeated")
+              "Where a value is that must be the same in all deliveries of a key. May be repeated")
       .type("POINTER")
       .once_each();
   command
@@ -107,7 +112,7 @@ void add_consume(Command app, Run& run) {
       .once_each();
   command
       .option("--batch", options->batch,
-              "The most messages that one transaction takes; those that are there are not kept waiting for more")
+              "The most messages in one transaction; it does not wait until there are so many")
       .type("N")
       .with_default()
       .range(1, max_batch);
@@ -123,7 +128,7 @@ void add_consume(Command app, Run& run) {
       command.flag("--stop-on-error", options->stop_on_error, "Stop at the first message that fails");
   command.flag("--json", options->json, "Print a JSON object for each message after its commit");
   command.flag("--verbose", options->verbose,
-               "With an error, the database's own text too, which can hold values of the message");
+               "Print the database's own error text, too; it can contain values of the message");
   auto broker = command.group("Broker", "Consume from a message broker instead of a file");
   auto from = broker.option("--from", options->from,
                             "The broker, without a password: kafka://HOST:PORT/TOPIC?group=NAME, "
@@ -140,13 +145,12 @@ void add_consume(Command app, Run& run) {
       .range(1, 1000);
   broker
       .option("--order", options->order,
-              "What keeps its order: all messages of a partition (lane), or those of a partition with the same record "
-              "key (key); default: lane with one worker, key with several")
+              "Which messages run in order: all messages of a partition (lane), or those with the same record "
+              "key in a partition (key); default: lane with one worker, key with several")
       .type("ORDER")
       .one_of({"lane", "key"});
   broker
-      .option("--idle-exit", options->idle_exit,
-              "End when no message has come, and none is running, for this time; default: never")
+      .option("--idle-exit", options->idle_exit, "End after this time without a new or running message; default: never")
       .type("TIME")
       .checked([](const std::string& text) -> std::string {
         if (parse_duration(text)) return {};
@@ -158,7 +162,7 @@ void add_consume(Command app, Run& run) {
        "  --sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl",
        "txinbox consume --from 'kafka://broker:9092/orders?group=order-service' --dead-letters orders.dead \\",
        "  --consumer order-service --key /no --sql-file orders.sql --max-attempts 5 --workers 4"},
-      {{exit_ok, "every message took effect, now or before"},
+      {{exit_ok, "every message has taken effect, now or earlier"},
        {exit_found, "a message failed, or became a dead letter; standard error names it"},
        {exit_usage, "the command line, or the SQL in it, is wrong"},
        {exit_database, "the database or the broker cannot be used; run it again on the same input"},

@@ -14,7 +14,7 @@ inline constexpr std::size_t max_line_size = 64UL * 1024 * 1024;
 /// The most bytes of a file of SQL.
 inline constexpr std::size_t max_sql_size = max_line_size;
 
-/// The most messages and bytes of lines that one transaction takes.
+/// The most messages, and the most bytes of their lines, in one transaction.
 inline constexpr std::size_t max_batch = 10'000;
 inline constexpr std::size_t max_batch_size = 8UL * 1024 * 1024;
 
@@ -27,16 +27,16 @@ struct ConsumeOptions {
   std::string sql;
   std::string sql_file;
   std::vector<std::string> binds;
-  std::string from;          // a broker's URL; empty: a file
+  std::string from;          // a broker's URL; empty: the messages are in a file
   std::string dead_letters;  // the broker's queue or topic
-  std::string order;         // lane or key; empty: by the number of workers
+  std::string order;         // how messages are ordered: lane or key; empty: the number of workers decides
   std::string idle_exit;     // a duration; empty: never
   std::size_t workers = 1;
   std::string file;  // empty or "-": standard input
   std::size_t batch = 100;
   int max_attempts = 0;  // 0: a message is never parked
   bool stop_on_error = false;
-  bool keep_payload = false;  // of a message that fails
+  bool keep_payload = false;  // the payload of a message that fails
   bool json = false;
   bool verbose = false;
 };

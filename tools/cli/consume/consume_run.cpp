@@ -15,7 +15,7 @@
 namespace txinbox::cli {
 namespace {
 
-// A message that nothing was decided about.
+// Whether the message has no result yet: a run can still consume it.
 bool is_open(const Result& result) {
   return result.outcome == Outcome::not_run ||
          (result.outcome == Outcome::failed &&
@@ -39,7 +39,7 @@ int ConsumeRun::run(int input_fd) {
   while (next == Next::go_on) {
     const auto status = batches.next(batch);
     if (batch.empty_through != 0) report_.done_through(batch.empty_through);
-    if (status == BatchReader::Status::stopped) {  // what was read is not begun
+    if (status == BatchReader::Status::stopped) {  // the lines that were read are not consumed
       next = Next::stop_signal;
       break;
     }
@@ -58,8 +58,8 @@ int ConsumeRun::run(int input_fd) {
   return report_.all_well() ? exit_ok : exit_found;
 }
 
-// Where the run ends at a line, messages behind it may have been consumed all the same: those are told,
-// and what lies between is not done.
+// If the run ends at a line, later messages of the batch may already be consumed. These are reported. The messages
+// between the line and them are not done.
 ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
   using Order = ScriptHandler::Order;
   ScriptHandler handler(script_, batch, options_.stop_on_error ? Order::strict : Order::free);
@@ -69,23 +69,23 @@ ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
   std::size_t message = 0;
   for (const Line& line : batch.lines) {
     const bool ended = next != Next::go_on;
-    bool told = !ended;
+    bool reported = !ended;
     if (!line.is_message()) {
-      if (told) next = tell_failed(line.number, line.key, "invalid", line.wrong);
+      if (reported) next = report_failed(line.number, line.key, "invalid", line.wrong);
     } else {
       const std::size_t m = message++;
       if (!ended && is_open(results[m]) && !signals_.stopped()) {
         consume_some(batch, handler, {m, end_of_open(results, m)}, results);
       }
-      told = ended ? results[m].outcome == Outcome::consumed : !is_open(results[m]);
-      if (told) {
-        const Next after = tell(line.number, batch.messages[m].business_key, results[m], handler.run_of(m));
+      reported = ended ? results[m].outcome == Outcome::consumed : !is_open(results[m]);
+      if (reported) {
+        const Next after = report_result(line.number, batch.messages[m].business_key, results[m], handler.run_of(m));
         if (!ended) next = after;
       } else if (!ended) {
         next = Next::stop_signal;
       }
     }
-    gap = gap || !told;
+    gap = gap || !reported;
     if (!gap) report_.done_through(next == Next::go_on ? line.through : line.number);
   }
   return next;
@@ -101,14 +101,14 @@ void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range,
     auto some = script_.most_together > 0 ? consumer_.consume_batch(messages, handler.handlers(), on_failure)
                                           : consumer_.consume_batch(messages, handler.handler(), on_failure);
     std::move(some.begin(), some.end(), at);
-  } catch (...) {  // nothing was sent
+  } catch (...) {  // no message was consumed
     std::fill(at, results.begin() + static_cast<std::ptrdiff_t>(range.end), Result{.outcome = Outcome::not_run});
     *at = {.outcome = Outcome::failed, .error = std::current_exception()};
   }
 }
 
-ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const Result& result,
-                                  const ScriptHandler::Run& run) {
+ConsumeRun::Next ConsumeRun::report_result(std::size_t line, std::string_view key, const Result& result,
+                                           const ScriptHandler::Run& run) {
   switch (result.outcome) {
     case Outcome::consumed:
     case Outcome::already_consumed:
@@ -119,26 +119,26 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
       report_.ended(line, key, result.outcome, "conflict: the same key came with other content");
       return after_failure();
     case Outcome::parked:
-      if (result.error) break;  // by this run
+      if (result.error) break;  // parked by this run
       report_.ended(line, key, result.outcome,
-                    "parked: an earlier run was given up, or ended its transaction itself; see txinbox failed list");
+                    "parked: its handler failed too often, or ended the transaction itself; see txinbox failed list");
       return after_failure();
     case Outcome::in_progress:
     case Outcome::postponed:
     case Outcome::not_run:
-      return tell_failed(line, key, to_string(result.outcome),
-                         "in progress: another worker holds the key; deliver it again");
+      return report_failed(line, key, to_string(result.outcome),
+                           "in progress: another worker has a lease on the key; deliver it again");
     case Outcome::failed:
       break;
   }
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
   if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
-  const Next next =
-      tell_failed(line, key, detail::has_error_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
+  const Next next = report_failed(
+      line, key, detail::has_error_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
   if (transient && signals_.stopped()) return Next::stop_signal;
-  // The claim's own error, or the environment's: no other message can fare better.
+  // An error of the claim or of the environment. The next messages would meet it, too.
   const bool inbox_failed = !run.begun && detail::is_database_error(result.error);
   if (inbox_failed || transient || detail::is_environment_error(result.error) || action_for(result) == Action::stop) {
     return Next::stop_database;
@@ -146,10 +146,23 @@ ConsumeRun::Next ConsumeRun::tell(std::size_t line, std::string_view key, const 
   return next;
 }
 
-ConsumeRun::Next ConsumeRun::tell_failed(std::size_t line, std::string_view key, std::string_view outcome,
-                                         std::string_view why) {
+ConsumeRun::Next ConsumeRun::report_failed(std::size_t line, std::string_view key, std::string_view outcome,
+                                           std::string_view why) {
   report_.failed(line, key, outcome, why);
   return after_failure();
+}
+
+/// The consumer reports a message that a failure parks twice: first as failed, then as parked.
+void ParkedWatch::operator()(const Event& event) {
+  if (event.type == EventType::parked && failed_with_ && failed_key_ == event.business_key) {
+    parked_by_.push_back(failed_with_);
+  }
+  failed_with_ = event.type == EventType::failed ? event.error : nullptr;
+  failed_key_ = event.type == EventType::failed ? event.business_key : std::string_view();
+}
+
+bool ParkedWatch::parked_by(const std::exception_ptr& error) const {
+  return error && std::ranges::find(parked_by_, error) != parked_by_.end();
 }
 
 }  // namespace txinbox::cli

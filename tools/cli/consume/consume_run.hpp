@@ -1,22 +1,40 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <txinbox/event.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "cli/consume/batch_reader.hpp"
 #include "cli/consume/consume_options.hpp"
-#include "cli/consume/parked_watch.hpp"
 #include "cli/consume/report.hpp"
 #include "cli/consume/script_handler.hpp"
 #include "console/stop_signals.hpp"
 
 namespace txinbox::cli {
 
-/// Consumes batch after batch and tells how each of their lines ended. `parked` is what the consumer's observer
-/// notes.
+/// An observer of a consumer. It records which failures have parked their message.
+class ParkedWatch {
+ public:
+  void operator()(const Event& event);
+
+  /// Whether the failure with this error has parked its message.
+  bool parked_by(const std::exception_ptr& error) const;
+
+  /// Removes all records.
+  void clear() { parked_by_.clear(); }
+
+ private:
+  std::string failed_key_;  // of the last event, if it was a failure
+  std::exception_ptr failed_with_;
+  std::vector<std::exception_ptr> parked_by_;
+};
+
+/// Consumes batch after batch, and reports how each line ended. `parked` is also the consumer's observer.
 class ConsumeRun {
  public:
   ConsumeRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, TxConsumer& consumer,
@@ -29,8 +47,9 @@ class ConsumeRun {
         signals_(signals),
         report_(options.json) {}
 
-  /// Until the input ends, a signal comes, or nothing can be consumed any more; then prints the
+  /// Runs until the input ends, a signal comes, or an error prevents all further consumption. Then it prints the
   /// summary.
+  ///
   /// @return the exit status.
   int run(int input_fd);
 
@@ -44,8 +63,8 @@ class ConsumeRun {
 
   Next consume(Batch& batch);
   void consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results);
-  Next tell(std::size_t line, std::string_view key, const Result& result, const ScriptHandler::Run& run);
-  Next tell_failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why);
+  Next report_result(std::size_t line, std::string_view key, const Result& result, const ScriptHandler::Run& run);
+  Next report_failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why);
   Next after_failure() const { return options_.stop_on_error ? Next::stop_failed : Next::go_on; }
 
   const ConsumeOptions& options_;

@@ -7,10 +7,10 @@
 
 namespace txinbox::cli {
 
-/// A file to read, which is closed again; empty or "-" is standard input, which stays open.
+/// A file to read. The destructor closes it. Empty or "-" is standard input, which stays open.
 class InputFile {
  public:
-  /// Errors: `UsageError` with the path, for what cannot be opened, and for a folder.
+  /// Errors: `UsageError` with the path, if the file cannot be opened or is a folder.
   explicit InputFile(const std::string& path);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -23,12 +23,12 @@ class InputFile {
   bool owned_ = false;
 };
 
-/// How many bytes of a file are behind the place where it is read; 0 for what is no regular file.
+/// How many bytes of a regular file are not read yet. 0 for other kinds of files.
 unsigned long long size_left(int fd);
 
-/// All of a file, without a byte order mark.
+/// The whole content of a file, without a byte order mark.
 ///
-/// Errors: as `InputFile`; `UsageError` where reading fails, or there is more than `limit` bytes.
+/// Errors: as `InputFile`. `UsageError` if the file cannot be read, or has more than `limit` bytes.
 std::string read_whole(const std::string& path, std::size_t limit);
 
 }  // namespace txinbox::cli

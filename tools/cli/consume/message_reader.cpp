@@ -30,7 +30,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
   JsonValue root = parse_json_line(line);
   if (key_) message.business_key = key_->key(root);
   if (message_id_) {
-    // It is for tracing: a message that has none is consumed all the same.
+    // The id is only for tracing. A message without an id is consumed, too.
     message.message_id = text_or_none(root, *message_id_, "message id").value_or("");
   }
   message.content = content_.content(root);
@@ -44,6 +44,7 @@ void MessageReader::read(const Incoming& incoming, Message& message, Values& val
   message.message_id = incoming.id;
   if (!incoming.has_body) throw LineError("the message has no body");
   read(incoming.body, message, values);
+  if (message.message_id.empty()) message.message_id = incoming.id;
   message.payload = keep_payload_ ? incoming.body : std::string_view();
 }
 

@@ -15,23 +15,23 @@
 
 namespace txinbox::cli {
 
-/// What makes a line, or a broker's delivery, a message: its key, its id, its content, and the values for the SQL.
+/// Makes a message of a line, or of a broker's delivery: its key, its id, its content, and the values for the SQL.
 class MessageReader {
  public:
-  /// The script must outlive it.
+  /// The script must outlive this object.
   ///
-  /// Errors: `Error` invalid_argument for what the options say.
+  /// Errors: `Error` invalid_argument for invalid options.
   MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits);
 
-  /// Errors: `LineError`; the message's key is then what could be read of it.
+  /// Errors: `LineError`. The message then has the key, if it could be read.
   void read(std::string_view line, Message& message, Values& values) const;
 
   /// The same for a broker's delivery.
   void read(const Incoming& incoming, Message& message, Values& values) const;
 
  private:
-  std::optional<detail::KeyTemplate> key_;  // none: the key is not in the JSON
-  MessageOf key_of_delivery_;               // empty: it is
+  std::optional<detail::KeyTemplate> key_;  // nothing: the key is not in the JSON
+  MessageOf key_of_delivery_;               // empty: the content is not in the JSON
   std::optional<JsonPointer> message_id_;
   detail::JsonFields content_;
   const Script& script_;

@@ -26,8 +26,8 @@ using Open = std::unique_ptr<Source> (*)(const std::string& url, const std::stri
 
 struct Kind {
   std::string_view scheme;
-  std::string_view option;  ///< That builds the component in.
-  Open open;                ///< None: the component is not built in.
+  std::string_view option;  ///< The CMake option that builds the component in.
+  Open open;                ///< Null: the component is not built in.
 };
 
 #ifdef TXINBOX_CLI_KAFKA
@@ -90,7 +90,8 @@ std::string source_url(const std::string& option) {
   if (!option.empty()) {
     if (holds_password(option)) {
       throw UsageError(
-          "--from holds a password, which every user of this machine can read; docs/operations/command.md says where "
+          "--from contains a password, which every user of this machine can read; docs/operations/command.md says "
+          "where "
           "the password of each broker belongs");
     }
     kind_of(option);

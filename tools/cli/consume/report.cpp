@@ -7,9 +7,43 @@
 
 #include "base/one_line.hpp"
 #include "console/json_output.hpp"
+#include "console/progress.hpp"
 #include "message/json/json_value.hpp"
 
 namespace txinbox::cli {
+namespace {
+
+unsigned long long rate(const Tally& tally, std::chrono::duration<double> elapsed) {
+  if (elapsed.count() <= 0) return 0;
+  return static_cast<unsigned long long>(static_cast<double>(tally.messages()) / elapsed.count());
+}
+
+}  // namespace
+
+std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, std::optional<std::size_t> stopped_at) {
+  std::string text = fmt::format("consumed {}, already consumed {}, conflicts {}, parked {}, failed {}", tally.consumed,
+                                 tally.already_consumed, tally.conflicts, tally.parked, tally.failed);
+  if (tally.discarded > 0) text += fmt::format(", discarded {}", tally.discarded);
+  text += fmt::format("  ({} messages/s)", grouped(rate(tally, elapsed)));
+  if (stopped_at) text += fmt::format("  stopped at line {}", *stopped_at);
+  return text;
+}
+
+std::string summary_json(const Tally& tally, std::chrono::duration<double> elapsed,
+                         std::optional<std::size_t> stopped_at) {
+  Json json{{"summary", true},
+            {"consumed", tally.consumed},
+            {"already_consumed", tally.already_consumed},
+            {"conflicts", tally.conflicts},
+            {"parked", tally.parked},
+            {"failed", tally.failed},
+            {"discarded", tally.discarded},
+            {"seconds", elapsed.count()},
+            {"messages_per_second", rate(tally, elapsed)},
+            {"stopped_at_line", nullptr}};
+  if (stopped_at) json.set("stopped_at_line", *stopped_at);
+  return json.text();
+}
 
 void Report::ended(std::size_t line, std::string_view key, Outcome outcome, std::string_view why) {
   switch (outcome) {
@@ -52,7 +86,7 @@ void Report::reading_failed(std::size_t line, int error_number) {
 }
 
 void Report::message(std::string_view text) {
-  if (!pending_.empty()) output_.lines(pending_);  // so that a terminal shows both in order
+  if (!pending_.empty()) output_.lines(pending_);  // so that a terminal shows both streams in the right order
   pending_.clear();
   progress_.message(text);
 }

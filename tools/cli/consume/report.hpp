@@ -1,43 +1,65 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <txinbox/result.hpp>
 
-#include "cli/consume/tally.hpp"
 #include "console/output.hpp"
 #include "console/progress.hpp"
 
 namespace txinbox::cli {
 
-/// Tells how each line ended, counts, and sums up.
+/// How the messages of one run ended.
+struct Tally {
+  std::size_t consumed = 0;
+  std::size_t already_consumed = 0;
+  std::size_t conflicts = 0;
+  std::size_t parked = 0;
+  std::size_t failed = 0;
+  std::size_t discarded = 0;  ///< By an operator, before this run.
+
+  std::size_t messages() const { return consumed + already_consumed + conflicts + parked + failed + discarded; }
+  bool all_well() const { return conflicts + parked + failed == 0; }
+};
+
+/// The last line of the command's output. `stopped_at`: the last line that was processed, if the run stopped early.
+std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, std::optional<std::size_t> stopped_at);
+
+/// The same as a JSON object.
+std::string summary_json(const Tally& tally, std::chrono::duration<double> elapsed,
+                         std::optional<std::size_t> stopped_at);
+
+/// Prints how each line ended, counts the outcomes, and prints the summary.
 class Report {
  public:
-  /// `json`: an object for each message.
+  /// `json`: prints an object for each message.
   explicit Report(bool json) : json_(json) {}
 
-  /// Of a line whose message's fate the inbox decided. `why`: for standard error; empty: nothing.
+  /// Reports a line for which the inbox has decided the outcome. `why`: printed to standard error; empty: nothing is
+  /// printed.
   void ended(std::size_t line, std::string_view key, Outcome outcome, std::string_view why = {});
 
-  /// Of a line that failed. `outcome`: its word for `json`.
+  /// Reports a line that failed. `outcome`: the word for it with `json`.
   void failed(std::size_t line, std::string_view key, std::string_view outcome, std::string_view why);
 
-  /// Reading failed behind a line.
+  /// Reports that the input could not be read after a line.
   void reading_failed(std::size_t line, int error_number);
 
-  /// This line and those before it are done, empty ones included.
+  /// This line and all lines before it are done, including empty lines.
   void done_through(std::size_t line) { done_through_ = line; }
 
-  /// Has what was told read, and draws the progress. `read`: how much of the input was read.
+  /// Flushes the reports, and draws the progress. `read`: how many bytes of the input were read.
   ///
-  /// @return false when nobody reads it any more.
+  /// @return false if nobody reads the output any more.
   bool flush(const Share& read);
 
-  /// Prints the summary. `stopped_early`: with the line where it stopped.
+  /// Prints the summary. `stopped_early`: also prints the line at which the run stopped.
   ///
-  /// @return false when it could not be written.
+  /// @return false if it could not be written.
   bool sum_up(bool stopped_early);
 
   bool all_well() const { return tally_.all_well(); }

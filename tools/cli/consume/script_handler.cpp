@@ -8,10 +8,11 @@
 namespace txinbox::cli {
 namespace {
 
-// `stopped`: no failure of the message, which is not counted.
+// The handler throws it for a message that must wait for earlier messages. `stopped` is not a failure, so it is not
+// counted.
 class HeldBack : public Error {
  public:
-  HeldBack() : Error(ErrorCode::stopped, "a message before this one has to be settled first") {}
+  HeldBack() : Error(ErrorCode::stopped, "an earlier message has no result yet") {}
 };
 
 }  // namespace
@@ -34,7 +35,8 @@ void ScriptHandler::begin(std::size_t first, std::size_t end) {
   for (std::size_t i = first; i < end; ++i) runs_[i] = {};
 }
 
-// Of one that ran: it needs no run of its own. With other content it may be a conflict.
+// Whether the message has the key and the content of an earlier one. Then it need not run. With other content, it may
+// be a conflict.
 bool ScriptHandler::is_copy(std::size_t message) const {
   const Message& copy = batch_.messages[message];
   for (std::size_t i = first_; i < message; ++i) {
@@ -80,7 +82,7 @@ void ScriptHandler::run(soci::session& session, Delivery& delivery) {
 }
 
 void ScriptHandler::run_together(soci::session& session, std::span<Delivery> deliveries) {
-  if (deliveries.front().attempt() > 1) {  // after a transient error: this time, know which message has it
+  if (deliveries.front().attempt() > 1) {  // after a transient error: one by one, to find its message
     for (Delivery& each : deliveries) run(session, each);
     return;
   }
@@ -95,7 +97,7 @@ void ScriptHandler::run_together(soci::session& session, std::span<Delivery> del
       values.push_back(&batch_.values[message]);
     }
     deliveries.front().per_connection<PreparedScript>(session).run_together(script_, values);
-  } catch (...) {  // it is rolled back, and nobody knows how far it got
+  } catch (...) {  // the transaction is rolled back, and it is unknown which statement failed
     for (const Delivery& each : deliveries) runs_[first_ + each.index()] = {};
     ran_to_ = ran_to;
     throw;

@@ -17,37 +17,39 @@ class session;
 
 namespace txinbox::cli {
 
-/// Runs the script for the messages of a batch, and remembers how far it got. One message's script may
-/// run several times before its fate is decided.
+/// Runs the script for the messages of a batch, and remembers each message's last run. The script may run several times
+/// for a message before its outcome is decided.
 class ScriptHandler {
  public:
   enum class Order {
-    free,    ///< A message runs whatever became of those before it, unless one failed with a transient error.
-    strict,  ///< No message runs unless all before it did.
+    free,    ///< A message also runs after failures of earlier messages, except after a transient error.
+    strict,  ///< A message runs only if all earlier messages ran.
   };
 
   ScriptHandler(const Script& script, Batch& batch, Order order)
       : script_(script), batch_(batch), order_(order), runs_(batch.messages.size()) {}
 
-  /// The messages from `first` to before `end` are about to be consumed, as a batch of their own.
+  /// Prepares for the messages from `first` to before `end`, which are consumed next in their own call of
+  /// `consume_batch`.
   void begin(std::size_t first, std::size_t end);
 
-  /// What runs the script for one delivery. It refers to this object.
+  /// Runs the script for one delivery. It refers to this object.
   Handler handler();
 
-  /// The same, with what runs it for all deliveries together. Only where `Script::most_together` is not 0.
+  /// The same, and a handler that runs the script for all deliveries together. Use it only if `Script::most_together`
+  /// is not 0.
   BatchHandlerPair handlers();
 
-  /// What is known of a message's last run.
+  /// The last run of a message.
   struct Run {
     bool begun = false;
-    std::size_t statement = 0;  // that threw `error`, from 1
+    std::size_t statement = 0;  // the one that threw `error`, from 1
     std::exception_ptr error = {};
   };
   const Run& run_of(std::size_t message) const { return runs_[message]; }
 
-  /// Whether a message did not run because of the order. It can be tried again once it is known what
-  /// became of those before it: a duplicate is no reason to stop, a parked one may be.
+  /// Whether this error says that a message did not run because an earlier one did not. It can run once the results of
+  /// the earlier ones are known: after a duplicate it runs, after a parked message it may not.
   static bool is_held_back(const std::exception_ptr& error);
 
  private:
@@ -61,8 +63,8 @@ class ScriptHandler {
   Order order_;
   std::vector<Run> runs_;
   std::size_t first_ = 0;
-  std::size_t ran_to_ = 0;             // for Order::strict: those before this one ran
-  std::optional<std::size_t> failed_;  // with a transient error, and did not run again since
+  std::size_t ran_to_ = 0;             // for Order::strict: all messages before this one ran
+  std::optional<std::size_t> failed_;  // the message whose last run ended in a transient error
 };
 
 }  // namespace txinbox::cli

@@ -30,8 +30,8 @@ using Open = Publisher (*)(const std::string& url, std::chrono::milliseconds tim
 
 struct Kind {
   std::string_view scheme;
-  std::string_view option;  ///< That builds the component in.
-  Open open;                ///< None: the component is not built in.
+  std::string_view option;  ///< The CMake option that builds the component in.
+  Open open;                ///< Null: the component is not built in.
 };
 
 #ifdef TXINBOX_CLI_KAFKA
@@ -85,7 +85,8 @@ constexpr std::array kinds{
 Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeout) {
   if (holds_password(url)) {
     throw UsageError(
-        "--to holds a password, which every user of this machine can read; docs/operations/command.md says where the "
+        "--to contains a password, which every user of this machine can read; docs/operations/command.md says where "
+        "the "
         "password of each broker belongs");
   }
   const auto* kind = std::ranges::find(kinds, std::string_view(url).substr(0, url.find("://")), &Kind::scheme);
@@ -99,6 +100,13 @@ Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeo
         fmt::format("this txinbox was built without {}: build it with -D{}=ON", kind->scheme, kind->option));
   }
   return kind->open(url, timeout);
+}
+
+bool is_publisher_url_with_password(std::string_view argument) {
+  if (argument.starts_with("-")) argument.remove_prefix(std::min(argument.find('='), argument.size() - 1) + 1);
+  const auto end = argument.find("://");
+  if (end == std::string_view::npos) return false;
+  return std::ranges::find(kinds, argument.substr(0, end), &Kind::scheme) != kinds.end() && holds_password(argument);
 }
 
 }  // namespace txinbox::cli

@@ -114,14 +114,15 @@ std::vector<std::string> Program::exchange(std::string_view input, std::size_t c
     if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
       const ssize_t written = ::write(input_, input.data(), input.size());
       if (written > 0) input.remove_prefix(static_cast<std::size_t>(written));
-      if (written < 0 && errno != EAGAIN && errno != EINTR) throw std::runtime_error("the program reads no more");
+      if (written < 0 && errno != EAGAIN && errno != EINTR)
+        throw std::runtime_error("the program does not read its input any more");
     }
     if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
       std::array<char, 65'536> buffer{};
       const ssize_t got = ::read(output_, buffer.data(), buffer.size());
-      if (got == 0) throw std::runtime_error("the program has ended without an answer to each message");
+      if (got == 0) throw std::runtime_error("the program has ended before it answered each message");
       if (got > 0) unread_.append(buffer.data(), static_cast<std::size_t>(got));
-      if (unread_.size() > longest_output) throw std::runtime_error("the program writes lines without an end");
+      if (unread_.size() > longest_output) throw std::runtime_error("the program writes a line that is too long");
       take_lines(lines, count);
     }
   }

@@ -23,17 +23,16 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Writes `input`, and returns as many lines as `lines` says.
+  /// Writes `input`, and returns the next `lines` lines of the answer.
   ///
-  /// Errors: std::runtime_error if the program ends before that, or takes longer than `timeout`, or writes more than
-  ///         64 MiB.
+  /// Errors: std::runtime_error if the program ends too early, takes longer than `timeout`, or writes more than 64 MiB.
   std::vector<std::string> exchange(std::string_view input, std::size_t lines, std::chrono::milliseconds timeout);
 
  private:
   void take_lines(std::vector<std::string>& lines, std::size_t most);
 
   pid_t pid_ = -1;
-  int input_ = -1;  ///< Of the program.
+  int input_ = -1;  ///< The program's process.
   int output_ = -1;
   std::string unread_;
 };

@@ -19,6 +19,12 @@ std::string text_in(const detail::JsonValue& json, std::string_view name) {
   return value != nullptr && value->kind == detail::JsonValue::Kind::string ? value->text : std::string();
 }
 
+/// An answer that is not understood must not count as a confirmation: the relay would delete the message.
+void check_kind(const detail::JsonValue& json, std::string_view name, detail::JsonValue::Kind kind, const char* what) {
+  const detail::JsonValue* value = json.find(name);
+  if (value != nullptr && value->kind != kind) throw std::runtime_error(what);
+}
+
 bool is_true(const detail::JsonValue& json, std::string_view name) {
   const detail::JsonValue* value = json.find(name);
   return value != nullptr && value->kind == detail::JsonValue::Kind::boolean && value->boolean;
@@ -53,6 +59,8 @@ std::vector<PublishResult> ProgramPublisher::operator()(std::span<const Outgoing
       const detail::JsonValue answer = detail::parse_json(line);
       const auto found = open.find(text_in(answer, "id"));
       if (found == open.end()) throw std::runtime_error("the program answers a message that it was not given");
+      check_kind(answer, "rejected", detail::JsonValue::Kind::boolean, "the program's \"rejected\" is not a boolean");
+      check_kind(answer, "error", detail::JsonValue::Kind::string, "the program's \"error\" is not a string");
       PublishResult& result = results[found->second];
       result.error = text_in(answer, "error");
       if (is_true(answer, "rejected")) {

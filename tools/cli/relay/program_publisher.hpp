@@ -16,15 +16,15 @@ namespace txinbox::cli {
 /// A message as the program reads it: a JSON object on one line, with its line feed.
 std::string line_of(const OutgoingMessage& message);
 
-/// Publishes through a program: each message is a line of JSON on its standard input, and it answers each with a line
-/// of JSON. It starts the program at the first message, and again if it has ended.
+/// Publishes through a program. Each message is a line of JSON on the program's standard input. The program answers
+/// each message with a line of JSON. It starts the program at the first message, and again if the program has ended.
 class ProgramPublisher {
  public:
   ProgramPublisher(std::string command, std::chrono::milliseconds timeout)
       : command_(std::move(command)), timeout_(timeout) {}
 
-  /// Errors: std::runtime_error if the program ends, takes too long, or answers what is no answer. The program is
-  ///         ended then.
+  /// Errors: std::runtime_error if the program ends, takes too long, or answers with something else. Then the program
+  ///          is ended.
   std::vector<PublishResult> operator()(std::span<const OutgoingMessage> messages);
 
  private:

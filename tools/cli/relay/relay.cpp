@@ -41,7 +41,7 @@ struct CommandOptions {
   bool until_empty = false, verbose = false, json = false;
 };
 
-/// Counts what happens, and says what goes wrong.
+/// Counts the events of the relay, and prints what goes wrong.
 class Watch {
  public:
   explicit Watch(bool verbose) : verbose_(verbose) {}
@@ -93,7 +93,13 @@ bool is_empty(soci::session& session) {
 std::string check_time(const std::string& text) {
   const auto time = parse_duration(text);
   if (time && time->count() > 0) return {};
-  return fmt::format("'{}' is no time with its unit, such as 500ms, 10s or 1m", text);
+  return fmt::format("'{}' is not a time with its unit, such as 500ms, 10s or 1m", text);
+}
+
+/// poll takes milliseconds as an int.
+std::string check_timeout(const std::string& text) {
+  if (auto problem = check_time(text); !problem.empty()) return problem;
+  return *parse_duration(text) <= std::chrono::days(24) ? "" : "the longest time is 24d";
 }
 
 Publisher publisher_of(const CommandOptions& options, std::chrono::milliseconds timeout) {
@@ -111,7 +117,7 @@ int run_relay(const CommandOptions& options) {
   const Publisher publisher = publisher_of(options, timeout);
   auto pool = open_database(options.database, false, 2);
   auto connection = pool.acquire();
-  outbox_status(connection.session());  // so that what is wrong with the database ends the command
+  outbox_status(connection.session());  // so that a defect of the database ends the command
   Watch watch(options.verbose);
   bool emptied = false;
   {
@@ -151,11 +157,10 @@ void add_relay(Command app, Run& run) {
   command.option("--timeout", options->timeout, "How long the program or the broker may take for a batch")
       .type("TIME")
       .with_default()
-      .checked(check_time);
+      .checked(check_timeout);
   command
-      .option(
-          "--lease", options->lease,
-          "After this time without a sign of life, other relays take over; from 100ms; keep it above twice --timeout")
+      .option("--lease", options->lease,
+              "After this time without a renewal, other relays take over; from 100ms; more than twice --timeout")
       .type("TIME")
       .with_default()
       .checked(check_time);
@@ -163,12 +168,12 @@ void add_relay(Command app, Run& run) {
       .type("N")
       .with_default()
       .range(1, 10'000);
-  command.option("--max-attempts", options->max_attempts, "Park a message that has failed so often; 0: never")
+  command.option("--max-attempts", options->max_attempts, "Park a message after this many failures; 0: never")
       .type("N")
       .with_default()
       .range(0, 1'000'000);
   command.flag("--until-empty", options->until_empty, "End when every message is published or parked");
-  command.flag("--verbose", options->verbose, "Print the whole text of errors; it can hold values");
+  command.flag("--verbose", options->verbose, "Print the whole text of errors; it can contain values");
   command.flag("--json", options->json, "Print the summary as JSON");
   command.add_help({"txinbox relay --to kafka://broker:9092", "txinbox relay --exec ./publish.py --until-empty"},
                    {{exit_ok, "with --until-empty: every message was published"},

@@ -70,4 +70,10 @@ Values Binder::bind(const JsonValue& root, std::string_view line, const backend:
   return values;
 }
 
+JsonValue parse_json_line(std::string_view line) {
+  JsonValue root = detail::parse_json(line);
+  if (root.kind != JsonValue::Kind::object) throw LineError("the line is JSON, but not an object");
+  return root;
+}
+
 }  // namespace txinbox::cli

@@ -6,35 +6,48 @@
 #include <vector>
 
 #include "backend/user_sql.hpp"
-#include "cli/sql/json_line.hpp"
 #include "cli/sql/sql_script.hpp"
+#include "message/json/json_error.hpp"
+#include "message/json/json_pointer.hpp"
+#include "message/json/json_value.hpp"
 
 namespace txinbox::cli {
 
-/// What the SQL is given for a value of a line: docs/operations/command.md has the table.
+using detail::JsonPointer;
+using detail::JsonValue;
+
+/// An error in one line of the input. Its text contains no values of the line.
+using LineError = detail::JsonError;
+
+/// Parses a line as a JSON object.
 ///
-/// Errors: `LineError` for a string with a NUL character where it cannot be sent.
+/// Errors: `LineError` if it is not an object; as `parse_json`.
+JsonValue parse_json_line(std::string_view line);
+
+/// The SQL value for a JSON value of a line. docs/operations/command.md has the table.
+///
+/// Errors: `LineError` for a string with a NUL character, if the database does not support it.
 backend::SqlValue to_sql(const JsonValue& value, const backend::SqlLimits& limits);
 
 /// The values of one line, in the order of the script's names.
 using Values = std::vector<backend::SqlValue>;
 
-/// Where each placeholder's value is found in a line.
+/// Knows for each placeholder where a line has its value.
 class Binder {
  public:
-  /// `options`: what `--bind` was given, NAME=POINTER each.
+  /// `options`: the values of `--bind`, each NAME=POINTER.
   ///
-  /// Errors: `UsageError` for an option that is no such pair, that names a placeholder which the
-  ///         script does not use, or one twice; as `JsonPointer`.
+  /// Errors: `UsageError` for an option that is not NAME=POINTER, that names an unknown placeholder, or that names a
+  ///          placeholder a second time; as `JsonPointer`.
   Binder(const Script& script, const std::vector<std::string>& options);
 
-  /// Errors: `LineError` for a member that the line does not have, and as `to_sql`.
+  /// Errors: `LineError` if the line does not have a value; as `to_sql`.
   Values bind(const JsonValue& root, std::string_view line, const backend::SqlLimits& limits) const;
 
  private:
   struct Source {
     std::string name;
-    std::optional<JsonPointer> pointer;  // none: the top-level member of that name
+    std::optional<JsonPointer> pointer;  // nothing: the top-level member with that name
   };
   std::vector<Source> sources_;
 };

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "backend/user_sql.hpp"
-#include "cli/sql/row_statement.hpp"
+#include "cli/sql/sql_script.hpp"
 #include "console/describe_error.hpp"
 #include "console/output.hpp"
 #include "console/usage_error.hpp"
@@ -19,7 +19,7 @@ void check_sql(soci::session& session, const Script& script) {
     try {
       database.check(*connection, statement.sql);
     } catch (const DatabaseError& error) {
-      const auto verdict = database.judge(error, statement.sql);
+      const auto verdict = database.classify_check_error(error, statement.sql);
       if (verdict == backend::SqlVerdict::unknown) continue;
       const auto text = fmt::format("SQL statement {}: {}", i + 1, describe_setup_error(std::current_exception()));
       if (verdict == backend::SqlVerdict::wrong) throw UsageError(text);

@@ -8,11 +8,11 @@ class session;
 
 namespace txinbox::cli {
 
-/// Has the database read each statement, without values and without running it, so that a misspelt
-/// table is told once and not for every line. Statements behind one that may create what they name
-/// are not read.
+/// Lets the database parse each statement, without values and without running it. So a wrong table name gives one
+/// error, and not one for each line. If a statement may create a table or a column, the statements after it are not
+/// parsed.
 ///
-/// Errors: `UsageError` with the server's own text, which holds no value yet.
+/// Errors: `UsageError` with the server's own text, which cannot contain values of a message yet.
 void check_sql(soci::session& session, const Script& script);
 
 }  // namespace txinbox::cli

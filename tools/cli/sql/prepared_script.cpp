@@ -2,26 +2,26 @@
 
 #include <algorithm>
 
-#include "cli/sql/row_statement.hpp"
+#include "cli/sql/sql_script.hpp"
 #include "cli/sql/statement_size.hpp"
 #include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
 namespace {
 
-// Others (DEALLOCATE, SET) may reach what is prepared in the session.
+// Other statements (DEALLOCATE, SET) can affect the prepared statements of the session.
 bool has_only_row_statements(const Script& script) {
   return std::all_of(script.statements.begin(), script.statements.end(),
                      [](const Statement& statement) { return is_row_statement(statement.text); });
 }
 
-// More would not be faster, and each needs memory here and on the server until all have run.
+// A greater limit would not be faster. Each run needs memory here and on the server until all have run.
 constexpr std::size_t most_runs_together = 1000;
 
 }  // namespace
 
-// Statements that only read or change rows cannot end the transaction. After others, it is important which message was
-// the first behind them.
+// Only statements that read or change rows can run together, because they cannot end the transaction. After another
+// statement, txinbox must know for which message it ran first.
 std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
                           const backend::SqlLimits& limits) {
   if (!has_only_row_statements(script)) return 0;
@@ -42,7 +42,7 @@ void PreparedScript::begin(const Script& script) {
 }
 
 void PreparedScript::run(const Script& script, std::size_t number, const Values& values) {
-  // Not when it failed: a server may free nothing in a transaction that has failed.
+  // Not after a failure: a server may refuse to free statements in a failed transaction.
   if (stale_) begin(script);
   stale_ = true;
   ran(number, prepared(script, number).run(values));
@@ -70,7 +70,7 @@ void PreparedScript::run_together(const Script& script, std::span<const Values* 
 }
 
 void PreparedScript::flush() {
-  if (waiting_.size() == 1) {  // it may be as long as the server takes, with nothing around it
+  if (waiting_.size() == 1) {  // it may have the greatest length that the server accepts, so add nothing to it
     waiting_.front().prepare_anew = waiting_.front().statement->run(waiting_.front().values);
   } else {
     sql_.run_together(*connection_, waiting_);

@@ -12,23 +12,24 @@
 
 namespace txinbox::cli {
 
-/// How many bytes of this script's statements one round trip may carry on this connection; 0: they run one by one.
+/// How many bytes of the script's statements one round trip may contain on this connection. 0: the statements run one
+/// by one.
 std::size_t most_together(const Script& script, const backend::NativeConnection& connection,
                           const backend::SqlLimits& limits);
 
-/// The script's statements on one connection, each prepared when it first runs and kept where that is safe.
+/// The script's statements on one connection. Each is prepared when it first runs, and kept where this is safe.
 class PreparedScript {
  public:
   explicit PreparedScript(soci::session& session);
 
-  /// Runs one statement of the script, always the same one.
+  /// Runs one statement of the script. All calls must pass the same script.
   ///
-  /// Errors: as the statement's. The next run prepares anew.
+  /// Errors: those of the statement. The next run prepares it again.
   void run(const Script& script, std::size_t statement, const Values& values);
 
-  /// Runs the script for each of these messages in turn, in few round trips: `Script::most_together` is not 0.
+  /// Runs the script for each of these messages in turn, in few round trips. `Script::most_together` must not be 0.
   ///
-  /// Errors: as the statements'. Nothing says which of them failed. The next run prepares anew.
+  /// Errors: those of the statements. It is unknown which of them failed. The next run prepares them again.
   void run_together(const Script& script, std::span<const Values* const> messages);
 
  private:
@@ -45,9 +46,9 @@ class PreparedScript {
   const backend::ConnectionPtr connection_;
   const backend::UserSql& sql_;
   bool stale_ = true;
-  std::vector<Kept> kept_;                 // for each statement
+  std::vector<Kept> kept_;                 // one for each statement
   std::vector<backend::UserRun> waiting_;  // for `run_together`
-  std::vector<std::size_t> numbers_;       // of the statements of `waiting_`
+  std::vector<std::size_t> numbers_;       // the statement of each entry of `waiting_`
 };
 
 }  // namespace txinbox::cli

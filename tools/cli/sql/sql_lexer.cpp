@@ -53,7 +53,7 @@ class Lexer {
     if (c == '`' && syntax_.backquoted_names) return emit_as_is(Token::Kind::quoted, end_of_quote(at_, '`', false));
     if (c == '[' && syntax_.bracketed_names) return bracketed_name();
     if (syntax_.own_placeholders.find(c) != std::string_view::npos) {
-      refuse(fmt::format("the database takes {} for a placeholder that nothing is bound to; write :name", c));
+      refuse(fmt::format("the database reads {} as a placeholder without a value; write :name", c));
     }
     if (c == '$') return syntax_.dollar_quotes ? dollar_quoted() : word();
     if (c == ':') return colon();
@@ -91,7 +91,7 @@ class Lexer {
     emit(Token::Kind::space, " ", end);
   }
 
-  // The end of what opens at `start`; a doubled quote stands for itself.
+  // The end of the quoted text that begins at `start`. A doubled quote is a quote in the text.
   std::size_t end_of_quote(std::size_t start, char quote, bool backslash) const {
     for (std::size_t i = start + 1; i < sql_.size(); ++i) {
       if (backslash && sql_[i] == '\\') {
@@ -150,7 +150,7 @@ class Lexer {
 
   void word() {
     if (syntax_.escape_text && (peek() == 'e' || peek() == 'E') && peek(1) == '\'') return text(true, 1);
-    // Behind a number, a dollar begins a dollar quote.
+    // After a number, a dollar begins a dollar quote.
     const bool with_dollars = !(syntax_.dollar_quotes && is_digit(peek()));
     std::size_t end = at_ + 1;
     while (end < sql_.size() && (continues_name(sql_[end]) || (with_dollars && sql_[end] == '$'))) ++end;

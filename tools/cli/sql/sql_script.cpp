@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@ std::string upper(std::string text) {
   throw UsageError(fmt::format("SQL line {}: {}", token.line, why));
 }
 
-// Refused up front, with the remedy. What is not caught here (a procedure that commits, say) the
-// transaction's guard catches for each message.
+// Such statements are refused before the first line, with a remedy. If something else ends the transaction, for example
+// a procedure that commits, the guard of the transaction notices it for each message.
 void check_keeps_transaction(const std::vector<Token>& tokens, const backend::UserSql& database) {
   std::vector<std::string> words;
   for (const auto& token : tokens) {
@@ -44,7 +45,7 @@ void check_keeps_transaction(const std::vector<Token>& tokens, const backend::Us
   if (const std::string why = database.refusal(words); !why.empty()) refuse(tokens.front(), why);
 }
 
-/// Collects the names of all statements, each once.
+/// Collects the names of all statements, without repetition.
 class Names {
  public:
   explicit Names(std::vector<std::string>& names) : names_(names) {}
@@ -59,7 +60,7 @@ class Names {
   std::vector<std::string>& names_;
 };
 
-// One statement's tokens, each run of space as one blank.
+// The text of one statement. Each sequence of white space becomes one blank.
 Statement build(const std::vector<Token>& tokens, Names names) {
   Statement statement;
   auto& pieces = statement.sql.pieces;
@@ -70,7 +71,8 @@ Statement build(const std::vector<Token>& tokens, Names names) {
   };
   for (const auto& token : tokens) {
     if (token.kind == Token::Kind::space) {
-      // A comment behind 5--#: with a blank in its place it would begin another one there.
+      // 5--# is "5 - -" and a comment that begins with #. A blank in place of this comment would make -- begin a
+      // comment.
       if (statement.text.ends_with("--")) {
         append("/**/");
       } else if (!statement.text.ends_with(' ')) {
@@ -95,7 +97,7 @@ Statement build(const std::vector<Token>& tokens, Names names) {
 bool Script::uses(std::string_view name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
 
 Script parse_script(std::string_view sql, const backend::UserSql& database, const backend::SqlSyntax& syntax) {
-  if (sql.find('\0') != std::string_view::npos) throw UsageError("the SQL holds a NUL character");
+  if (sql.find('\0') != std::string_view::npos) throw UsageError("the SQL contains a NUL character");
   Script script;
   std::vector<Token> tokens;
   auto finish = [&] {
@@ -113,8 +115,18 @@ Script parse_script(std::string_view sql, const backend::UserSql& database, cons
     }
   }
   finish();
-  if (script.statements.empty()) throw UsageError("the SQL holds no statement");
+  if (script.statements.empty()) throw UsageError("the SQL contains no statement");
   return script;
+}
+
+bool is_row_statement(std::string_view statement) {
+  std::string verb;
+  for (char c : statement) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
+    verb += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  constexpr std::array<std::string_view, 6> verbs{"INSERT", "UPDATE", "DELETE", "SELECT", "WITH", "REPLACE"};
+  return std::find(verbs.begin(), verbs.end(), verb) != verbs.end();
 }
 
 }  // namespace txinbox::cli

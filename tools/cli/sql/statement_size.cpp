@@ -9,9 +9,9 @@
 namespace txinbox::cli {
 namespace {
 
-constexpr std::size_t longest_integer = 32;  // and NULL
+constexpr std::size_t longest_integer = 32;  // also the size of NULL
 
-// The server counts headers of its own; how many differs.
+// The server also counts protocol headers. Their size differs.
 constexpr std::size_t headers = 1024;
 
 std::size_t quoted_size(std::string_view text, std::string_view doubled) {
@@ -25,7 +25,7 @@ std::size_t sent_size(const backend::SqlValue& value, std::string_view doubled) 
   return longest_integer;
 }
 
-// Without a look at the characters.
+// An upper limit that needs no look at the characters.
 std::size_t most_sent(const backend::SqlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   return text == nullptr ? sent_size(value, {}) : 2 * text->size() + 2;
@@ -53,7 +53,7 @@ void check_size(const Script& script, const Values& values, const backend::SqlLi
   if (limits.statement_bytes == 0) return;
   for (std::size_t i = 0; i < script.statements.size(); ++i) {
     const Statement& statement = script.statements[i];
-    // Most lines are far from it, even with every character escaped.
+    // Most lines are far below the limit, even if each character is escaped.
     if (most_size_with_values(statement, values) + headers <= limits.statement_bytes) continue;
     const std::size_t size = size_with_values(statement, values, limits);
     if (size + headers <= limits.statement_bytes) continue;

@@ -7,14 +7,14 @@
 
 namespace txinbox::cli {
 
-/// The bytes of a statement that has its values in it: with quotes around them.
+/// The size in bytes of a statement with its values as literals.
 std::size_t size_with_values(const Statement& statement, const Values& values, const backend::SqlLimits& limits);
 
-/// At most so many bytes; without a look at the characters of the values.
+/// An upper limit of this size. It does not look at the characters of the values.
 std::size_t most_size_with_values(const Statement& statement, const Values& values);
 
-/// A server closes the connection at a statement beyond its limit, which cannot be told from one that was
-/// lost: such a line would be tried again and again, and nothing behind it consumed.
+/// If a statement is longer than the server's limit, the server closes the connection. This looks like a lost
+/// connection, so the line would be retried forever, and no later line would be consumed.
 ///
 /// Errors: `LineError` for the first statement that is longer.
 void check_size(const Script& script, const Values& values, const backend::SqlLimits& limits);

@@ -42,12 +42,13 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url);
 /// - The headers are `id` (the message id), `type` if there is one, and `OutgoingMessage::headers`.
 /// - A message that is too large for the broker, or not valid there, is rejected. If a topic does not exist, or a right
 ///   is missing, its messages fail.
-/// - If the broker confirms no message of a call in time, it throws std::runtime_error.
+/// - A message that is not confirmed in time fails. If no message of a call is confirmed, and no broker answers, it
+///   throws std::runtime_error.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one producer.
 ///
 /// @errors   `Error` invalid_argument for the options. The text never holds a value of a property.
-/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and a second.
+/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and two seconds.
 /// @threads  one relay.
 Publisher kafka_publisher(const KafkaPublisherOptions& options);
 

@@ -51,8 +51,7 @@ struct RabbitMqOptions {
 };
 
 /// Reads the options from a URL, as the command does: `amqp://USER@HOST:PORT/VHOST/QUEUE`, or `amqps://` with TLS.
-/// Write
-/// `%2F` for the virtual host `/`.
+/// Write `%2F` for the virtual host `/`.
 ///
 /// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `exclusive` (true or false), `ca_file`,
 /// `certificate_file`, `key_file`. The password is taken from the environment variable TXINBOX_RABBITMQ_PASSWORD.
@@ -66,9 +65,9 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// - There are no lanes: RabbitMQ keeps no order for a message that comes back. `Incoming::key` is none.
 /// - `Incoming::id` is the property message-id, or "queue@tag". The headers are those of the message, as text, and its
 ///   properties: `content-type`, `content-encoding`, `correlation-id`, `message-id`, `type`, `app-id`.
-/// - A message that fails stays unacknowledged here. The broker counts no delivery for a retry, so the delivery limit
-/// of
-///   a quorum queue is not used up. It counts one for each lost connection.
+/// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry, so the
+/// delivery
+///   limit of a quorum queue is not used up. It counts one for each lost connection.
 /// - If the queue or the dead-letter queue does not exist at the start, `poll` throws `Error` broker_refused. If the
 ///   user, the password or the broker's certificate is refused, it throws `Error` access_refused.
 ///

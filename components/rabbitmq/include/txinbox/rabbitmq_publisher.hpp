@@ -26,7 +26,8 @@ struct RabbitMqPublisherOptions {
   /// of its topic.
   std::string exchange = {};
 
-  /// How long a call waits for the broker's confirmations. It should be less than half of `RelayOptions::lease`.
+  /// How long a call waits for the broker: to connect, to send and to be confirmed. It should be less than half of
+  /// `RelayOptions::lease`.
   std::chrono::milliseconds timeout{10'000};
 
   bool tls = false;                   ///< Whether the connection is encrypted, and the broker verified.
@@ -54,15 +55,16 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 ///   refuses it with a nack, or the user may not publish it, it fails. If it is too large for the broker, or not valid
 ///   there, it is rejected.
 /// - If the connection is lost, the messages that were not confirmed fail. If none was confirmed, or refused, it throws
-///   std::runtime_error. It throws `Error` broker_refused if the exchange does not exist, and `Error` access_refused if
-///   the user, the password or the broker's certificate is refused.
+///   std::runtime_error. A broker that answers, but confirms nothing in time, makes the messages fail, unless it says
+///   that it takes none because its memory or disk is full: then the call throws, too. It throws `Error` broker_refused
+///   if the exchange does not exist, and `Error` access_refused if the user, the password or the broker's certificate
+///   is refused.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one connection.
 ///
 /// @errors   `Error` invalid_argument for the options.
-/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` for confirmations, and
-///           before that at most as long to connect. It waits longer if the broker takes no bytes: at most twice as
-///           long.
+/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` for the broker, and for
+///           the name server of the host.
 /// @threads  one relay.
 Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options);
 

@@ -55,8 +55,7 @@ struct RocketMqOptions {
 /// secret is taken from the environment variable TXINBOX_ROCKETMQ_SECRET.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a secret in the URL. The text does not
-/// hold
-///         the URL.
+///         hold the URL.
 RocketMqOptions rocketmq_options_from_url(std::string_view url);
 
 /// A source for RocketMQ 5, by gRPC through its proxy. It connects at the first `poll`.
@@ -71,9 +70,8 @@ RocketMqOptions rocketmq_options_from_url(std::string_view url);
 /// - A dead letter goes to the queue that the broker has for the group, `%DLQ%GROUP`, as it is. It has no header that
 ///   says why; `txinbox failed list` does.
 /// - If the topic or the group does not exist at the start, `poll` throws `Error` broker_refused after some seconds: a
-///   broker that has just started does not know its topics yet. If the user, the
-/// secret
-///   or the proxy's certificate is refused, it throws `Error` access_refused.
+///   broker that has just started does not know its topics yet. If the user, the secret or the proxy's certificate is
+///   refused, it throws `Error` access_refused.
 /// - A message whose body is compressed is given as it was before. One that cannot be decompressed has no body.
 ///
 /// @errors `Error` invalid_argument for the options.

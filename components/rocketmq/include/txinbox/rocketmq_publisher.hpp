@@ -42,15 +42,13 @@ struct RocketMqPublisherOptions {
 /// environment variable TXINBOX_ROCKETMQ_SECRET.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a secret in the URL. The text does not
-/// hold
-///         the URL.
+///         hold the URL.
 RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view url);
 
 /// A publisher for an `OutboxRelay`, by gRPC through RocketMQ's proxy. It connects at the first message.
 ///
 /// - `OutgoingMessage::topic` is the topic, which must exist. The key is the message's only key of RocketMQ, unless it
-/// has
-///   a space in it.
+///   has a space in it.
 /// - The message id is that of RocketMQ, too. The properties are `id`, `type` (unless it is empty), `key` (unless it is
 ///   empty, or a header has this name) and `OutgoingMessage::headers`. The receiver takes `id` as the business key.
 /// - RocketMQ takes no empty payload: such a message is rejected.
@@ -58,12 +56,13 @@ RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view ur
 /// - A message is confirmed when the broker has answered OK for it. If the topic does not exist, or the broker is busy
 ///   or refuses the user, the message fails. If the broker says that the message is not valid, or too large, it is
 ///   rejected.
-/// - If the broker cannot be reached, the publisher throws std::runtime_error.
+/// - A message that is not confirmed in time fails. If no message of a call is answered, and the proxy answers no other
+///   request either, the publisher throws std::runtime_error.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one connection.
 ///
 /// @errors   `Error` invalid_argument for the options.
-/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout`.
+/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and a second.
 /// @threads  one relay.
 Publisher rocketmq_publisher(const RocketMqPublisherOptions& options);
 

@@ -1,4 +1,4 @@
-// Expired leases: one worker takes over, and its predecessor can change nothing any more.
+// Expired leases: one worker takes over, and then the previous worker can change nothing.
 
 #include <atomic>
 #include <chrono>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a worker that was taken over can neither complete, release nor extend its successor's lease") {
+TEST_CASE("a worker whose lease was taken over can neither complete, release nor extend its successor's lease") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const auto expires = [&] { return t.ends(); };
@@ -37,10 +37,10 @@ TEST_CASE("a worker that was taken over can neither complete, release nor extend
     };
     CHECK(t.consumer().consume(order, successor).outcome == consumed);
   };
-  SUBCASE("it returns") {
+  SUBCASE("the handler returns") {
     CHECK(thrown_by([&] { (void)consumer.consume(order, slow); }) == "lease_lost");
   }
-  SUBCASE("it throws") {
+  SUBCASE("the handler throws") {
     CHECK_THROWS_AS((void)consumer.consume(order,
                                            [&](Lease& lease) {
                                              slow(lease);
@@ -51,7 +51,7 @@ TEST_CASE("a worker that was taken over can neither complete, release nor extend
   CHECK(t.state() == "consumed");
 }
 
-TEST_CASE("a lease that ran out is taken over with a greater fence, and an event tells it") {
+TEST_CASE("an expired lease is taken over with a greater fence, and an event reports it") {
   const LeaseSubject t;
   int taken = 0;
   LeaseConsumer observed = t.consumer({.observer = [&](const Event& e) {
@@ -69,7 +69,7 @@ TEST_CASE("a lease that ran out is taken over with a greater fence, and an event
   CHECK(consumer.consume(order, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("the fence grows also after the row was forgotten") {
+TEST_CASE("the fence also grows after the row was removed") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   std::int64_t last = 0;
@@ -86,7 +86,7 @@ TEST_CASE("the fence grows also after the row was forgotten") {
   }
 }
 
-TEST_CASE("a row that vanished while the handler ran is lost, not consumed") {
+TEST_CASE("if the row is removed while the handler runs, consume throws lease_lost") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   CHECK(thrown_by([&] { (void)consumer.consume(order, [&](Lease&) { CHECK(t.forget("order123")); }); }) ==
@@ -95,11 +95,11 @@ TEST_CASE("a row that vanished while the handler ran is lost, not consumed") {
   CHECK(consumer.consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("many workers that find one lease run out: one takes over") {
+TEST_CASE("of many workers that find the same expired lease, one takes over") {
   const LeaseSubject t;
   for (int round = 0; round < 10; ++round) {
     const Message message{.business_key = "k" + std::to_string(round)};
-    // A worker that died: its row stays.
+    // The first worker stays in its handler, so its row stays.
     const std::thread::id main = std::this_thread::get_id();
     CHECK(thrown_by([&] {
             (void)t.consumer().consume(message, [&](Lease&) {

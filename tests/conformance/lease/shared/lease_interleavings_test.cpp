@@ -1,5 +1,5 @@
-// Four orders of events in which an inbox that deletes and completes its claims without a token, or that looks twice
-// before it decides, runs two handlers at once or runs a consumed message again.
+// Orders of events in which an inbox runs two handlers at the same time, or runs a consumed message again, if it
+// deletes and completes its claims without a token.
 
 #include <atomic>
 #include <chrono>
@@ -20,11 +20,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What the first worker does after its lease ran out.
+/// What the first worker does after its lease has expired.
 enum class Ending { returns, throws };
 
-/// Delivers the message to a worker whose lease runs out, and which ends after `meanwhile`. Returns what its `consume`
-/// throws.
+/// Delivers the message to a worker whose lease expires. Its handler calls `meanwhile` and then ends. Returns what
+/// `consume` throws.
 template <class F>
 std::string slow_worker(const LeaseSubject& t, Ending ending, const F& meanwhile) {
   LeaseConsumer slow = t.consumer();
@@ -37,7 +37,7 @@ std::string slow_worker(const LeaseSubject& t, Ending ending, const F& meanwhile
   });
 }
 
-TEST_CASE("the first fails late, while the second runs: a third is not let in") {
+TEST_CASE("the first worker fails late while the second runs: a third delivery is in progress") {
   const LeaseSubject t;
   std::atomic<bool> second_runs = false;
   std::atomic<bool> first_has_failed = false;
@@ -60,7 +60,7 @@ TEST_CASE("the first fails late, while the second runs: a third is not let in") 
   CHECK(t.state() == "consumed");
 }
 
-TEST_CASE("the first returns late, and the second fails: the first was not acknowledged, and the message runs again") {
+TEST_CASE("the first worker returns late after the second failed: it gets lease_lost, and the message runs again") {
   const LeaseSubject t;
   CHECK(slow_worker(t, Ending::returns, [&] {
           CHECK_THROWS_AS((void)t.consumer().consume(order, [](Lease&) { throw std::runtime_error("no"); }),
@@ -70,7 +70,7 @@ TEST_CASE("the first returns late, and the second fails: the first was not ackno
   CHECK(t.consumer().consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("the second completes, and the first fails late: the message stays consumed") {
+TEST_CASE("the first worker fails late after the second completed: the message stays consumed") {
   const LeaseSubject t;
   CHECK(slow_worker(t, Ending::throws, [&] { CHECK(t.consumer().consume(order, nothing).outcome == consumed); }) ==
         "other");
@@ -78,7 +78,7 @@ TEST_CASE("the second completes, and the first fails late: the message stays con
   CHECK(t.consumer().consume(order, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("the key ends while a delivery looks at it: the delivery runs under a claim of its own, or not at all") {
+TEST_CASE("the key is removed before a delivery: the delivery runs under a lease of its own") {
   const LeaseSubject t;
   std::int64_t last = 0;
   for (int i = 0; i < 3; ++i) {

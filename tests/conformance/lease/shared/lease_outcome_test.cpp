@@ -1,4 +1,4 @@
-// What a delivery under a lease is answered, on the database and on each lease store.
+// The outcome of a delivery under a lease, on the database and on each lease store.
 
 #include <array>
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a handler runs under a lease, once, and its result is handed to duplicates") {
+TEST_CASE("a handler runs once under a lease, and duplicates get its result") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   int runs = 0;
@@ -49,7 +49,7 @@ TEST_CASE("a handler runs under a lease, once, and its result is handed to dupli
   CHECK(runs == 1);
 }
 
-TEST_CASE("while a lease is held, every other delivery is in progress, and says for how long") {
+TEST_CASE("while a lease is held, other deliveries return in_progress and the remaining time of the lease") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const auto handler = [&](Lease&) {
@@ -63,7 +63,7 @@ TEST_CASE("while a lease is held, every other delivery is in progress, and says 
   CHECK(consumer.consume(order, handler).outcome == consumed);
 }
 
-TEST_CASE("other content under a key that is leased or consumed is a conflict") {
+TEST_CASE("another content of a key that is leased or consumed is a conflict") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const Message original{.business_key = "order123", .content = "100"};
@@ -80,7 +80,7 @@ TEST_CASE("other content under a key that is leased or consumed is a conflict") 
   CHECK(consumer.consume(original, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("a lease's failures are counted, and park its message") {
+TEST_CASE("failures under a lease are counted, and max_attempts of them park the message") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer({.max_attempts = 2});
   const auto failing = [](Lease&) { throw std::invalid_argument("no"); };
@@ -92,7 +92,7 @@ TEST_CASE("a lease's failures are counted, and park its message") {
   CHECK(consumer.consume(order, must_not_run).outcome == parked);
 }
 
-TEST_CASE("a rejected message is parked at once") {
+TEST_CASE("a rejected message is parked immediately") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const Result rejected = consumer.consume(order, [](Lease&) { throw Error(ErrorCode::rejected, "not for us"); });
@@ -101,7 +101,7 @@ TEST_CASE("a rejected message is parked at once") {
   CHECK(consumer.consume(order, must_not_run).outcome == parked);
 }
 
-TEST_CASE("a consumed key is free again when it is no longer valid") {
+TEST_CASE("a consumed key runs again when it is older than valid_for") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const auto storing = [](const std::string& result) {
@@ -118,7 +118,7 @@ TEST_CASE("a consumed key is free again when it is no longer valid") {
   CHECK(consumer.consume(message, must_not_run).stored == "second");
 }
 
-TEST_CASE("options and keys that make no sense are refused") {
+TEST_CASE("invalid options and invalid keys are refused") {
   const LeaseSubject t;
   for (const LeaseOptions& wrong : {LeaseOptions{.lease = 0ms}, LeaseOptions{.lease = std::chrono::days(25)},
                                     LeaseOptions{.wait = -1ms}, LeaseOptions{.lease = 1s, .heartbeat = 501ms},
@@ -130,7 +130,7 @@ TEST_CASE("options and keys that make no sense are refused") {
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = ""}, nothing); }) == "invalid_key");
 }
 
-TEST_CASE("keys and results of any bytes are kept apart and given back") {
+TEST_CASE("similar keys are kept apart, and results of any bytes are returned unchanged") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const std::string bytes("\0\r\n$-1\xff{:}", 11);
@@ -143,7 +143,7 @@ TEST_CASE("keys and results of any bytes are kept apart and given back") {
     CHECK(consumer.consume({.business_key = key}, must_not_run).stored == bytes + key);
 }
 
-TEST_CASE("a handler that throws gives its lease back, and the redelivery runs at once") {
+TEST_CASE("a handler that throws releases its lease, and the redelivery runs immediately") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   std::int64_t fence = 0;
@@ -156,7 +156,7 @@ TEST_CASE("a handler that throws gives its lease back, and the redelivery runs a
   CHECK(consumer.consume(order, [&](Lease& lease) { CHECK(lease.fence() > fence); }).outcome == consumed);
 }
 
-TEST_CASE("many workers on many deliveries of one key: one completion, and one handler at a time") {
+TEST_CASE("many workers deliver each key: one of them completes it, and one handler runs at a time") {
   const LeaseSubject t;
   std::array<std::atomic<int>, 10> inside{};
   std::atomic<int> runs = 0;
@@ -185,7 +185,7 @@ TEST_CASE("many workers on many deliveries of one key: one completion, and one h
   CHECK(t.completed() == 10);
 }
 
-TEST_CASE("a transient error of a handler and a lost lease are not counted") {
+TEST_CASE("a transient error of a handler and a lost lease are not counted as failures") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer({.max_attempts = 1});
   CHECK_THROWS_AS((void)consumer.consume(order, [](Lease&) { throw Error(ErrorCode::acquire_timeout, "busy"); }),
@@ -194,7 +194,7 @@ TEST_CASE("a transient error of a handler and a lost lease are not counted") {
   CHECK(consumer.consume(order, nothing).outcome == consumed);
 }
 
-TEST_CASE("a stop lets the handler in hand finish and begins nothing new") {
+TEST_CASE("after a stop, the running handler finishes, and no other handler begins") {
   const LeaseSubject t;
   std::stop_source stop;
   LeaseConsumer consumer = t.consumer({.stop = stop.get_token()});
@@ -209,7 +209,7 @@ TEST_CASE("a stop lets the handler in hand finish and begins nothing new") {
   CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "2"}, must_not_run); }) == "stopped");
 }
 
-TEST_CASE("what a handler fails with after the stop is not counted") {
+TEST_CASE("a failure of a handler after the stop is not counted") {
   const LeaseSubject t;
   std::stop_source stop;
   LeaseConsumer consumer = t.consumer({.max_attempts = 1, .stop = stop.get_token()});

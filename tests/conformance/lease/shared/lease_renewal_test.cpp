@@ -1,4 +1,4 @@
-// Renewing a lease, by the handler and by a heartbeat.
+// The handler or a heartbeat renews a lease.
 
 #include <chrono>
 #include <stop_token>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("renewing extends the lease to its full length, for its holder and in the table") {
+TEST_CASE("a renewal extends the lease to its full length, for its holder and in the store") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer({.lease = 5s});
   CHECK(consumer
@@ -33,9 +33,9 @@ TEST_CASE("renewing extends the lease to its full length, for its holder and in 
             .outcome == consumed);
 }
 
-TEST_CASE("a heartbeat keeps the lease of a handler that takes longer, and stops with it") {
+TEST_CASE("a heartbeat renews the lease of a handler that takes longer than the lease") {
   const LeaseSubject t;
-  constexpr auto length = 5s;  // so much longer than a heartbeat that none comes too late, however slow the machine is
+  constexpr auto length = 5s;  // much longer than a heartbeat, so that none is late on a slow machine
   LeaseConsumer consumer = t.consumer({.lease = length, .heartbeat = 100ms});
   CHECK(consumer
             .consume(order,
@@ -49,7 +49,7 @@ TEST_CASE("a heartbeat keeps the lease of a handler that takes longer, and stops
             .outcome == consumed);
 }
 
-TEST_CASE("a heartbeat that finds the lease lost tells the handler") {
+TEST_CASE("a heartbeat that finds the lease lost sets the stop token") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer({.lease = 10s, .heartbeat = 20ms});
   const auto handler = [&](Lease& lease) {

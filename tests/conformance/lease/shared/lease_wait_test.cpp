@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST_CASE("a delivery can wait for the other worker's result") {
+TEST_CASE("a delivery can wait for the result of another worker") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   LeaseConsumer patient = t.consumer({.wait = 20s});
@@ -39,7 +39,7 @@ TEST_CASE("a delivery can wait for the other worker's result") {
   CHECK(result.stored == "done");
 }
 
-TEST_CASE("a waiting delivery runs the handler when the other worker gives up, and stops waiting at the stop token") {
+TEST_CASE("a waiting delivery runs the handler if the other worker fails, and stops waiting at the stop token") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   std::atomic<bool> running = false;
@@ -55,7 +55,7 @@ TEST_CASE("a waiting delivery runs the handler when the other worker gives up, a
     }
   });
   while (!running) std::this_thread::sleep_for(1ms);
-  SUBCASE("it gives up") {
+  SUBCASE("the other worker fails") {
     std::thread ending([&] {
       std::this_thread::sleep_for(50ms);
       end = true;
@@ -63,7 +63,7 @@ TEST_CASE("a waiting delivery runs the handler when the other worker gives up, a
     CHECK(t.consumer({.wait = 20s}).consume(order, nothing).outcome == consumed);
     ending.join();
   }
-  SUBCASE("a stop") {
+  SUBCASE("the stop token is set") {
     std::stop_source stop;
     std::thread stopping([&] {
       std::this_thread::sleep_for(50ms);

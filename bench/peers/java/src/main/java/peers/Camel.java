@@ -13,7 +13,7 @@ import org.springframework.transaction.PlatformTransactionManager;
 /**
  * Camel: the idempotent consumer with a repository in the database.
  *
- * With {@code together}, one Spring transaction holds the key and the work. Without it, each has its own.
+ * With {@code together}, the key and the work are in one Spring transaction. Without it, each has its own transaction.
  */
 final class Camel implements Candidate {
   private final ProducerTemplate producer;

@@ -1,7 +1,7 @@
 package peers;
 
-/** One way to consume messages once, behind the line protocol of bench/peers/protocol.md. */
+/** One way to consume messages once. The line protocol of bench/peers/protocol.md calls it. */
 interface Candidate {
-  /** One delivery. It returns if the broker may be told that the message is done, and throws if not. */
+  /** Makes one delivery. Returns if the message may be acknowledged, and throws if not. */
   void deliver(String key, int account, String fault) throws Exception;
 }

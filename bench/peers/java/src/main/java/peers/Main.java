@@ -17,9 +17,9 @@ import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
 /**
- * The peers on the JVM behind the line protocol of bench/peers/protocol.md.
+ * The adapter of the peers on the JVM. It uses the line protocol of bench/peers/protocol.md.
  *
- * Usage: Main eventuate|spring|spring-plain|camel|camel-plain. TXINBOX_PEER_* say where the database is.
+ * Usage: Main eventuate|spring|spring-plain|camel|camel-plain. The variables TXINBOX_PEER_* describe the database.
  */
 public final class Main {
   private static final PrintStream OUT = System.out;
@@ -34,12 +34,12 @@ public final class Main {
   private static HikariDataSource connect(boolean postgresql) {
     String server = "127.0.0.1:" + System.getenv("TXINBOX_PEER_PORT") + "/" + System.getenv("TXINBOX_PEER_NAME");
     var config = new HikariConfig();
-    // Both drivers then prepare the statements at the server.
+    // With these options, both drivers prepare the statements at the server.
     config.setJdbcUrl(postgresql ? "jdbc:postgresql://" + server
         : "jdbc:mariadb://" + server + "?useServerPrepStmts=true&cachePrepStmts=true&prepStmtCacheSize=250");
     config.setUsername(System.getenv("TXINBOX_PEER_USER"));
     config.setPassword(System.getenv("TXINBOX_PEER_PASSWORD"));
-    // In the rounds for the speed; else the database's default.
+    // The rounds for the speed set the isolation level. The faults use the database's default.
     if (System.getenv("TXINBOX_PEER_READ_COMMITTED") != null) {
       config.setTransactionIsolation("TRANSACTION_READ_COMMITTED");
     }

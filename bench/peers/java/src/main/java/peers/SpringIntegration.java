@@ -14,7 +14,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 /**
  * Spring Integration: the idempotent receiver with a metadata store in the database.
  *
- * With {@code together}, one Spring transaction holds the key and the work. Without it, each has its own.
+ * With {@code together}, the key and the work are in one Spring transaction. Without it, each has its own transaction.
  */
 final class SpringIntegration implements Candidate {
   private final TransactionTemplate transaction;

@@ -15,7 +15,7 @@ final class Work {
     this.transaction = transaction;
   }
 
-  /** For a peer that has opened no transaction: one statement commits by itself, several have a transaction. */
+  /** Runs the work for a peer that has opened no transaction. Several statements run in a new transaction. */
   void runInOwnTransaction(int account, String fault) {
     if (fault.equals("ok")) run(account, fault);
     else transaction.executeWithoutResult(status -> run(account, fault));
@@ -57,7 +57,7 @@ final class Work {
     jdbc.update("UPDATE bench_account SET n = n + 1 WHERE id = ?", account);
   }
 
-  /** Hides an error of the database as a careless handler does. */
+  /** Ignores an error of the database as a careless handler does. */
   private static void swallow(Runnable work) {
     try {
       work.run();

@@ -7,10 +7,10 @@
 
 namespace txinbox::test {
 
-/// Lines on standard output, from any thread. A line was written when `tell` returns.
-class Teller {
+/// Writes lines to standard output, from any thread. When `write` returns, the line is written.
+class LineWriter {
  public:
-  void tell(const std::string& line) {
+  void write(const std::string& line) {
     const std::string text = line + "\n";
     const std::lock_guard lock(mutex_);
     for (std::size_t at = 0; at < text.size();) {

@@ -11,8 +11,8 @@
 
 namespace txinbox::cli {
 
-/// What the subcommands of `failed` take. Which failed messages are meant: one, by its key, or those that
-/// the filters choose.
+/// The options of the subcommands of `failed`. They choose one message by its key, or all messages that the filters
+/// choose.
 struct FailedOptions {
   DatabaseOption database;
   std::string consumer;
@@ -26,16 +26,16 @@ struct FailedOptions {
   bool all = false;
   bool json = false;
 
-  /// For the list.
+  /// Adds the options of `failed list`.
   void add_list_to(Command command);
 
-  /// For what changes messages, which are in one of `states`.
+  /// Adds the options of the subcommands that change messages in one of `states`.
   void add_change_to(Command command, const std::vector<std::string>& states);
 
-  /// For the list: every message that is not consumed or discarded, unless told otherwise.
+  /// The filter for the list. By default, it chooses every message that is not consumed and not discarded.
   FailedFilter filter() const;
 
-  /// Errors: `UsageError` where it is not said which messages are meant. `command`: for its text.
+  /// Errors: `UsageError` if the options do not say which messages to change. `command`: named in the error's text.
   void check_choice(const std::string& command) const;
 
   bool has_file() const { return !keys_from.empty(); }
@@ -47,7 +47,14 @@ struct FailedOptions {
   void add_to(Command command);
 };
 
-/// The state of that name; none for an empty one.
+/// The state with that name; nothing for an empty name.
 std::optional<FailedState> failed_state(const std::string& name);
+
+/// `failed list` (failed_list.cpp). Returns the exit status.
+int run_failed_list(const FailedOptions& options);
+
+/// `failed retry` and `failed discard` (failed_change.cpp). Each returns the exit status: 1 if no message was changed.
+int run_failed_retry(const FailedOptions& options);
+int run_failed_discard(const FailedOptions& options);
 
 }  // namespace txinbox::cli

@@ -1,4 +1,4 @@
-#include "torture/error_kind.hpp"
+#include "torture/counters.hpp"
 
 #include <string>
 

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <grpcpp/grpcpp.h>
+
+#include "client.hpp"
+#include "rocketmq.grpc.pb.h"
+
+namespace txinbox::test {
+
+/// A proxy with one topic, in this process. By default it does not answer the settings, confirms no message, and
+/// delivers none.
+class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
+ public:
+  FakeProxy() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakeProxy() override { server_->Shutdown(std::chrono::system_clock::now()); }
+  FakeProxy(const FakeProxy&) = delete;
+  FakeProxy& operator=(const FakeProxy&) = delete;
+
+  std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
+  void answer_settings() { answers_settings_ = true; }
+
+  /// Delivers one message, with the receipt handle "first".
+  void deliver() { delivers_ = true; }
+
+  /// How the proxy answers `ForwardMessageToDeadLetterQueue` and `ChangeInvisibleDuration`.
+  enum class Answer { ok, error, none };
+
+  /// A request that the proxy has not answered yet gets this answer, too.
+  void answer_dead_letters(Answer how) { dead_letters_ = how; }
+  void answer_changes(Answer how) { changes_ = how; }
+
+  /// A request to change the invisible time.
+  struct Change {
+    std::string handle;
+    std::int64_t seconds;
+    bool operator==(const Change&) const = default;
+  };
+
+  /// The requests that the proxy has got.
+  std::vector<Change> changes() const {
+    const std::lock_guard lock(mutex_);
+    return requested_changes_;
+  }
+  int dead_letters() const { return requested_dead_letters_; }
+  int acknowledgements() const { return requested_acknowledgements_; }
+
+  grpc::Status QueryRoute(grpc::ServerContext*, const rocketmq::protocol::QueryRouteRequest* request,
+                          rocketmq::protocol::QueryRouteResponse* answer) override {
+    answer->mutable_status()->set_code(rocketmq::protocol::OK);
+    rocketmq::protocol::MessageQueue& queue = *answer->add_message_queues();
+    *queue.mutable_topic() = request->topic();
+    queue.set_permission(rocketmq::protocol::READ_WRITE);
+    queue.mutable_broker()->set_name("fake");
+    *queue.mutable_broker()->mutable_endpoints() = rocketmq::endpoints_of({.host = "127.0.0.1", .port = port()});
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Telemetry(grpc::ServerContext* context,
+                         grpc::ServerReaderWriter<rocketmq::protocol::TelemetryCommand,
+                                                  rocketmq::protocol::TelemetryCommand>* stream) override {
+    rocketmq::protocol::TelemetryCommand command;
+    while (stream->Read(&command)) {
+      wait(context, [&] { return answers_settings_.load(); });
+      if (context->IsCancelled()) break;
+      stream->Write(command);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Heartbeat(grpc::ServerContext*, const rocketmq::protocol::HeartbeatRequest*,
+                         rocketmq::protocol::HeartbeatResponse* answer) override {
+    answer->mutable_status()->set_code(rocketmq::protocol::OK);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ReceiveMessage(grpc::ServerContext* context, const rocketmq::protocol::ReceiveMessageRequest* request,
+                              grpc::ServerWriter<rocketmq::protocol::ReceiveMessageResponse>* stream) override {
+    wait(context, [&] { return delivers_.exchange(false); });
+    if (context->IsCancelled()) return grpc::Status::CANCELLED;
+    rocketmq::protocol::ReceiveMessageResponse answer;
+    answer.mutable_status()->set_code(rocketmq::protocol::OK);
+    stream->Write(answer);
+    rocketmq::protocol::Message& message = *answer.mutable_message();  // it replaces the status
+    *message.mutable_topic() = request->message_queue().topic();
+    message.set_body("body");
+    message.mutable_system_properties()->set_message_id("1");
+    message.mutable_system_properties()->set_receipt_handle("first");
+    message.mutable_system_properties()->set_delivery_attempt(1);
+    message.mutable_system_properties()->set_body_encoding(rocketmq::protocol::IDENTITY);
+    stream->Write(answer);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status AckMessage(grpc::ServerContext*, const rocketmq::protocol::AckMessageRequest*,
+                          rocketmq::protocol::AckMessageResponse* answer) override {
+    ++requested_acknowledgements_;
+    answer->mutable_status()->set_code(rocketmq::protocol::OK);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ForwardMessageToDeadLetterQueue(
+      grpc::ServerContext* context, const rocketmq::protocol::ForwardMessageToDeadLetterQueueRequest*,
+      rocketmq::protocol::ForwardMessageToDeadLetterQueueResponse* answer) override {
+    ++requested_dead_letters_;
+    return give(context, dead_letters_, *answer->mutable_status());
+  }
+
+  /// The new receipt handle is "changed".
+  grpc::Status ChangeInvisibleDuration(grpc::ServerContext* context,
+                                       const rocketmq::protocol::ChangeInvisibleDurationRequest* request,
+                                       rocketmq::protocol::ChangeInvisibleDurationResponse* answer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      requested_changes_.push_back(
+          {.handle = request->receipt_handle(), .seconds = request->invisible_duration().seconds()});
+    }
+    answer->set_receipt_handle("changed");
+    return give(context, changes_, *answer->mutable_status());
+  }
+
+  grpc::Status SendMessage(grpc::ServerContext* context, const rocketmq::protocol::SendMessageRequest*,
+                           rocketmq::protocol::SendMessageResponse*) override {
+    wait(context, [] { return false; });
+    return grpc::Status::CANCELLED;
+  }
+
+ private:
+  template <class Condition>
+  static void wait(grpc::ServerContext* context, Condition condition) {
+    while (!context->IsCancelled() && !condition()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+  static grpc::Status give(grpc::ServerContext* context, const std::atomic<Answer>& how,
+                           rocketmq::protocol::Status& status) {
+    wait(context, [&] { return how != Answer::none; });
+    if (context->IsCancelled()) return grpc::Status::CANCELLED;
+    status.set_code(how == Answer::ok ? rocketmq::protocol::OK : rocketmq::protocol::INTERNAL_ERROR);
+    return grpc::Status::OK;
+  }
+
+  int port_ = 0;
+  std::atomic<bool> answers_settings_ = false, delivers_ = false;
+  std::atomic<Answer> dead_letters_ = Answer::ok, changes_ = Answer::ok;
+  std::atomic<int> requested_dead_letters_ = 0, requested_acknowledgements_ = 0;
+  mutable std::mutex mutex_;
+  std::vector<Change> requested_changes_;  // the mutex guards it
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace txinbox::test

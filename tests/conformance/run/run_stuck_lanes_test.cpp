@@ -1,0 +1,146 @@
+// The loop between a broker and a consumer: several lanes whose first message fails, and the other lanes.
+
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Fails each message whose key begins with "bad". Stops `run` when the others are acknowledged, or after 30 seconds.
+class FailingLanes {
+ public:
+  FailingLanes(const MemoryBroker& broker, std::size_t good) : broker_(broker), good_(good) {}
+
+  void handle(const Message& message) {
+    if (!message.business_key.starts_with("bad")) return;
+    if (broker_.acknowledged_in_all() >= good_ || std::chrono::steady_clock::now() > give_up_) stop_.request_stop();
+    throw std::runtime_error("no stock");
+  }
+
+  RunOptions options() const {
+    RunOptions options = until_idle();
+    options.idle_exit.reset();
+    options.stop = stop_.get_token();
+    return options;
+  }
+
+ private:
+  const MemoryBroker& broker_;
+  const std::size_t good_;
+  const std::chrono::steady_clock::time_point give_up_ = std::chrono::steady_clock::now() + 30s;
+  std::stop_source stop_;
+};
+
+void publish(MemoryBroker& broker, int lane, const std::string& prefix, int count) {
+  for (int i = 0; i < count; ++i) broker.publish(lane, {.body = numbered(numbered(prefix, lane), i)});
+}
+
+TEST_CASE("several lanes that fail leave room for the other lanes, although each holds few messages") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(5);
+  for (int lane = 0; lane < 3; ++lane) publish(broker, lane, "bad", 15);
+  for (int lane = 3; lane < 5; ++lane) publish(broker, lane, "good", 100);
+  FailingLanes failing(broker, 200);
+  RunOptions options = failing.options();
+  options.batch = 10;  // so `run` holds 40 messages
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        failing.handle(delivery.message());
+      },
+      options);
+  CHECK(summary.consumed == 200);
+  CHECK(broker.acknowledged_in_all() == 200);
+  CHECK(broker.wrong_acknowledgements() == 0);
+  CHECK(source.pauses() > 0);
+  CHECK(source.pauses() <= 3);
+  CHECK(source.resumes() == 0);
+}
+
+TEST_CASE("under leases, lanes that fail leave room for the other lanes") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  LeaseConsumer consumer(pool, "order-service");
+  MemoryBroker broker(21);
+  for (int lane = 0; lane < 20; ++lane) publish(broker, lane, "bad", 1);
+  publish(broker, 20, "good", 30);
+  FailingLanes failing(broker, 30);
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer, body_is_key, [&](Lease& lease) { failing.handle(lease.message()); }, failing.options());
+  CHECK(summary.consumed == 30);
+  CHECK(broker.acknowledged(20) == 30);
+  CHECK(source.pauses() <= 20);
+  CHECK(source.resumes() == 0);
+}
+
+TEST_CASE("lanes that fail leave room for the bytes of the other lanes") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(4);
+  for (int lane = 0; lane < 3; ++lane) publish(broker, lane, "bad" + std::string(200, 'x'), 3);
+  FailingLanes failing(broker, 50);
+  RunOptions options = failing.options();
+  options.max_in_flight_bytes = 1'000;
+  bool has_failed = false;
+  options.observer = [&](const RunEvent& event) {
+    if (event.type != RunEventType::retry || std::exchange(has_failed, true)) return;
+    publish(broker, 3, "good" + std::string(200, 'x'), 50);  // not earlier, or one poll would get all messages
+  };
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer, body_is_key, [&](soci::session&, Delivery& delivery) { failing.handle(delivery.message()); },
+      options);
+  CHECK(summary.consumed == 50);
+  CHECK(broker.acknowledged(3) == 50);
+  CHECK(source.pauses() <= 3);
+  CHECK(source.resumes() == 0);
+}
+
+TEST_CASE("lanes that were paused continue when their messages succeed") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(4);
+  for (int lane = 0; lane < 4; ++lane) publish(broker, lane, "order", 60);
+  RunOptions options = until_idle();
+  options.batch = 5;
+  RunLog log;
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        const std::string& key = delivery.message().business_key;
+        log.add(key);
+        if (key.ends_with("-2") && log.count(key) <= 8) throw std::runtime_error("not yet");
+      },
+      options);
+  CHECK(summary.consumed == 240);
+  CHECK(broker.acknowledged_in_all() == 240);
+  CHECK(broker.wrong_acknowledgements() == 0);
+  CHECK(source.pauses() > 0);
+  CHECK(source.resumes() == source.pauses());
+}
+
+}  // namespace
+}  // namespace txinbox::test

@@ -1,0 +1,62 @@
+#include <array>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "cli/consume/message_reader.hpp"
+#include "support/thrown.hpp"
+
+using namespace txinbox;
+
+namespace {
+
+/// The business key that `--key TEXT` finds in a broker's message; otherwise the error as one word.
+std::string key_of(const std::string& text, const Incoming& incoming) {
+  cli::ConsumeOptions options;
+  options.from = "kafka://broker:9092/orders?group=g";
+  options.key = text;
+  const cli::Script script;
+  const cli::MessageReader reader(options, script, backend::SqlLimits());
+  Message message;
+  cli::Values values;
+  const std::string error = test::thrown_by([&] { reader.read(incoming, message, values); });
+  return error == "nothing" ? "key " + message.business_key : error;
+}
+
+}  // namespace
+
+TEST_CASE("a broker's message has the broker's id, unless the pointer finds another") {
+  cli::ConsumeOptions options;
+  options.key = "/no";
+  options.message_id = "/id";
+  const cli::Script script;
+  const cli::MessageReader reader(options, script, backend::SqlLimits());
+  const auto id_of = [&](const char* body) {
+    Message message;
+    cli::Values values;
+    reader.read(Incoming{.body = body, .id = "orders/3@42"}, message, values);
+    return std::string(message.message_id);
+  };
+  CHECK(id_of(R"({"no":1,"id":"m1"})") == "m1");
+  CHECK(id_of(R"({"no":1})") == "orders/3@42");
+}
+
+TEST_CASE("with --key @key, the record key is the business key, and must be there") {
+  CHECK(key_of("@key", {.body = R"({"key":"no"})", .key = "k1"}) == "key k1");
+  CHECK(key_of("@key", {.body = R"({"key":"no"})"}) == "invalid_key");
+  CHECK(key_of("@key", {.body = "{}", .key = ""}) == "invalid_key");
+  CHECK(key_of("@key", {.body = "no JSON", .key = "k1"}) == "invalid_key");
+  CHECK(key_of("@key", {.has_body = false, .key = "k1"}) == "invalid_key");
+}
+
+TEST_CASE("with --key @header:NAME, the first header of this name is the business key, and must be there") {
+  const std::array<IncomingHeader, 4> headers = {{{.name = "CE_ID", .value = "no"},
+                                                  {.name = "ce_id", .value = "h1"},
+                                                  {.name = "ce_id", .value = "h2"},
+                                                  {.name = "empty", .value = ""}}};
+  const Incoming incoming{.body = R"({"ce_id":"no"})", .key = "k1", .headers = headers};
+  CHECK(key_of("@header:ce_id", incoming) == "key h1");
+  CHECK(key_of("@header:missing", incoming) == "invalid_key");
+  CHECK(key_of("@header:empty", incoming) == "invalid_key");
+  CHECK(key_of("@header:ce_id", {.body = R"({"ce_id":"no"})", .key = "k1"}) == "invalid_key");
+}
