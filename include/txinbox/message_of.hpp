@@ -38,7 +38,7 @@ MessageOf key_from_header(std::string name);
 MessageOf key_from_json(std::string_view text);
 
 /// The same function, but it puts a text before each business key.
-MessageOf prefixed(std::string prefix, MessageOf message_of);
+MessageOf prefixed_message(std::string prefix, MessageOf message_of);
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

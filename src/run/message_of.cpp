@@ -40,7 +40,7 @@ MessageOf key_from_json(std::string_view text) {
   };
 }
 
-MessageOf prefixed(std::string prefix, MessageOf message_of) {
+MessageOf prefixed_message(std::string prefix, MessageOf message_of) {
   return [prefix = std::move(prefix), message_of = std::move(message_of)](const Incoming& incoming) {
     Message message = message_of(incoming);
     message.business_key.insert(0, prefix);

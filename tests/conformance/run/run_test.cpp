@@ -138,7 +138,8 @@ TEST_CASE("run throws an error of the source after the running handlers have end
   CHECK(source.is_closed());
 }
 
-TEST_CASE("run drops the messages that the broker takes back, and does not acknowledge those that are running") {
+TEST_CASE("run drops the messages that the broker takes back, and does not acknowledge those that are running" *
+          doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -230,7 +231,8 @@ TEST_CASE("run holds no more messages than max_in_flight") {
   CHECK(source.largest_poll() == 20);
 }
 
-TEST_CASE("under leases, messages run concurrently, and run waits for a message that another worker holds") {
+TEST_CASE("under leases, messages run concurrently, and run waits for a message that another worker holds" *
+          doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool(6);
   LeaseConsumer consumer(pool, "order-service", {.lease = 300ms});
@@ -278,7 +280,7 @@ TEST_CASE("a handler gets the delivery of the broker only if run has called it")
   MemorySource source(broker);
   int runs = 0;
   (void)run(
-      source, consumer, prefixed("p:", key_from_header("ce_id")),
+      source, consumer, prefixed_message("p:", key_from_header("ce_id")),
       [&](soci::session&, Delivery& delivery) {
         ++runs;
         CHECK(delivery.message().business_key == "p:7");
