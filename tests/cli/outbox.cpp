@@ -137,7 +137,8 @@ TEST_CASE("a program can say that a message failed, or that it never can be publ
   CHECK(lines_in(publisher.published()) == 1);
 }
 
-TEST_CASE("a program that ends, answers nonsense or hangs is started again, and nothing is lost") {
+TEST_CASE("a program that ends, answers nonsense or hangs is started again, and nothing is lost" *
+          doctest::test_suite("timed")) {
   const TestDatabase db;
   const Publisher publisher(R"(n=$(($(cat calls 2>/dev/null || echo 0) + 1)); echo $n >calls
   case $n in

@@ -81,7 +81,8 @@ class InHand {
 
 }  // namespace
 
-TEST_CASE("a run that is killed in the middle of a file and repeated has the same result") {
+TEST_CASE("a run that is killed in the middle of a file and repeated has the same result" *
+          doctest::test_suite("timed")) {
   constexpr int messages = 20'000;
   const Orders orders;
   std::string text;
@@ -119,7 +120,7 @@ TEST_CASE("a signal wakes a consumer that waits for input, and the summary says 
   }
 }
 
-TEST_CASE("after a signal, the current batch finishes, and no other batch begins") {
+TEST_CASE("after a signal, the current batch finishes, and no other batch begins" * doctest::test_suite("timed")) {
   InHand run(slow_sql() + "; update t_inventory set stock = stock - 1");
   run.command->signal(SIGTERM);
   const Ended ended = run.command->wait();
@@ -129,7 +130,8 @@ TEST_CASE("after a signal, the current batch finishes, and no other batch begins
   CHECK(run.orders.taken() == 3);
 }
 
-TEST_CASE("a second signal ends the command at once, and the current batch leaves no rows") {
+TEST_CASE("a second signal ends the command at once, and the current batch leaves no rows" *
+          doctest::test_suite("timed")) {
   InHand run("update t_inventory set stock = stock - 1; " + slow_sql());
   // The loop sends the signal repeatedly: two signals that arrive before the first is taken count as one.
   while (!run.command->has_ended()) {

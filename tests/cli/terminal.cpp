@@ -157,7 +157,8 @@ TEST_CASE("status --watch shows as many consumers as the terminal has room for, 
   CHECK(text.find("c10") != std::string::npos);
   CHECK(text.find("c39") == std::string::npos);
   CHECK(text.find("and 22 more consumers") != std::string::npos);
-  CHECK(std::count(text.begin(), text.end(), '\n') < 24);
+  const std::string block = text.substr(0, text.find("more consumers"));  // a slow reader also gets the next block
+  CHECK(std::count(block.begin(), block.end(), '\n') < 24);
   Terminal one(120, 24);
   one.start({"status", "--watch", "--consumer", "c39"}, orders.db.url());
   const std::string other = one.read("PURGED (UTC)");

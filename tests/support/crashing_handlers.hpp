@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <chrono>
-
 #include <soci/soci.h>
 #include <txinbox/lease_consumer.hpp>
 #include <txinbox/tx_consumer.hpp>
@@ -14,8 +12,6 @@
 namespace txinbox::test {
 
 inline const TxConsumerOptions counting{.max_attempts = 2, .count_starts = true};
-inline const LeaseOptions counting_leases{
-    .lease = std::chrono::milliseconds(200), .max_attempts = 2, .count_starts = true};
 
 /// The exit status of a process whose handler ends it.
 inline constexpr int died = 9;

@@ -135,7 +135,7 @@ void kill_connection(long long id, const TestDatabase& db) {
     db.run("kill " + std::to_string(id));
     while (db.number(is_there) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } else if (on_postgresql()) {
-    db.run("select pg_terminate_backend(" + std::to_string(id) + ", 5000)");
+    db.run("select pg_terminate_backend(" + std::to_string(id) + ", 60000)");
   }
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("a short time is reported while the timer waits for a longer one, even
   CHECK(!longest.over.stop_requested());
 }
 
-TEST_CASE("an extended time is reported at its new end") {
+TEST_CASE("an extended time is reported at its new end" * doctest::test_suite("timed")) {
   const auto timer = LeaseTimer::make();
   LeaseTime time(Clock::now() + 200ms);
   const LeaseTimer::Watch watch(*timer, time);
@@ -60,7 +60,7 @@ TEST_CASE("an extended time is reported at its new end") {
   CHECK(Clock::now() >= later);
 }
 
-TEST_CASE("a removed time is not reported, and a reported time may remove itself") {
+TEST_CASE("a removed time is not reported, and a reported time may remove itself" * doctest::test_suite("timed")) {
   const auto timer = LeaseTimer::make();
   LeaseTime first(Clock::now() + 100ms);
   LeaseTime second(Clock::now() + 200ms);

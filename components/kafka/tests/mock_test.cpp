@@ -28,7 +28,7 @@ constexpr std::int16_t produce = 0;
 constexpr std::int16_t offset_commit = 8;
 constexpr std::int16_t sync_group = 14;
 
-TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates") {
+TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" * doctest::test_suite("timed")) {
   for (const auto code :
        {RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, RD_KAFKA_RESP_ERR_NOT_COORDINATOR}) {
     const std::string name = rd_kafka_err2name(code);
@@ -88,7 +88,7 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
                                     .group = "g",
                                     .topics = {"orders"},
                                     .dead_letters = "orders.dead",
-                                    .session_timeout = 6s});
+                                    .session_timeout = 30s});
     cluster.fail(produce, code);
     std::stop_source stop;
     RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .stop = stop.get_token()};
@@ -115,7 +115,7 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
   }
 }
 
-TEST_CASE("Kafka: an unconfirmed message fails only if a broker answers") {
+TEST_CASE("Kafka: an unconfirmed message fails only if a broker answers" * doctest::test_suite("timed")) {
   std::optional<MockCluster> cluster(std::in_place);
   cluster->create("orders");
   for (int i = 0; i < 50; ++i) {

@@ -97,7 +97,7 @@ TEST_CASE("Kafka: the publisher returns a result for each message, and continues
     CAPTURE(name);
     MockCluster cluster;
     cluster.create("stock");
-    const Publisher publish = kafka_publisher({.brokers = cluster.brokers(), .timeout = 5s});
+    const Publisher publish = kafka_publisher({.brokers = cluster.brokers(), .timeout = 30s});
     if (each.code != RD_KAFKA_RESP_ERR_NO_ERROR) cluster.fail(produce, each.code);
     const std::vector<OutgoingMessage> one{booked("a", "1")};
     const auto results = publish(one);

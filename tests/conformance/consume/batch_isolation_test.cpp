@@ -98,7 +98,8 @@ void deliver_until_acknowledged(TxConsumer& consumer, const std::vector<std::str
   CHECK(left.empty());
 }
 
-TEST_CASE("with four threads, overlapping batches and failing handlers, each message takes effect once") {
+TEST_CASE("with four threads, overlapping batches and failing handlers, each message takes effect once" *
+          doctest::test_suite("timed")) {
   EffectDatabase db;
   Pool pool = db.pool(4);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 50}});

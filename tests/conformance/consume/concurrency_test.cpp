@@ -103,7 +103,8 @@ TEST_CASE("many threads with one key: one consumes it when the process of the fi
   for (const int threads : {2, 3, 16}) check_same_key(threads, First::dies);
 }
 
-TEST_CASE("many threads, three copies of each key, and failing handlers: each key takes effect once") {
+TEST_CASE("many threads, three copies of each key, and failing handlers: each key takes effect once" *
+          doctest::test_suite("timed")) {
   EffectDatabase db;
   constexpr int keys = 40;
   constexpr int copies = 3;

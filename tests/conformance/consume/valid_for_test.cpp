@@ -34,7 +34,7 @@ TEST_CASE("a row within valid_for makes a duplicate, and an older row is taken o
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10}});
   CHECK(consumer.consume(click, store_content).outcome == consumed);
-  make_older(db, "business_key = 'click'", 59s);
+  make_older(db, "business_key = 'click'", 10s);
   CHECK(consumer.consume(click, store_content).stored == "one");
   CHECK(consumer.consume(other_click, store_content).outcome == conflict);
   make_older(db, "business_key = 'click'", 61s);

@@ -31,7 +31,8 @@ bool stop_is_requested(const Lease& lease) {
 }
 
 TEST_CASE(
-    "an expired lease sets its stop token, with and without a heartbeat, even if the heartbeat gets no connection") {
+    "an expired lease sets its stop token, with and without a heartbeat, even if the heartbeat gets no connection" *
+    doctest::test_suite("timed")) {
   const EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = 2 * very_late});
   for (const auto heartbeat : {0ms, 50ms}) {
@@ -48,7 +49,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a lease that is renewed in time does not set its stop token, and an expired lease keeps it set") {
+TEST_CASE("a lease that is renewed in time does not set its stop token, and an expired lease keeps it set" *
+          doctest::test_suite("timed")) {
   Leases t;
   LeaseConsumer consumer(t.pool, "svc", {.lease = 3s});
   const auto handler = [](Lease& lease) {
@@ -67,7 +69,7 @@ TEST_CASE("a lease that is renewed in time does not set its stop token, and an e
 }
 
 TEST_CASE("with a silent network the lease still expires, and the caller's time-outs still apply" *
-          doctest::skip(on_sqlite3())) {
+          doctest::test_suite("timed") * doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool =
@@ -83,7 +85,8 @@ TEST_CASE("with a silent network the lease still expires, and the caller's time-
   proxy.fall_silent(false);
 }
 
-TEST_CASE("a handler never begins under an expired lease" * doctest::skip(on_sqlite3())) {
+TEST_CASE("a handler never begins under an expired lease" * doctest::test_suite("timed") *
+          doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

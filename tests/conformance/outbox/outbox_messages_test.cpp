@@ -76,7 +76,7 @@ TEST_CASE("the parts of a relay whose lease has expired count as free") {
   const Scene scene;
   Pool pool = scene.db.pool(1);
   scene.db.run("delete from txinbox_outbox_message");
-  const OutboxRelay relay(pool, RecordingPublisher().publisher(), {});
+  const OutboxRelay relay(pool, RecordingPublisher().publisher(), {.lease = 24h});
   CHECK(eventually([&] { return outbox_status(*scene.db.session()).free_parts == 0; }));
   scene.db.run("update txinbox_outbox_relay set lease_expires_at = started_at");
   const OutboxStatus status = outbox_status(*scene.db.session());

@@ -107,7 +107,8 @@ struct Release {
   ~Release() { now(); }
 };
 
-TEST_CASE("while a publisher hangs, another relay works on, and takes over its parts after the lease") {
+TEST_CASE("while a publisher hangs, another relay works on, and takes over its parts after the lease" *
+          doctest::test_suite("timed")) {
   const TestDatabase db;
   Pool pool = db.pool(1), other_pool = db.pool(1);
   RecordingPublisher broker;

@@ -183,7 +183,8 @@ TEST_CASE("a pool sets its time-outs on each session, also after a reconnect") {
   }
 }
 
-TEST_CASE("the server ends a statement that runs too long, and this error is transient") {
+TEST_CASE("the server ends a statement that runs too long, and this error is transient" *
+          doctest::test_suite("timed")) {
   if (on_sqlite3()) return;
   EffectDatabase db;
   if (on_mysql() && !on_mariadb()) return;  // MySQL ends only read-only SELECTs
@@ -197,7 +198,8 @@ TEST_CASE("the server ends a statement that runs too long, and this error is tra
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a handler that sends nothing for too long loses its key to another consumer") {
+TEST_CASE("a handler that sends nothing for too long loses its key to another consumer" *
+          doctest::test_suite("timed")) {
   if (on_sqlite3()) return;
   EffectDatabase db;
   Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});

@@ -197,6 +197,7 @@ TEST_CASE("a purge completes while writers in this process and in another are bu
         }
       });
     }
+    while (consumed == 0) std::this_thread::sleep_for(1ms);
     std::jthread other([&] { removed += purge(pool.acquire(), 1h, {.max_rows = rows / 4}); });
     const std::size_t own = purge(pool.acquire(), 1h);
     other.join();

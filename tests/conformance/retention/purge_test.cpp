@@ -107,7 +107,7 @@ TEST_CASE("a purge removes at most max_rows rows, the oldest first") {
   CHECK(db.claims_older_than(20h + 30min) == 0);
 }
 
-TEST_CASE("no batch begins after max_time") {
+TEST_CASE("no batch begins after max_time" * doctest::test_suite("timed")) {
   const OldRows db;
   db.add("svc", 500, 25h);
   std::size_t batches = 0;

@@ -82,7 +82,8 @@ TEST_CASE("the destructor of a purger does not wait for the interval, and the st
   CHECK(std::chrono::steady_clock::now() - begin < 1h);
 }
 
-TEST_CASE("the destructor of a purger does not wait for a silent network" * doctest::skip(on_sqlite3())) {
+TEST_CASE("the destructor of a purger does not wait for a silent network" * doctest::test_suite("timed") *
+          doctest::skip(on_sqlite3())) {
   const TestDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connect_timeout = 2s, .lock_timeout = 1s, .statement_timeout = 1s});

@@ -45,7 +45,8 @@ void publish_versions(MemoryBroker& broker) {
   }
 }
 
-TEST_CASE("many workers, failures, duplicates, dead letters and lost lanes: each key takes effect once, in order") {
+TEST_CASE("many workers, failures, duplicates, dead letters and lost lanes: each key takes effect once, in order" *
+          doctest::test_suite("timed")) {
   for (const Order order : {Order::lane, Order::key}) {
     CAPTURE(to_string(order));
     EffectDatabase db;

@@ -252,7 +252,8 @@ TEST_CASE("the next migrate completes an interrupted migration" * doctest::skip(
   CHECK(db.number("select count(*) from txinbox_consumed_message") == 1);
 }
 
-TEST_CASE("a statement of a migration may take longer than statement_timeout" * doctest::skip(database() != "mysql")) {
+TEST_CASE("a statement of a migration may take longer than statement_timeout" * doctest::test_suite("timed") *
+          doctest::skip(database() != "mysql")) {
   const TestDatabase db;
   db.run("delete from txinbox_schema where version >= 6");
   Pool pool = open_pool(db.url(), {.connections = 1, .statement_timeout = 1s});

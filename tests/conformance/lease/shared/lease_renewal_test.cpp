@@ -33,7 +33,7 @@ TEST_CASE("a renewal extends the lease to its full length, for its holder and in
             .outcome == consumed);
 }
 
-TEST_CASE("a heartbeat renews the lease of a handler that takes longer than the lease") {
+TEST_CASE("a heartbeat renews the lease of a handler that takes longer than the lease" * doctest::test_suite("timed")) {
   const LeaseSubject t;
   constexpr auto length = 5s;  // much longer than a heartbeat, so that none is late on a slow machine
   LeaseConsumer consumer = t.consumer({.lease = length, .heartbeat = 100ms});
