@@ -3,7 +3,12 @@
 find_program(CCACHE_PROGRAM ccache)
 mark_as_advanced(CCACHE_PROGRAM)
 if(CCACHE_PROGRAM)
-  # So ccache also finds the objects of another checkout of the same sources.
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
-                                  "${CCACHE_PROGRAM}")
+  # So ccache also finds the objects of another checkout of the same sources, and those of files with a precompiled
+  # header.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${CCACHE_PROGRAM}")
 endif()
+
+# The names of files in messages and in debug information begin at the top folder of the checkout.
+add_compile_options("-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")

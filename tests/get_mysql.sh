@@ -20,8 +20,8 @@ works() { [ -n "$("$server" --no-defaults --version 2>/dev/null)" ]; } 2>/dev/nu
 fail() {
   printf 'get_mysql.sh: %s; it says:\n' "$1" >&2
   tail -n 20 "$new/log" >&2
-  echo "get_mysql.sh: to test on your own MySQL server, set TXINBOX_TEST_MYSQL_URL; to test without one, name the" \
-    "other databases (tests/run.sh --database ...)" >&2
+  echo "get_mysql.sh: to test on your own MySQL server, set TXINBOX_TEST_MYSQL_URL; tests/run.sh without options" \
+    "needs no MySQL" >&2
   exit 1
 }
 

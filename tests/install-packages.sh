@@ -4,7 +4,7 @@
 # Usage: install-packages.sh build|test|cluster|bench|brokers
 #   build    the packages for the library, the command and examples/run.sh
 #   test     the packages of build, and those for tests/run.sh
-#   cluster  the packages of test, and those for tests/run.sh --galera and --failover
+#   cluster  the packages of test, and those for the steps galera and failover of tests/run.sh
 #   bench    the packages of build, and those for bench/run.sh
 #   brokers  the packages of build, and those for examples/brokers/demo.sh
 set -eu

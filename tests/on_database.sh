@@ -4,7 +4,7 @@
 #
 # Usage: on_database.sh DATABASE URL_VARIABLE PROGRAM [ARGUMENT]...
 #   DATABASE      sqlite3, mysql or postgresql; none for a program that needs no database
-#   URL_VARIABLE  the environment variable that names the server; empty where there is no server
+#   URL_VARIABLE  the environment variable that names the server; - where there is no server
 #
 # The program gets TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL, and TXINBOX_TEST_RESTART, a script that kills the server
 # and starts it again, if servers.sh has made one.
@@ -16,7 +16,7 @@ database=$1 url_variable=$2
 shift 2
 
 url= restart=
-if [ -n "$url_variable" ]; then
+if [ "$url_variable" != - ]; then
   eval "url=\${$url_variable:-}"
   if [ -z "$url" ]; then
     echo "skipped: $url_variable is not set (tests/run.sh starts the servers)"

@@ -32,6 +32,15 @@ txinbox=$build/tools/cli/txinbox torture=$build/tools/torture/txinbox-torture
 
 fail() { echo "storm.sh: $*" >&2; exit 1; }
 
+# Adds a line "count: N WHAT" for the rows of a storm's table that a step of tests/run.sh adds up.
+with_counts() {
+  awk '{ print }
+    match($0, /^(keys|deliveries|effects|messages|workers killed|relays killed|commands run) +[0-9,]+$/) {
+      number = $NF; gsub(",", "", number); $NF = ""; sub(/ +$/, "")
+      print "count: " number " " ($0 == "commands run" ? "servers killed" : $0)
+    }'
+}
+
 # storm [COMMAND]: runs a storm of each kind on the database that TXINBOX_DB names. Storms with leases and on the outbox
 # take half the time. COMMAND kills the server and starts it again.
 storm() {
@@ -43,7 +52,7 @@ storm() {
     relays=()
     [ $kind != outbox ] || relays=(--relays 4)
     status=0
-    "$torture" --kind $kind --duration "${lasts}s" "${relays[@]}" "${killing[@]}" || status=$?
+    "$torture" --kind $kind --duration "${lasts}s" "${relays[@]}" "${killing[@]}" | with_counts || status=$?
     [ $status = 0 ] || fail "the storm of $kind ended with status $status"
     lasts=$(((seconds + 1) / 2)) least=$(((restarts + 1) / 2))
   done

@@ -9,14 +9,9 @@
 
 #include <txinbox/run.hpp>
 
-namespace txinbox::test {
+#include "support/environment.hpp"
 
-/// The value of an environment variable that a script or another test has set.
-inline std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; run the program by brokers.sh");
-  return value;
-}
+namespace txinbox::test {
 
 /// The real broker that brokers.sh has started for this test program. The tests of all components use this interface.
 class BrokerUnderTest {

@@ -18,6 +18,7 @@
 
 #include "brokers/broker_under_test.hpp"
 #include "cli/orders.hpp"
+#include "support/counts.hpp"
 
 namespace txinbox::test {
 
@@ -118,7 +119,9 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   CHECK(second->wait().status == 4);
   const Ended rest = t.consume_rest();
   CHECK_MESSAGE(rest.status == 0, rest.err);
-  MESSAGE(times << " kills: " << t.orders() << " orders of " << orders << " keys");
+  count(times, "consumers killed");
+  count(orders, "keys");
+  count(t.orders(), "effects");
   CHECK(t.orders() == orders);
   CHECK(t.taken() == orders);
 }
@@ -132,7 +135,7 @@ inline void print_wait_for_more(const Orders& t, long long orders) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
-  MESSAGE("consumes again after " << waited.count() << " s");
+  note("consumes again after " + std::to_string(waited.count()) + " s");
 }
 
 /// The broker is killed and started again while messages are consumed.
@@ -167,7 +170,7 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
 /// The database's server is killed, and starts again only after some time. Then it is killed a few more times. The
 /// consumer continues by itself.
 inline void survives_database_restart(BrokerUnderTest& broker, const std::string& name) {
-  if (!TestDatabase::can_restart_server()) return;  // run.sh --brokers has servers that may be killed
+  if (!TestDatabase::can_restart_server()) return;  // the steps …-kills-… have servers that may be killed
   constexpr int times = 5;
   constexpr int orders = 1000 * times;
   OrdersFromBroker t(broker, name);
@@ -197,7 +200,7 @@ inline void survives_database_restart(BrokerUnderTest& broker, const std::string
 /// The broker and the database's server are killed together. Then the database starts first, and the broker after it.
 /// New messages are consumed each time.
 inline void survives_both_restarts(BrokerUnderTest& broker, const std::string& name) {
-  if (!TestDatabase::can_restart_server()) return;  // run.sh --brokers has servers that may be killed
+  if (!TestDatabase::can_restart_server()) return;  // the steps …-kills-… have servers that may be killed
   constexpr int step = 500;
   OrdersFromBroker t(broker, name);
   auto consumer = t.start({"--batch", "5"});
@@ -260,7 +263,8 @@ inline void memory_stays_flat(BrokerUnderTest& broker, const std::string& name) 
     long& most = done < orders / 5 ? early : late;
     most = std::max(most, consumer->memory());
   }
-  MESSAGE(2 * orders << " messages: " << early << " KiB in the first fifth, " << late << " KiB after it");
+  note(std::to_string(2 * orders) + " messages: at most " + std::to_string(early) + " KiB in the first fifth, " +
+       std::to_string(late) + " KiB after it");
   CHECK(early > 0);
   CHECK(late * 100 <= early * 105);
   consumer->signal(SIGTERM);

@@ -29,6 +29,7 @@
 
 #include "brokers/broker_under_test.hpp"
 #include "support/child_process.hpp"
+#include "support/counts.hpp"
 #include "support/effects.hpp"
 
 namespace txinbox::test {
@@ -190,8 +191,9 @@ inline void kill_at_each_step(BrokerUnderTest& broker, const std::string& name, 
   Pool pool = open_pool(db.url(), {.connections = 1});
   StepKiller none("", 0);
   const RunSummary rest = consume_all(*open(name), pool, idle, none);
-  MESSAGE(killed.load() << " kills: " << db.effects() << " effects of " << keys << " keys, " << rest.received
-                        << " messages afterwards");
+  count(killed, "consumers killed at a named step");
+  count(keys, "keys");
+  count(db.effects(), "effects");
   CHECK(db.effects() == keys);
   CHECK(db.number("select count(distinct id) from effect") == keys);
   CHECK(consume_all(*open(name), pool, idle, none).received == 0);

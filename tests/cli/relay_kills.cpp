@@ -1,6 +1,6 @@
 // Relays that are killed: no message is lost, and no message of a key is published before an earlier one.
 //
-// TXINBOX_RELAY_KILLS is the number of kills. Without the variable, there are 100 in a long run, and otherwise 4.
+// TXINBOX_RELAY_KILLS is the number of kills. Without the variable, there are 4.
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/command.hpp"
-#include "support/long_run.hpp"
+#include "support/counts.hpp"
 #include "support/test_database.hpp"
 
 using namespace txinbox::test;
@@ -35,7 +35,7 @@ namespace {
 int kills() {
   const char* text = std::getenv("TXINBOX_RELAY_KILLS");
   if (text != nullptr) return std::atoi(text);  // NOLINT(cert-err34-c): a wrong number is 0
-  return long_run() ? 100 : 4;
+  return 4;
 }
 
 /// What all relays have published, line by line. One write appends each line.
@@ -79,7 +79,7 @@ class Published {
 
 }  // namespace
 
-TEST_CASE("relays that are killed lose nothing, and keep the order of each key") {
+TEST_CASE("relays that are killed lose nothing, and keep the order of each key" * doctest::test_suite("timed")) {
   const TestDatabase db;
   db.run("create table aggregate (id integer primary key, version integer not null)");
   constexpr int keys = 7;
@@ -139,8 +139,9 @@ TEST_CASE("relays that are killed lose nothing, and keep the order of each key")
   CHECK(wait_for(added));
   CHECK(published.count() == added);
   CHECK(published.inversions() == 0);
-  MESSAGE(kills() << " kills, " << added.load() << " messages, " << published.lines() - published.count()
-                  << " published again");
+  count(kills(), "relays killed");
+  count(added, "messages published");
+  count(published.lines() - published.count(), "of them published again");
   for (const auto& relay : relays) {
     relay->signal(SIGTERM);
     CHECK(relay->wait().status == 4);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "faults/subject.hpp"
+#include "support/counts.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -29,8 +30,20 @@ class Table {
     fmt::print("\n|---|");
     for (std::size_t i = 0; i < subjects().size(); ++i) fmt::print("--:|");
     fmt::print("\n");
-    for (const auto& [kind, row] : rows_) print_row(kind, row);
+    Cell all;
+    for (const auto& [kind, row] : rows_) {
+      print_row(kind, row);
+      for (const auto& [subject, cell] : row) {
+        all.cases += cell.cases;
+        all.lost += cell.lost;
+        all.doubled += cell.doubled;
+      }
+    }
     fmt::print("\n");
+    std::fflush(stdout);
+    txinbox::test::count(all.cases, "faults");
+    txinbox::test::count(all.lost, "lost where the settings allow it");
+    txinbox::test::count(all.doubled, "doubled where a lease allows it");
   }
 
   void count(const std::string& kind, const std::string& subject, Mark mark) {

@@ -4,7 +4,7 @@
 
 namespace txinbox::test {
 
-/// Whether the option --long of tests/run.sh asks for all cases.
+/// Whether a step of tests/run.sh wants all cases, also those that take long.
 inline bool long_run() { return std::getenv("TXINBOX_TEST_LONG") != nullptr; }
 
 }  // namespace txinbox::test

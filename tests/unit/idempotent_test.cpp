@@ -16,7 +16,7 @@ using namespace txinbox;
 
 namespace {
 
-struct Order {
+struct Purchase {
   std::string no;
   std::int64_t id = 0;
   std::string body = {};
@@ -56,28 +56,28 @@ struct LeasedConsumer {
 template <class KeyOf>
 std::string key_by(KeyOf key_of) {
   Consumer consumer;
-  const auto handle = idempotent(consumer, key_of, [](Session&, const Order&) {});
-  (void)handle(Order{.no = "A-1", .id = -42, .body = R"({"no":"J-1"})"});
+  const auto handle = idempotent(consumer, key_of, [](Session&, const Purchase&) {});
+  (void)handle(Purchase{.no = "A-1", .id = -42, .body = R"({"no":"J-1"})"});
   return consumer.seen.at(0).business_key;
 }
 
-std::string free_function(const Order& order) { return order.no; }
+std::string free_function(const Purchase& order) { return order.no; }
 
 }  // namespace
 
 TEST_CASE("the key is what a member, a member function or a function says, text or integer") {
-  CHECK(key_by(&Order::no) == "A-1");
-  CHECK(key_by(&Order::id) == "-42");
-  CHECK(key_by(&Order::tail) == "-1");
+  CHECK(key_by(&Purchase::no) == "A-1");
+  CHECK(key_by(&Purchase::id) == "-42");
+  CHECK(key_by(&Purchase::tail) == "-1");
   CHECK(key_by(free_function) == "A-1");
-  CHECK(key_by([](const Order&) { return "fixed"; }) == "fixed");
-  CHECK(key_by([](const Order&) { return std::uint64_t{18446744073709551615U}; }) == "18446744073709551615");
-  CHECK(key_by(JsonTemplate("order:{/no}").of(&Order::body)) == "order:J-1");
+  CHECK(key_by([](const Purchase&) { return "fixed"; }) == "fixed");
+  CHECK(key_by([](const Purchase&) { return std::uint64_t{18446744073709551615U}; }) == "18446744073709551615");
+  CHECK(key_by(JsonTemplate("order:{/no}").of(&Purchase::body)) == "order:J-1");
 }
 
 TEST_CASE("the prefix comes before every kind of key") {
-  CHECK(key_by(prefixed("order:", &Order::no)) == "order:A-1");
-  CHECK(key_by(prefixed("order:", &Order::id)) == "order:-42");
+  CHECK(key_by(prefixed("order:", &Purchase::no)) == "order:A-1");
+  CHECK(key_by(prefixed("order:", &Purchase::id)) == "order:-42");
   CHECK(key_by(prefixed("eu:", prefixed("order:", free_function))) == "eu:order:A-1");
 }
 
@@ -93,10 +93,10 @@ TEST_CASE("a message that is JSON text itself needs a template alone") {
 
 TEST_CASE("a function may return the whole message: key, id and content") {
   Consumer consumer;
-  const auto message_of = [](const Order& order) {
+  const auto message_of = [](const Purchase& order) {
     return Message{.business_key = order.no, .message_id = "m-1", .content = order.body};
   };
-  (void)idempotent(consumer, message_of, [](Session&, const Order&) {})(Order{.no = "A-1", .body = "b"});
+  (void)idempotent(consumer, message_of, [](Session&, const Purchase&) {})(Purchase{.no = "A-1", .body = "b"});
   REQUIRE(consumer.seen.size() == 1);
   CHECK(consumer.seen[0].business_key == "A-1");
   CHECK(consumer.seen[0].message_id == "m-1");
@@ -105,21 +105,22 @@ TEST_CASE("a function may return the whole message: key, id and content") {
 
 TEST_CASE("a handler is called once with the message itself, and with as much of the consumer's as it takes") {
   Consumer consumer;
-  const Order order{.no = "A-1"};
-  std::vector<const Order*> seen;
-  const auto short_one = idempotent(consumer, &Order::no, [&](Session&, const Order& o) { seen.push_back(&o); });
+  const Purchase order{.no = "A-1"};
+  std::vector<const Purchase*> seen;
+  const auto short_one = idempotent(consumer, &Purchase::no, [&](Session&, const Purchase& o) { seen.push_back(&o); });
   const auto long_one =
-      idempotent(consumer, &Order::no, [&](Session&, Arrival&, const Order& o) { seen.push_back(&o); });
+      idempotent(consumer, &Purchase::no, [&](Session&, Arrival&, const Purchase& o) { seen.push_back(&o); });
   CHECK(short_one(order).stored == "A-1");
   CHECK(long_one(order).stored == "A-1");
-  CHECK(seen == std::vector<const Order*>{&order, &order});
+  CHECK(seen == std::vector<const Purchase*>{&order, &order});
 }
 
 TEST_CASE("a handler of leased work is called with the lease") {
   LeasedConsumer consumer;
   int fence = 0;
-  const auto handle = idempotent(consumer, &Order::no, [&](FakeLease& lease, const Order&) { fence = lease.fence++; });
-  CHECK(handle(Order{.no = "A-1"}).stored == "A-18");
+  const auto handle =
+      idempotent(consumer, &Purchase::no, [&](FakeLease& lease, const Purchase&) { fence = lease.fence++; });
+  CHECK(handle(Purchase{.no = "A-1"}).stored == "A-18");
   CHECK(fence == 7);
 }
 
@@ -127,26 +128,27 @@ TEST_CASE("what the key's function or the handler throws passes through") {
   Consumer consumer;
   bool ran = false;
   const auto keyless = idempotent(
-      consumer, [](const Order&) -> std::string { throw std::out_of_range("no key"); },
-      [&](Session&, const Order&) { ran = true; });
-  CHECK_THROWS_AS((void)keyless(Order{}), std::out_of_range);
+      consumer, [](const Purchase&) -> std::string { throw std::out_of_range("no key"); },
+      [&](Session&, const Purchase&) { ran = true; });
+  CHECK_THROWS_AS((void)keyless(Purchase{}), std::out_of_range);
   CHECK(consumer.seen.empty());
   CHECK_FALSE(ran);
-  const auto failing = idempotent(consumer, &Order::no, [](Session&, const Order&) { throw std::logic_error("no"); });
-  CHECK_THROWS_AS((void)failing(Order{}), std::logic_error);
+  const auto failing =
+      idempotent(consumer, &Purchase::no, [](Session&, const Purchase&) { throw std::logic_error("no"); });
+  CHECK_THROWS_AS((void)failing(Purchase{}), std::logic_error);
 }
 
 TEST_CASE("the wrapped handler is a function object like another: copied, or with a handler that cannot be") {
   Consumer consumer;
   int runs = 0;
-  std::function<Result(const Order&)> copied;
+  std::function<Result(const Purchase&)> copied;
   {
-    const auto handle = idempotent(consumer, &Order::no, [&runs](Session&, const Order&) { ++runs; });
+    const auto handle = idempotent(consumer, &Purchase::no, [&runs](Session&, const Purchase&) { ++runs; });
     copied = handle;
   }
-  CHECK(copied(Order{.no = "A-1"}).outcome == Outcome::consumed);
-  const auto owning =
-      idempotent(consumer, &Order::no, [own = std::make_unique<int*>(&runs)](Session&, const Order&) { ++**own; });
-  CHECK(owning(Order{.no = "A-2"}).outcome == Outcome::consumed);
+  CHECK(copied(Purchase{.no = "A-1"}).outcome == Outcome::consumed);
+  const auto owning = idempotent(consumer, &Purchase::no,
+                                 [own = std::make_unique<int*>(&runs)](Session&, const Purchase&) { ++**own; });
+  CHECK(owning(Purchase{.no = "A-2"}).outcome == Outcome::consumed);
   CHECK(runs == 2);
 }

@@ -15,7 +15,7 @@ using txinbox::test::thrown_by;
 
 namespace {
 
-struct Incoming {
+struct OrderEvent {
   JsonDocument body;
 };
 
@@ -57,9 +57,9 @@ TEST_CASE("a document outlives its text, and its copies share its values") {
 }
 
 TEST_CASE("a document can be a member of the service's own message") {
-  const Incoming incoming{JsonDocument(R"({"no":"A-1","amount":10.50})")};
-  CHECK(JsonTemplate("/no").of(&Incoming::body)(incoming) == "A-1");
-  CHECK(JsonContent({"/amount"}).of(&Incoming::body)(incoming) == "5:10.50,");
+  const OrderEvent incoming{JsonDocument(R"({"no":"A-1","amount":10.50})")};
+  CHECK(JsonTemplate("/no").of(&OrderEvent::body)(incoming) == "A-1");
+  CHECK(JsonContent({"/amount"}).of(&OrderEvent::body)(incoming) == "5:10.50,");
 }
 
 TEST_CASE("a document gives the text of scalars, and none for what is missing or null") {

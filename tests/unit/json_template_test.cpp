@@ -16,7 +16,7 @@ using txinbox::test::thrown_by;
 
 namespace {
 
-struct Incoming {
+struct OrderEvent {
   std::string body;
   std::string_view view() const { return body; }
 };
@@ -66,10 +66,10 @@ TEST_CASE("JSON that is wrong, or that lacks the key, is an invalid_key which ho
 }
 
 TEST_CASE("a template and a content can be of a member of the service's own message") {
-  const Incoming incoming{R"({"no":"A-1","amount":10.50})"};
-  CHECK(JsonTemplate("/no").of(&Incoming::body)(incoming) == "A-1");
-  CHECK(JsonTemplate("/no").of(&Incoming::view)(incoming) == "A-1");
-  CHECK(JsonContent({"/amount"}).of([](const Incoming& in) { return in.body; })(incoming) == content_of({"10.50"}));
+  const OrderEvent incoming{R"({"no":"A-1","amount":10.50})"};
+  CHECK(JsonTemplate("/no").of(&OrderEvent::body)(incoming) == "A-1");
+  CHECK(JsonTemplate("/no").of(&OrderEvent::view)(incoming) == "A-1");
+  CHECK(JsonContent({"/amount"}).of([](const OrderEvent& in) { return in.body; })(incoming) == content_of({"10.50"}));
 }
 
 TEST_CASE("a content is its fields as JSON text, in all versions") {

@@ -24,6 +24,7 @@
 #include <txinbox/http/httplib.hpp>
 
 #include "service.hpp"
+#include "support/counts.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -111,7 +112,8 @@ void insist(int port, const std::string& key, Answers& answers, std::atomic<int>
   }
 }
 
-TEST_CASE("a service that is killed accepts each order once, and gives each client the same answer") {
+TEST_CASE("a service that is killed accepts each order once, and gives each client the same answer" *
+          doctest::test_suite("timed")) {
   const char* program = std::getenv("TXINBOX_ORDER_API");
   if (program == nullptr) return;
   const TestDatabase db(TestDatabase::Tables::none);
@@ -148,7 +150,10 @@ TEST_CASE("a service that is killed accepts each order once, and gives each clie
   waitpid(service, nullptr, 0);
 
   const auto keys = static_cast<long long>(answers.keys());
-  MESSAGE(kills << " kills, " << keys << " keys, " << answers.count() << " answers, " << broken.load() << " broken");
+  count(kills, "services killed");
+  count(keys, "keys");
+  count(answers.count(), "answers");
+  count(broken, "connections broken");
   CHECK(keys == next.load());
   CHECK(answers.count() == 3 * keys);
   CHECK(answers.are_equal());

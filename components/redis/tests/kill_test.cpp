@@ -20,6 +20,8 @@
 
 #include "journal.hpp"
 #include "redis_server.hpp"
+#include "support/counts.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -61,9 +63,10 @@ class Workers {
   pid_t start() const {
     const std::string url = "redis://" + broker_address();
     const std::string keys = std::to_string(keys_);
+    const std::string program = variable("TXINBOX_REDIS_WORKER");
     const pid_t child = ::fork();
     if (child == 0) {
-      ::execl(TXINBOX_REDIS_WORKER, TXINBOX_REDIS_WORKER, url.c_str(), file_.c_str(), keys.c_str(), nullptr);
+      ::execl(program.c_str(), program.c_str(), url.c_str(), file_.c_str(), keys.c_str(), nullptr);
       ::_exit(127);
     }
     return child;
@@ -121,11 +124,12 @@ Verdict verdict_on(const std::string& file) {
 /// The number of keys that keeps the workers busy during this number of kills.
 int keys_for(int times) { return 200 + 60 * times; }
 
-void check(Workers& workers, RedisServer& server, int keys, const std::string& what) {
+void check(Workers& workers, RedisServer& server, int keys) {
   CHECK(workers.finish());
   const Verdict verdict = verdict_on(workers.file());
-  MESSAGE(what << ": " << keys << " keys, " << verdict.runs << " runs, " << verdict.killed_inside
-               << " kills inside a handler");
+  count(keys, "keys");
+  count(verdict.runs, "runs of handlers");
+  count(verdict.killed_inside, "handlers whose worker was killed");
   CHECK(verdict.acknowledged.size() == static_cast<std::size_t>(keys));
   CHECK(verdict.runs >= keys);
   CHECK(verdict.runs_after_acknowledgement == 0);
@@ -157,7 +161,7 @@ TEST_CASE("the verdict on a journal finds a run after an acknowledgement and an 
 }
 
 /// Kills at random moments while the workers deliver, and checks the journal that they have written.
-void check_after_kills(const std::string& of, const std::function<void(Workers&, int)>& kill) {
+void check_after_kills(const std::string& killed, const std::function<void(Workers&, int)>& kill) {
   RedisServer server;
   const int times = kills(6);
   const int keys = keys_for(times);
@@ -167,7 +171,8 @@ void check_after_kills(const std::string& of, const std::function<void(Workers&,
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 400));
     kill(workers, i);
   }
-  check(workers, server, keys, std::to_string(times) + " kills of " + of);
+  count(times, killed + " killed");
+  check(workers, server, keys);
 }
 
 TEST_CASE("workers that are killed lose nothing, never overlap, and repeat no acknowledged message") {
@@ -175,7 +180,7 @@ TEST_CASE("workers that are killed lose nothing, never overlap, and repeat no ac
 }
 
 TEST_CASE("a server that is killed loses nothing if it syncs each step to the disk") {
-  check_after_kills("the server", [](Workers&, int) {
+  check_after_kills("servers", [](Workers&, int) {
     RedisServer::kill();
     RedisServer::start();
   });

@@ -13,6 +13,7 @@
 #include <txinbox/redis.hpp>
 
 #include "brokers/broker_under_test.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 

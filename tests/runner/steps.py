@@ -1,0 +1,180 @@
+"""The steps of the proof: what each proves, what it needs, and the commands that it runs.
+
+A step takes at most 30 minutes on two cores that have nothing else to do. It builds what it needs, starts its own
+servers and ends them. `minutes` is what it usually takes with an empty build folder and a warm ccache.
+"""
+
+from dataclasses import dataclass
+
+# The programs of these labels run on a database, or on none.
+ON_SQLITE = "^(unit|fuzz|conformance|cli|http|stopping|examples)$"
+
+
+@dataclass(frozen=True)
+class Ctest:
+    """Tests that ctest selects: those that have a label for each of `labels`, and none that `without` matches."""
+
+    labels: tuple
+    without: tuple = ()
+    servers: tuple = ()  # private servers that run meanwhile: mariadb, postgresql, mysql
+    durable: bool = False  # the servers wait for the disk
+    restartable: bool = False  # the tests may kill the servers
+    galera: bool = False  # a cluster of three nodes runs meanwhile
+    preset: str = "dev"
+    builds: tuple = ()  # targets; by default, tests_<label> of the first label
+    parallel: int = 4  # most tests wait for a server most of the time
+    environment: tuple = ()  # pairs
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script of tests/, after the targets were built."""
+
+    command: tuple
+    builds: tuple = ()
+    preset: str = "dev"
+    environment: tuple = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    proves: str
+    minutes: int
+    parts: tuple
+    needs: str = ""
+    # Tests on brokers, on servers that are killed and on the network may be repeated once. The step says how often.
+    repeats: bool = False
+    packages: str = "test"  # for install-packages.sh
+
+
+NETWORK_MYSQL = "network, the first time: MySQL"
+NETWORK_BROKER = "network, the first time: the broker"
+LONG = (("TXINBOX_TEST_LONG", "1"),)
+
+
+def kills(count):
+    return (("TXINBOX_BROKER_KILLS", str(count)), ("TXINBOX_BROKER_MESSAGES", "1000000"))
+
+
+def faults(database):
+    servers = () if database == "sqlite3" else (database,)
+    network = NETWORK_MYSQL if database == "mysql" else ""
+    return [
+        Step(f"faults-{database}", f"every fault at every step of a delivery, on {database}", 8,
+             (Ctest(("faults", database), servers=servers),), needs=network),
+        Step(f"faults-long-{database}", f"the same in the middle of packets, and after each misbehaviour, on {database}",
+             25, (Ctest(("faults", database), servers=servers, environment=LONG),), needs=network),
+    ]
+
+
+def storm(database):
+    return Step(f"storm-{database}", f"storms of ten minutes on {database}, with kills: nothing lost or doubled", 25,
+                (Script(("tests/storm.sh", "--seconds", "600", "--database", database, "build/dev"),
+                        builds=("tests_storm",)),),
+                needs=NETWORK_MYSQL if database == "mysql" else "")
+
+
+def sanitizer(name, title):
+    # With ThreadSanitizer: the command consumes on threads of the library, which the other tests cover.
+    without = ("^cli$",) if name == "tsan" else ()
+    preset = {"preset": name}
+    suites = tuple(f"tests_{label}" for label in ("unit", "fuzz", "conformance", "http", "stopping", "examples") +
+                   (() if without else ("cli",)))
+    brokers = ("kafka", "rabbitmq", "redis", "rocketmq")
+    return [
+        Step(name, f"unit, conformance, cli, http, stopping and examples on SQLite, with {title}", 15,
+             (Ctest((ON_SQLITE, "^(unit|fuzz|sqlite3)$"), without=without, builds=suites, **preset),)),
+        Step(f"{name}-servers", f"conformance, http and stopping on MariaDB and PostgreSQL, with {title}", 20,
+             (Ctest(("^(conformance|http|stopping)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
+                    builds=suites, **preset),)),
+        Step(f"{name}-faults", f"faults and storms on SQLite, with {title}", 25,
+             (Ctest(("^(faults|torture)$", "^sqlite3$"), builds=("tests_faults", "tests_torture"), **preset),)),
+        Step(f"{name}-brokers", f"the components for brokers, with {title}", 25,
+             (Ctest(("brokers", "sqlite3"), builds=tuple(f"tests_{broker}" for broker in brokers), parallel=2,
+                    **preset),), needs=NETWORK_BROKER, repeats=True),
+    ]
+
+
+def broker(name, title):
+    steps = [Step(name, f"the component for {title} on a real broker, on SQLite", 10,
+                  (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=NETWORK_BROKER, repeats=True)]
+    databases = ("sqlite3",) if name == "redis" else ("sqlite3", "mariadb", "postgresql")
+    for database in databases:
+        servers = () if database == "sqlite3" else (database,)
+        steps.append(Step(f"{name}-kills-{database}",
+                          f"{title}: 200 kills of consumers, brokers and database servers, on {database}", 25,
+                          (Ctest((name, database), without=("^unit$",), servers=servers, durable=True,
+                                 restartable=bool(servers), parallel=1, environment=kills(200)),),
+                          needs=NETWORK_BROKER, repeats=True))
+    return steps
+
+
+def mutation_groups(root):
+    return sorted(file.stem for file in (root / "tests" / "mutations").glob("*.toml"))
+
+
+def mutations(group):
+    return Step(f"mutations-{group}", f"each mutation of {group} makes a test fail", 20,
+                (Script(("tests/servers.sh", "--mariadb", "--postgresql", "--", "tests/mutations.py", "--only", group)),))
+
+
+def all_steps(root):
+    """Every step, in the order of --all: the shortest and the most telling first."""
+    steps = [
+        Step("headers", "each public header compiles alone; wrong handlers do not compile, and the compiler says why", 3,
+             (Ctest(("headers",)),)),
+        Step("timed", "the cases that need real time, on SQLite, MariaDB and PostgreSQL", 6,
+             (Ctest(("timed", "^(sqlite3|mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
+                    environment=LONG + (("TXINBOX_RELAY_KILLS", "4"),)),)),
+        Step("servers", "the command, http and stopping on MariaDB and PostgreSQL; conformance on servers that wait for "
+             "the disk", 12,
+             (Ctest(("^(cli|http|stopping|conformance)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
+                    durable=True, builds=("tests_cli", "tests_http", "tests_stopping", "tests_conformance")),)),
+        Step("mysql", "conformance, the command, http and stopping on MySQL, also a server of an unknown version", 15,
+             (Ctest(("^(cli|http|stopping|conformance)$", "mysql"), servers=("mysql",),
+                    builds=("tests_cli", "tests_http", "tests_stopping", "tests_conformance")),
+              Ctest(("unknown_server",))), needs=NETWORK_MYSQL),
+        Step("examples", "every example does what its comment says; services on other client libraries", 5,
+             (Ctest(("^(examples|stopping)$", "sqlite3"), builds=("tests_examples", "tests_stopping")),
+              Ctest(("clients",), servers=("mariadb", "postgresql")))),
+        Step("torture", "storms on SQLite; the checker finds what is broken on purpose", 4, (Ctest(("torture",)),)),
+        Step("tls", "encrypted connections to MariaDB, PostgreSQL and MySQL", 3, (Ctest(("tls",)),),
+             needs=NETWORK_MYSQL),
+        Step("packages", "users' builds: find_package, pkg-config, add_subdirectory, FetchContent; static and shared", 10,
+             (Ctest(("package",), builds=("txinbox_core",)),)),
+        Step("bench", "the benchmark's programs build, and count what they say", 4, (Ctest(("bench",)),)),
+        Step("model", "the model of the lease protocol, and that it finds wrong protocols", 8, (Ctest(("model",), builds=("txinbox_core",)),)),
+        Step("lint", "clang-tidy on every file", 15,
+             (Script(("tests/lint.sh", "build/dev"), builds=("tests_gate",)),)),
+        Step("clang", "clang 14 builds the gate's programs, without the precompiled header; unit, conformance on SQLite",
+             15, (Ctest(("quick",), preset="clang"),)),
+        Step("fuzz", "60 s of random inputs for each parser", 20, (Script(("tests/fuzz.sh", "--seconds", "60")),)),
+        Step("valgrind", "no invalid access and no leak: conformance under Valgrind, on SQLite", 25,
+             (Script(("tests/valgrind.sh", "--database", "sqlite3")),)),
+        Step("valgrind-servers", "the same on MariaDB and PostgreSQL", 30,
+             (Script(("tests/valgrind.sh", "--database", "mariadb", "--database", "postgresql")),)),
+        Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 25,
+             (Script(("tests/soak.sh", "--minutes", "20")),)),
+        Step("storms", "storms on every database at the same time, with servers that are killed: nothing lost or doubled",
+             8, (Script(("tests/storm.sh", "build/dev"), builds=("tests_storm",)),), needs=NETWORK_MYSQL),
+        *(storm(database) for database in ("sqlite3", "mariadb", "mariadb-no-binlog", "postgresql", "mysql")),
+        *(step for database in ("sqlite3", "mariadb", "postgresql", "mysql") for step in faults(database)),
+        *sanitizer("asan", "AddressSanitizer and UndefinedBehaviorSanitizer"),
+        *sanitizer("tsan", "ThreadSanitizer"),
+        *(step for name, title in (("kafka", "Kafka"), ("rabbitmq", "RabbitMQ"), ("rocketmq", "RocketMQ"),
+                                   ("redis", "Redis")) for step in broker(name, title)),
+        Step("relay-kills", "100 kills of the outbox's relays, on SQLite, MariaDB and PostgreSQL", 15,
+             (Ctest(("relay_kills",), servers=("mariadb", "postgresql"), parallel=1,
+                    environment=(("TXINBOX_RELAY_KILLS", "100"),)),)),
+        Step("failover", "primaries that are killed and replaced by a replica; PgBouncer", 8,
+             (Ctest(("failover",), parallel=2),), repeats=True, packages="cluster"),
+        Step("galera", "conformance on a node of a Galera cluster, and nodes that are killed and separated", 25,
+             (Ctest(("galera",), builds=("tests_galera",), galera=True, parallel=2,
+                    environment=LONG),), repeats=True,
+             packages="cluster"),
+        *(mutations(group) for group in mutation_groups(root)),
+    ]
+    names = [step.name for step in steps]
+    assert len(names) == len(set(names)), "two steps have the same name"
+    return steps
