@@ -2,6 +2,7 @@
 # A private Kafka broker for tests. It has one node and listens on the loopback.
 #
 # Usage: kafka.sh install           fetches the broker's jars, once, into the cache
+#        kafka.sh fetch --update    the same, and writes their checksums anew
 #        kafka.sh start DIR PORT    starts it and prints 127.0.0.1:PORT when it answers. If it is started again in the
 #                                   same DIR, it still has its topics and offsets
 #        kafka.sh stop DIR          ends it with SIGTERM
@@ -18,30 +19,12 @@ set -euo pipefail
 version=3.9.1
 jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/kafka-$version
 
+checksums=$(cd "$(dirname "$0")" && pwd)/kafka.sha256
+artifacts=("org.apache.kafka:kafka_2.13:$version")
+# shellcheck source=tests/brokers/fetch_jars.sh
+. "$(dirname "$0")/fetch_jars.sh"
+
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
-
-# Only one process at a time installs, because several tests may begin at the same time.
-install() {
-  [ ! -e "$jars/complete" ] || return 0
-  mkdir -p "$jars"
-  flock "$jars/lock" "$0" fetch
-}
-
-fetch() {
-  [ ! -e "$jars/complete" ] || return 0
-  cat >"$jars/pom.xml" <<XML
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>txinbox</groupId> <artifactId>broker</artifactId> <version>1</version>
-  <dependencies>
-    <dependency> <groupId>org.apache.kafka</groupId> <artifactId>kafka_2.13</artifactId> <version>$version</version> </dependency>
-  </dependencies>
-</project>
-XML
-  mvn --batch-mode --quiet --file "$jars/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
-    -DoutputDirectory="$jars" >&2
-  touch "$jars/complete"
-}
 
 run_java() { exec java -Xms64m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*" "$@"; }
 
@@ -134,7 +117,7 @@ end() {
 
 case ${1:-} in
   install) install ;;
-  fetch) fetch ;;
+  fetch) fetch "${2:-}" ;;
   start) start "$2" "$3" ;;
   stop) end "$2" TERM ;;
   kill) end "$2" KILL ;;

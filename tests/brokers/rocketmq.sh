@@ -2,6 +2,7 @@
 # A private RocketMQ 5 for tests: a name server, and a broker with its gRPC proxy. It listens on the loopback.
 #
 # Usage: rocketmq.sh install             fetches the jars, once, into the cache
+#        rocketmq.sh fetch --update      the same, and writes their checksums anew
 #        rocketmq.sh start DIR PORT      starts it and prints 127.0.0.1:PORT (gRPC) when it answers. If it is started
 #                                        again in the same DIR, it still has its topics and messages
 #        rocketmq.sh stop DIR            ends it with SIGTERM
@@ -21,31 +22,13 @@ set -euo pipefail
 version=5.3.3
 jars=${TXINBOX_BROKER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/txinbox-brokers}/rocketmq-$version
 
+checksums=$(cd "$(dirname "$0")" && pwd)/rocketmq.sha256
+artifacts=()
+for part in namesrv broker proxy tools; do artifacts+=("org.apache.rocketmq:rocketmq-$part:$version"); done
+# shellcheck source=tests/brokers/fetch_jars.sh
+. "$(dirname "$0")/fetch_jars.sh"
+
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
-
-# Only one process at a time installs, because several tests may begin at the same time.
-install() {
-  [ ! -e "$jars/complete" ] || return 0
-  mkdir -p "$jars"
-  flock "$jars/lock" "$0" fetch
-}
-
-fetch() {
-  [ ! -e "$jars/complete" ] || return 0
-  {
-    echo '<project xmlns="http://maven.apache.org/POM/4.0.0">'
-    echo '<modelVersion>4.0.0</modelVersion> <groupId>txinbox</groupId> <artifactId>broker</artifactId> <version>1</version>'
-    echo '<dependencies>'
-    for part in namesrv broker proxy tools; do
-      echo "<dependency> <groupId>org.apache.rocketmq</groupId> <artifactId>rocketmq-$part</artifactId>" \
-        "<version>$version</version> </dependency>"
-    done
-    echo '</dependencies> </project>'
-  } >"$jars/pom.xml"
-  mvn --batch-mode --quiet --file "$jars/pom.xml" dependency:copy-dependencies -DincludeScope=runtime \
-    -DoutputDirectory="$jars" >&2
-  touch "$jars/complete"
-}
 
 # Inside the namespace, these ports are the same for each broker. The proxy listens on PORT, because it reports its own
 # port to clients.
@@ -219,7 +202,7 @@ create() {
 
 case ${1:-} in
   install) install ;;
-  fetch) fetch ;;
+  fetch) fetch "${2:-}" ;;
   start) start "$2" "$3" ;;
   stop) end "$2" TERM ;;
   kill) end "$2" KILL ;;
