@@ -58,5 +58,11 @@ make_certificates >/dev/null 2>&1
 take_ports
 "$script" start "$folder/broker" "$port"
 export TXINBOX_BROKER_SCRIPT=$script TXINBOX_BROKER_FOLDER=$folder/broker TXINBOX_BROKER_PORT=$port
-if [ -n "${TXINBOX_TEST_CASE:-}" ]; then set -- "$@" "--test-case=$TXINBOX_TEST_CASE"; fi
+# on_database.sh has added this filter already.
+if [ -n "${TXINBOX_TEST_CASE:-}" ] && [ -z "${TXINBOX_TEST_DATABASE:-}" ]; then
+  set -- "$@" "--test-case=$TXINBOX_TEST_CASE"
+fi
+# shellcheck source=tests/count_skipped.sh
+. "$here/count_skipped.sh"
+count_skipped "$@"
 "$@"

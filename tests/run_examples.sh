@@ -60,7 +60,7 @@ published again: {\"no\":\"order2\"} order1: acknowledge order2: acknowledge " ]
 }
 
 stopping_service() {
-  run stopping_service >stopping.txt &
+  "$folder/stopping_service" >stopping.txt & # not run, whose process would be a shell
   service=$!
   while ! grep -qx running stopping.txt && kill -0 $service; do sleep 0.1; done
   kill -TERM $service

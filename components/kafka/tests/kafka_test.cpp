@@ -180,7 +180,8 @@ TEST_CASE("Kafka: after a stop, the next consumer begins after the last consumed
 TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be published") {
   KafkaBroker broker;
   (void)broker.create("unpublished");
-  broker.publisher().publish("unpublished", {.body = "bad", .partition = 0});
+  broker.publisher().create("unpublished.small", 10'000);
+  broker.publisher().publish("unpublished", {.body = "bad" + std::string(20'000, 'x'), .partition = 0});
   for (int i = 0; i < 10; ++i) {
     broker.publisher().publish("unpublished", {.body = "m" + std::to_string(i), .partition = 0});
   }
@@ -189,26 +190,23 @@ TEST_CASE("Kafka: nothing is acknowledged past a dead letter that cannot be publ
   Pool pool = db.pool();
   TxConsumer consumer(pool, "svc");
   const MessageOf message_of = [](const Incoming& in) {
-    if (in.body == "bad") throw Error(ErrorCode::invalid_key, "bad");
+    if (in.body.starts_with("bad")) throw Error(ErrorCode::invalid_key, "bad");
     return Message{.business_key = std::string(in.body)};
   };
   {
-    // The broker refuses a dead letter that is larger than it allows.
+    // The broker refuses a dead letter that is larger than the dead-letter topic allows.
     KafkaOptions kafka = broker.options("unpublished");
-    kafka.dead_letter_timeout = 1s;
-    kafka.properties["message.max.bytes"] = "1000";
+    kafka.dead_letters = "unpublished.small";
     const auto source = open_kafka(kafka);
     std::stop_source stop;
     RunOptions options = until_idle();
     options.stop = stop.get_token();
     int refused = 0;
-    options.dead_letter = [&](const DeadLetter& letter) {
-      CHECK(letter.reason == "invalid_key");
-      if (++refused == 3 && db.effects() == 10) stop.request_stop();
-      if (refused >= 3) stop.request_stop();
-      throw std::runtime_error("no place");
+    options.observer = [&](const RunEvent& event) {
+      if (event.type == RunEventType::dead_letter_failed && ++refused >= 3 && db.effects() == 10) stop.request_stop();
     };
     const RunSummary summary = run(*source, consumer, message_of, add_effect, options);
+    CHECK(refused >= 3);
     CHECK(summary.settled == 0);
   }
   const auto source = open_kafka(broker.options("unpublished"));
