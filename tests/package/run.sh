@@ -15,8 +15,9 @@ prefix=$folder/moved
 
 case $linkage in static) shared=OFF ;; shared) shared=ON ;; esac
 
-# The code is position-independent in every variant. So the variants have the same objects, and ccache compiles each
-# object once.
+# The code is position-independent in every variant, and ccache ignores the folder of the build. So the variants have the
+# same objects, and ccache compiles each object once.
+export CCACHE_BASEDIR=$TXINBOX_SOURCE CCACHE_NOHASHDIR=1
 options=(-G Ninja -DCMAKE_CXX_COMPILER="$CXX" -DBUILD_SHARED_LIBS=$shared -DCMAKE_POSITION_INDEPENDENT_CODE=ON)
 if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
