@@ -168,9 +168,8 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
 }
 
 /// The database's server is killed, and starts again only after some time. Then it is killed a few more times. The
-/// consumer continues by itself.
+/// consumer continues by itself. Only for a server that may be killed, as in the steps …-kills-….
 inline void survives_database_restart(BrokerUnderTest& broker, const std::string& name) {
-  if (!TestDatabase::can_restart_server()) return;  // the steps …-kills-… have servers that may be killed
   constexpr int times = 5;
   constexpr int orders = 1000 * times;
   OrdersFromBroker t(broker, name);
@@ -198,9 +197,8 @@ inline void survives_database_restart(BrokerUnderTest& broker, const std::string
 }
 
 /// The broker and the database's server are killed together. Then the database starts first, and the broker after it.
-/// New messages are consumed each time.
+/// New messages are consumed each time. Only for a server that may be killed.
 inline void survives_both_restarts(BrokerUnderTest& broker, const std::string& name) {
-  if (!TestDatabase::can_restart_server()) return;  // the steps …-kills-… have servers that may be killed
   constexpr int step = 500;
   OrdersFromBroker t(broker, name);
   auto consumer = t.start({"--batch", "5"});

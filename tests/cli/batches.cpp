@@ -156,8 +156,7 @@ TEST_CASE("lines that arrive together are one transaction, up to --batch lines")
   CHECK(transactions("c", "100") == 1);
 }
 
-TEST_CASE("failed statements do not stay prepared on the server") {
-  if (!on_postgresql()) return;
+TEST_CASE("failed statements do not stay prepared on the server" * doctest::skip(!on_postgresql())) {
   const Orders orders;
   orders.db.run("create table t_count (no varchar(60), statements integer)");
   std::string stream;

@@ -221,8 +221,7 @@ TEST_CASE("a FILE that cannot be opened is status 2, and one that cannot be read
   CHECK(orders.orders() == 0);
 }
 
-TEST_CASE("a line whose statement is too long for the server fails alone") {
-  if (!on_mysql()) return;
+TEST_CASE("a line whose statement is too long for the server fails alone" * doctest::skip(!on_mysql())) {
   const Orders orders;
   orders.db.run("create table t_note (no varchar(9) primary key, note longtext)");
   const auto longest = static_cast<std::size_t>(orders.db.number("select @@max_allowed_packet"));

@@ -141,16 +141,14 @@ TEST_CASE("SELECTs, semicolons in strings and comments with code may stand in a 
   }
 }
 
-TEST_CASE("a comment with code stays one statement in a batch") {
-  if (!on_mysql()) return;
+TEST_CASE("a comment with code stays one statement in a batch" * doctest::skip(!on_mysql())) {
   const std::string input = line(1, "1") + line(2, "2") + line(3, "3");
   const Left left = same_in_batches("insert into t values (:v) /*! ; delete from t_other */", input);
   CHECK(left.status == 1);
   CHECK(left.counts == "consumed 0, already consumed 0, conflicts 0, parked 0, failed 3");
 }
 
-TEST_CASE("a batch of many and long values is consumed") {
-  if (on_sqlite3()) return;
+TEST_CASE("a batch of many and long values is consumed" * doctest::skip(on_sqlite3())) {
   const Orders orders;
   orders.db.run(on_postgresql() ? "create table t_note (no varchar(9) primary key, note text)"
                                 : "create table t_note (no varchar(9) primary key, note longtext)");
@@ -163,8 +161,7 @@ TEST_CASE("a batch of many and long values is consumed") {
   CHECK(orders.db.number("select sum(length(note)) from t_note") == 30 * 70'000 + 2970 * 100);
 }
 
-TEST_CASE("a server that sends much data during a batch does not block the batch") {
-  if (!on_postgresql()) return;
+TEST_CASE("a server that sends much data during a batch does not block the batch" * doctest::skip(!on_postgresql())) {
   const Orders orders;
   orders.db.run("create table t_note (no varchar(9) primary key, note text)");
   orders.db.run(
@@ -179,8 +176,7 @@ TEST_CASE("a server that sends much data during a batch does not block the batch
   CHECK(counts(ended) == "consumed 1500, already consumed 0, conflicts 0, parked 0, failed 0");
 }
 
-TEST_CASE("a batch of lines takes no more round trips than the docs say") {
-  if (on_sqlite3()) return;
+TEST_CASE("a batch of lines takes no more round trips than the docs say" * doctest::skip(on_sqlite3())) {
   const Orders orders;
   const std::string server = on_postgresql()                ? "PostgreSQL"
                              : EffectDatabase().is_galera() ? "MariaDB with Galera"
@@ -202,8 +198,8 @@ TEST_CASE("a batch of lines takes no more round trips than the docs say") {
   CHECK_MESSAGE(docs.find(row) != std::string::npos, "docs/reference/round-trips.md lacks the row: ", row);
 }
 
-TEST_CASE("a connection that is lost while a batch is sent loses no line, and doubles none") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that is lost while a batch is sent loses no line, and doubles none" *
+          doctest::skip(on_sqlite3())) {
   std::string input;
   for (int i = 0; i < 300; ++i) input += Orders::line(i);
   int lost = 0;

@@ -191,8 +191,8 @@ TEST_CASE("SQL that creates its own tables is not refused before it runs") {
   CHECK(orders.taken() == 2);
 }
 
-TEST_CASE("a transient error that outlives its retries is status 3, and the summary says at which line") {
-  if (on_sqlite3()) return;  // SQLite has no SQL that fails in this way
+TEST_CASE("a transient error that outlives its retries is status 3, and the summary says at which line" *
+          doctest::skip(on_sqlite3())) {  // SQLite has no SQL that fails in this way
   const Orders orders;
   if (on_mysql()) {
     orders.db.run(
@@ -226,8 +226,8 @@ TEST_CASE("when the inbox's table goes away, it stops with status 3") {
   CHECK(orders.orders() == 1);
 }
 
-TEST_CASE("a handler that would commit is noticed, and its message does not count as consumed") {
-  if (!on_postgresql()) return;  // other databases refuse the SQL before the first line
+TEST_CASE("a handler that would commit is noticed, and its message does not count as consumed" *
+          doctest::skip(!on_postgresql())) {  // other databases refuse the SQL before the first line
   const Orders orders;
   const Ended ended = run({"consume", "--consumer", "c", "--key", "/no", "--sql", "do 'begin commit; end'; select 1"},
                           orders.db.url(), Orders::line(1));
@@ -268,8 +268,7 @@ TEST_CASE("an unavailable database is reported in one line") {
   CHECK(ended.err.find('\n') + 1 == ended.err.size());
 }
 
-TEST_CASE("a locked SQLite file is reported without names of functions") {
-  if (!on_sqlite3()) return;
+TEST_CASE("a locked SQLite file is reported without names of functions" * doctest::skip(!on_sqlite3())) {
   const Orders orders;
   const auto other = orders.db.session();
   *other << "pragma locking_mode = exclusive";

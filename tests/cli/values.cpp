@@ -61,8 +61,7 @@ TEST_CASE("every kind of JSON value arrives in the SQL unharmed") {
                   "and s is null and doc is null") == 1);
 }
 
-TEST_CASE("integers stay integers on SQLite, and floats become reals") {
-  if (!on_sqlite3()) return;
+TEST_CASE("integers stay integers on SQLite, and floats become reals" * doctest::skip(!on_sqlite3())) {
   const TestDatabase db;
   db.run("create table v (k, i, f)");
   run({"consume", "--consumer", "c", "--key", "/k", "--sql", "insert into v values (:k, :i, :f)"}, db.url(),

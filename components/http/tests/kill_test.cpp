@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <map>
 #include <mutex>
@@ -25,6 +24,7 @@
 
 #include "service.hpp"
 #include "support/counts.hpp"
+#include "support/environment.hpp"
 #include "support/test_database.hpp"
 
 namespace txinbox::test {
@@ -113,9 +113,8 @@ void insist(int port, const std::string& key, Answers& answers, std::atomic<int>
 }
 
 TEST_CASE("a service that is killed accepts each order once, and gives each client the same answer" *
-          doctest::test_suite("timed")) {
-  const char* program = std::getenv("TXINBOX_ORDER_API");
-  if (program == nullptr) return;
+          doctest::test_suite("timed") * doctest::skip(!has_variable("TXINBOX_ORDER_API"))) {
+  const std::string program = variable("TXINBOX_ORDER_API");
   const TestDatabase db(TestDatabase::Tables::none);
   const int port = free_port();
   const int kills = 20;

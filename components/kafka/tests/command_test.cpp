@@ -23,12 +23,14 @@ TEST_CASE("Kafka: a broker that dies and comes back loses nothing and doubles no
   survives_broker_restart(broker, "restarts");
 }
 
-TEST_CASE("Kafka: a database server that dies and comes back loses nothing and doubles nothing") {
+TEST_CASE("Kafka: a database server that dies and comes back loses nothing and doubles nothing" *
+          doctest::skip(!TestDatabase::can_restart_server())) {
   KafkaBroker broker;
   survives_database_restart(broker, "database");
 }
 
-TEST_CASE("Kafka: a broker and a database server that die together lose nothing and double nothing") {
+TEST_CASE("Kafka: a broker and a database server that die together lose nothing and double nothing" *
+          doctest::skip(!TestDatabase::can_restart_server())) {
   KafkaBroker broker;
   survives_both_restarts(broker, "both");
 }

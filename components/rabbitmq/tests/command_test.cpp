@@ -18,12 +18,14 @@ TEST_CASE("RabbitMQ: a broker that dies and comes back loses nothing and doubles
   survives_broker_restart(broker, "restarts");
 }
 
-TEST_CASE("RabbitMQ: a database server that dies and comes back loses nothing and doubles nothing") {
+TEST_CASE("RabbitMQ: a database server that dies and comes back loses nothing and doubles nothing" *
+          doctest::skip(!TestDatabase::can_restart_server())) {
   RabbitMqBroker broker;
   survives_database_restart(broker, "database");
 }
 
-TEST_CASE("RabbitMQ: a broker and a database server that die together lose nothing and double nothing") {
+TEST_CASE("RabbitMQ: a broker and a database server that die together lose nothing and double nothing" *
+          doctest::skip(!TestDatabase::can_restart_server())) {
   RabbitMqBroker broker;
   survives_both_restarts(broker, "both");
 }

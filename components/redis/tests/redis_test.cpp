@@ -10,6 +10,7 @@
 
 #include "brokers/command_tests.hpp"
 #include "redis_server.hpp"
+#include "support/environment.hpp"
 #include "support/lease_subject.hpp"
 #include "support/outcomes.hpp"
 #include "support/thrown.hpp"
@@ -96,11 +97,9 @@ TEST_CASE("if Redis has removed a key, its message runs again with a greater fen
   CHECK(consumer.consume(order, [&](Lease& lease) { CHECK(lease.fence() > fence); }).outcome == consumed);
 }
 
-TEST_CASE("the example charges once") {
-  const char* program = std::getenv("TXINBOX_EXAMPLE");
-  if (program == nullptr) return;  // the examples are not built
+TEST_CASE("the example charges once" * doctest::skip(!has_variable("TXINBOX_EXAMPLE"))) {  // it may not be built
   RedisServer server;
-  CHECK(output_of_example(program, "redis://" + broker_address()) ==
+  CHECK(output_of_example(variable("TXINBOX_EXAMPLE"), "redis://" + broker_address()) ==
         "consumed: receipt for charge123\nalready_consumed: receipt for charge123\n");
 }
 

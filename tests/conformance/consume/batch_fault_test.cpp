@@ -32,8 +32,7 @@ void check_all_once(const EffectDatabase& db) {
   CHECK(db.claims() == 5);
 }
 
-TEST_CASE("a batch whose commit reply is lost has taken effect once") {
-  if (on_sqlite3()) return;
+TEST_CASE("a batch whose commit reply is lost has taken effect once" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -53,8 +52,8 @@ TEST_CASE("a batch whose commit reply is lost has taken effect once") {
   check_all_once(db);
 }
 
-TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, and the others are consumed once") {
-  if (on_sqlite3()) return;
+TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, and the others are consumed once" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -77,8 +76,8 @@ TEST_CASE("a lost reply in a batch with savepoints: the failed message fails, an
   CHECK(db.claims() == 2);
 }
 
-TEST_CASE("claims whose reply is lost are rolled back by the server, and the batch runs again") {
-  if (on_sqlite3()) return;
+TEST_CASE("claims whose reply is lost are rolled back by the server, and the batch runs again" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -91,8 +90,8 @@ TEST_CASE("claims whose reply is lost are rolled back by the server, and the bat
   check_all_once(db);
 }
 
-TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each message takes effect once") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that is killed in any handler of a batch is replaced, and each message takes effect once" *
+          doctest::skip(on_sqlite3())) {
   for (const std::size_t victim : {0UL, 2UL, 4UL}) {
     for (const bool before : {true, false}) {
       for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
@@ -194,8 +193,7 @@ TEST_CASE("a lock that is released in time fails no message") {
   CHECK(row.db.effects() == 3);
 }
 
-TEST_CASE("two batches whose handlers deadlock with each other are both consumed once") {
-  if (on_sqlite3()) return;
+TEST_CASE("two batches whose handlers deadlock with each other are both consumed once" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
   db.run("insert into pair values (1, 0), (2, 0)");
@@ -223,8 +221,8 @@ TEST_CASE("two batches whose handlers deadlock with each other are both consumed
   CHECK(db.number("select sum(n) from pair") == 4);
 }
 
-TEST_CASE("if the database stays unavailable, the first message fails, the others are not run, and nothing is thrown") {
-  if (on_sqlite3()) return;
+TEST_CASE("if the database stays unavailable, the first message fails, the others are not run, and nothing is thrown" *
+          doctest::skip(on_sqlite3())) {
   for (const OnFailure mode : {OnFailure::stop, OnFailure::skip}) {
     EffectDatabase db;
     std::optional<Proxy> proxy(std::in_place, db.url());
@@ -251,8 +249,8 @@ TEST_CASE("if the database stays unavailable, the first message fails, the other
   }
 }
 
-TEST_CASE("messages that were committed before the database became unavailable are reported as consumed") {
-  if (on_sqlite3()) return;
+TEST_CASE("messages that were committed before the database became unavailable are reported as consumed" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   std::optional<Proxy> proxy(std::in_place, db.url());
   Pool pool = open_pool(proxy->url(), {.connections = 1});
@@ -269,8 +267,8 @@ TEST_CASE("messages that were committed before the database became unavailable a
   CHECK(db.claims() == 2);
 }
 
-TEST_CASE("with one attempt, a lost connection fails the first message, and a redelivery consumes all") {
-  if (on_sqlite3()) return;
+TEST_CASE("with one attempt, a lost connection fails the first message, and a redelivery consumes all" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});

@@ -29,8 +29,8 @@ void check_acknowledged(const EffectDatabase& db, const std::vector<Message>& me
 }
 
 TEST_CASE(
-    "a reply that is lost while txinbox resolves the claims of a torn batch causes no loop, and no message is lost") {
-  if (on_sqlite3()) return;
+    "a reply that is lost while txinbox resolves the claims of a torn batch causes no loop, and no message is lost" *
+    doctest::skip(on_sqlite3())) {
   for (const std::string first : {"m2", "a0"}) {  // sorts after or before m1, which commits
     for (int spared = 0; spared <= 6; ++spared) {
       CAPTURE(first);
@@ -57,8 +57,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a handler that has ended the transaction is detected even if the reply to the commit is lost") {
-  if (on_sqlite3()) return;
+TEST_CASE("a handler that has ended the transaction is detected even if the reply to the commit is lost" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -81,8 +81,8 @@ TEST_CASE("a handler that has ended the transaction is detected even if the repl
   check_acknowledged(db, messages, consumer.consume_batch(messages, add_effect, OnFailure::skip));
 }
 
-TEST_CASE("a torn claim is reported once, even if the reply of the server about it is lost") {
-  if (!on_mysql()) return;
+TEST_CASE("a torn claim is reported once, even if the reply of the server about it is lost" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -106,8 +106,7 @@ TEST_CASE("a torn claim is reported once, even if the reply of the server about 
   CHECK(torn == std::vector<std::string>{"single", "a"});
 }
 
-TEST_CASE("a message whose handler commits in its savepoint is reported as torn") {
-  if (on_sqlite3()) return;
+TEST_CASE("a message whose handler commits in its savepoint is reported as torn" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -17,8 +17,7 @@ namespace {
 
 const std::string key_sign = "\xe9\x8d\xb5";  // U+9375
 
-TEST_CASE("an encoding that a handler sets does not change later keys of the batch") {
-  if (!on_postgresql()) return;
+TEST_CASE("an encoding that a handler sets does not change later keys of the batch" * doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -34,8 +33,8 @@ TEST_CASE("an encoding that a handler sets does not change later keys of the bat
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a Transaction claims exactly its key, for any encoding that was set inside the transaction") {
-  if (!on_postgresql()) return;
+TEST_CASE("a Transaction claims exactly its key, for any encoding that was set inside the transaction" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   const auto sql = db.session();
   {
@@ -49,8 +48,7 @@ TEST_CASE("a Transaction claims exactly its key, for any encoding that was set i
   CHECK(again.claim("svc", {.business_key = key_sign}) == Claim::already_consumed);
 }
 
-TEST_CASE("a limit on rows that a handler sets loses no message of the next batch") {
-  if (!on_mysql()) return;
+TEST_CASE("a limit on rows that a handler sets loses no message of the next batch" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");

@@ -54,8 +54,8 @@ struct Torn {
 };
 
 TEST_CASE(
-    "with skip, the claims of messages after the handler that committed are deleted, and the messages are consumed") {
-  if (on_postgresql()) return;
+    "with skip, the claims of messages after the handler that committed are deleted, and the messages are consumed" *
+    doctest::skip(on_postgresql())) {
   Torn t;
   CHECK(outcomes(t.consumer.consume_batch(batch, tear, OnFailure::skip)) ==
         Outcomes{failed, failed, failed, consumed, consumed});
@@ -67,8 +67,8 @@ TEST_CASE(
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("with stop, messages after the handler that committed are not run, and leave no claim") {
-  if (on_postgresql()) return;
+TEST_CASE("with stop, messages after the handler that committed are not run, and leave no claim" *
+          doctest::skip(on_postgresql())) {
   Torn t;
   const auto results = t.consumer.consume_batch(batch, tear);
   CHECK(outcomes(results) == Outcomes{failed, not_run, not_run, not_run, not_run});
@@ -79,16 +79,15 @@ TEST_CASE("with stop, messages after the handler that committed are not run, and
   CHECK(t.db.effects() == 5);
 }
 
-TEST_CASE("the observer gets an event for each torn claim of a batch") {
-  if (on_postgresql()) return;
+TEST_CASE("the observer gets an event for each torn claim of a batch" * doctest::skip(on_postgresql())) {
   Torn t;
   (void)t.consumer.consume_batch(batch, tear, OnFailure::skip);
   CHECK(t.heard == std::vector<std::string>{"torn a", "torn d", "torn tears", "failed d", "failed a", "failed tears",
                                             "consumed e", "consumed b"});
 }
 
-TEST_CASE("with savepoints, messages that were released before a handler committed stay consumed") {
-  if (on_postgresql()) return;
+TEST_CASE("with savepoints, messages that were released before a handler committed stay consumed" *
+          doctest::skip(on_postgresql())) {
   Torn t;
   const auto with_failure = messages_of({"bad", "d", "a", "tears", "e", "b"});
   const auto handler = [](soci::session& sql, Delivery& d) {
@@ -104,8 +103,8 @@ TEST_CASE("with savepoints, messages that were released before a handler committ
   CHECK(t.db.effects_of("a") == 1);
 }
 
-TEST_CASE("without the DELETE privilege, claims whose handlers had not started are parked, too") {
-  if (!on_mysql()) return;  // on PostgreSQL no claim is torn, and SQLite has no users
+TEST_CASE("without the DELETE privilege, claims whose handlers had not started are parked, too" *
+          doctest::skip(!on_mysql())) {  // on PostgreSQL no claim is torn, and SQLite has no users
   const EffectDatabase db;
   const User user(db);
   grant_service(user, db);
@@ -121,8 +120,8 @@ TEST_CASE("without the DELETE privilege, claims whose handlers had not started a
 }
 
 TEST_CASE(
-    "if a handler commits its batch and loses the connection, claims whose handlers had not started are not torn") {
-  if (!on_mysql()) return;
+    "if a handler commits its batch and loses the connection, claims whose handlers had not started are not torn" *
+    doctest::skip(!on_mysql())) {
   for (const bool retries : {true, false}) {
     CAPTURE(retries);
     EffectDatabase db;
@@ -145,8 +144,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are not reported as consumed") {
-  if (on_sqlite3()) return;
+TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are not reported as consumed" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   prepare_late_commit(db);
   Pool pool = db.pool(2);
@@ -175,8 +174,8 @@ TEST_CASE("claims of a batch that a handler's own COMMIT makes visible late are 
   CHECK(db.effects() == 5);
 }
 
-TEST_CASE("PostgreSQL refuses the COMMIT of one message of a batch, and the others are consumed") {
-  if (!on_postgresql()) return;
+TEST_CASE("PostgreSQL refuses the COMMIT of one message of a batch, and the others are consumed" *
+          doctest::skip(!on_postgresql())) {
   for (const bool swallowed : {false, true}) {
     CAPTURE(swallowed);
     const EffectDatabase db;
@@ -229,8 +228,8 @@ TEST_CASE("another consumer does not acknowledge messages that a handler of a ba
   }
 }
 
-TEST_CASE("the observer gets the events of a batch's torn claims while no connection is held") {
-  if (!on_mysql()) return;  // in pools of PostgreSQL and SQLite no claim is torn
+TEST_CASE("the observer gets the events of a batch's torn claims while no connection is held" *
+          doctest::skip(!on_mysql())) {  // in pools of PostgreSQL and SQLite no claim is torn
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .acquire_timeout = std::chrono::milliseconds(100)});
   std::vector<std::string> heard;

@@ -71,8 +71,8 @@ TEST_CASE("claim_wait of zero: a copy in the same process is in_progress, and ho
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress, and other keys are not") {
-  if (on_sqlite3()) return;  // the first transaction locks the whole database
+TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress, and other keys are not" *
+          doctest::skip(on_sqlite3())) {  // on SQLite the first transaction locks the whole database
   const EffectDatabase db;
   // For the server, a second pool is like another process.
   Pool pool = db.pool(2);
@@ -92,8 +92,8 @@ TEST_CASE("claim_wait of zero: a copy of another consumer object is in_progress,
   CHECK(db.effects() == 6);
 }
 
-TEST_CASE("claim_wait of zero with count_starts: a copy of another consumer object is in_progress") {
-  if (on_sqlite3()) return;  // the first transaction locks the whole database
+TEST_CASE("claim_wait of zero with count_starts: a copy of another consumer object is in_progress" *
+          doctest::skip(on_sqlite3())) {  // on SQLite the first transaction locks the whole database
   const EffectDatabase db;
   Pool pool = db.pool({.connections = 4, .lock_timeout = 1s});
   Pool other_pool = db.pool({.connections = 4, .lock_timeout = 1s});
@@ -141,8 +141,7 @@ TEST_CASE("claim_wait of an hour: if the first delivery fails, one of the waitin
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("claim_wait does not shorten the lock time-out of the handler's statements") {
-  if (on_sqlite3()) return;
+TEST_CASE("claim_wait does not shorten the lock time-out of the handler's statements" * doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Pool pool = db.pool({.connections = 2, .lock_timeout = 60s});
   db.run("create table t_stock (item int primary key, left_over int)");

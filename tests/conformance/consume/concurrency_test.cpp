@@ -178,8 +178,8 @@ TEST_CASE("callers' sessions in several threads share the keys with a pool") {
 }
 
 TEST_CASE(
-    "the threads of one process wait in a queue to write to SQLite: each gets its turn, and none gets SQLITE_BUSY") {
-  if (!on_sqlite3()) return;
+    "the threads of one process wait in a queue to write to SQLite: each gets its turn, and none gets SQLITE_BUSY" *
+    doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(8);
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});

@@ -50,8 +50,7 @@ TEST_CASE("a consumer on a caller's session consumes, and does not change its se
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a consumer on a caller's session does not change its autocommit") {
-  if (!on_mysql()) return;
+TEST_CASE("a consumer on a caller's session does not change its autocommit" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";
@@ -64,8 +63,7 @@ TEST_CASE("a consumer on a caller's session does not change its autocommit") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("with autocommit off, the handler's snapshot is not older than its claim") {
-  if (!on_mysql()) return;
+TEST_CASE("with autocommit off, the handler's snapshot is not older than its claim" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";

@@ -183,8 +183,8 @@ TEST_CASE("a failure in a batch is counted only for its own message") {
   CHECK(outcomes(consumer.consume_batch(batch, handler)) == Outcomes{duplicate, parked, duplicate});
 }
 
-TEST_CASE("a message of a batch whose claim the database refuses is not counted, because its handler has not run") {
-  if (!on_sqlite3()) return;  // txinbox makes this decision, so one database is enough
+TEST_CASE("a message of a batch whose claim the database refuses is not counted, because its handler has not run" *
+          doctest::skip(!on_sqlite3())) {  // txinbox makes this decision, so one database is enough
   const EffectDatabase db;
   db.run(
       "create trigger refuse before insert on txinbox_consumed_message when new.business_key = 'bad' "

@@ -25,8 +25,8 @@ const Message order{.business_key = "order123"};
 /// The steps of a handler at which its connection is killed on the first run.
 enum class Kill { before_the_first_statement, between_statements, after_the_last_statement };
 
-TEST_CASE("a connection that is killed at any step of the handler is replaced, and the message takes effect once") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that is killed at any step of the handler is replaced, and the message takes effect once" *
+          doctest::skip(on_sqlite3())) {
   for (const Kill step : {Kill::before_the_first_statement, Kill::between_statements, Kill::after_the_last_statement}) {
     CAPTURE(static_cast<int>(step));
     EffectDatabase db;
@@ -53,8 +53,7 @@ TEST_CASE("a connection that is killed at any step of the handler is replaced, a
   }
 }
 
-TEST_CASE("a connection that was killed while idle is replaced without an error") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that was killed while idle is replaced without an error" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -72,8 +71,7 @@ TEST_CASE("a connection that was killed while idle is replaced without an error"
             .outcome == Outcome::consumed);
 }
 
-TEST_CASE("a connection that is killed while it waits for a key is replaced") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that is killed while it waits for a key is replaced" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(3);
   TxConsumer consumer(pool, "svc");
@@ -112,8 +110,8 @@ TEST_CASE("a connection that is killed while it waits for a key is replaced") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a lost caller's session is not reconnected: consume throws the error, and leaves no rows") {
-  if (on_sqlite3()) return;
+TEST_CASE("a lost caller's session is not reconnected: consume throws the error, and leaves no rows" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -134,8 +132,8 @@ TEST_CASE("a lost caller's session is not reconnected: consume throws the error,
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a commit whose reply is lost is recognized as committed, and does not run again") {
-  if (on_sqlite3()) return;
+TEST_CASE("a commit whose reply is lost is recognized as committed, and does not run again" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -154,8 +152,7 @@ TEST_CASE("a commit whose reply is lost is recognized as committed, and does not
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs again") {
-  if (on_sqlite3()) return;
+TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs again" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -167,8 +164,8 @@ TEST_CASE("a claim whose reply is lost is rolled back by the server, and runs ag
   CHECK(db.effects_of("order123") == 1);
 }
 
-TEST_CASE("the claim of a handler that committed and then lost its connection does not count as consumed") {
-  if (!on_mysql()) return;  // the pools of PostgreSQL and SQLite refuse the COMMIT
+TEST_CASE("the claim of a handler that committed and then lost its connection does not count as consumed" *
+          doctest::skip(!on_mysql())) {  // the pools of PostgreSQL and SQLite refuse the COMMIT
   EffectDatabase db;
   Pool pool = db.pool(2);
   for (const bool retries : {true, false}) {
@@ -193,8 +190,7 @@ TEST_CASE("the claim of a handler that committed and then lost its connection do
   }
 }
 
-TEST_CASE("two messages whose handlers deadlock with each other are both consumed once") {
-  if (on_sqlite3()) return;
+TEST_CASE("two messages whose handlers deadlock with each other are both consumed once" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   db.run("create table pair (id integer primary key, n integer not null)");
   db.run("insert into pair values (1, 0), (2, 0)");
@@ -221,8 +217,7 @@ TEST_CASE("two messages whose handlers deadlock with each other are both consume
   CHECK(db.number("select sum(n) from pair") == 4);
 }
 
-TEST_CASE("a message runs again after a serialization failure") {
-  if (!on_postgresql()) return;
+TEST_CASE("a message runs again after a serialization failure" * doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   db.run("create table counter (n integer)");
   db.run("insert into counter values (0)");
@@ -324,8 +319,8 @@ TEST_CASE("the stop token ends the backoff, and consume throws the error of the 
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("an error at COMMIT leaves neither the claim nor the handler's rows") {
-  if (!on_postgresql() && !on_sqlite3()) return;  // MariaDB and MySQL have no deferred constraints
+TEST_CASE("an error at COMMIT leaves neither the claim nor the handler's rows" *
+          doctest::skip(!on_postgresql() && !on_sqlite3())) {  // MariaDB and MySQL have no deferred constraints
   EffectDatabase db;
   db.run("create table parent (id integer primary key)");
   db.run("create table child (id integer references parent(id) deferrable initially deferred)");

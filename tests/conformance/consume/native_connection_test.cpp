@@ -162,8 +162,8 @@ TEST_CASE("a message runs again after a transient error, even if the handler thr
   CHECK(runs_of(scene, consumer, [&] { scene.client->fail_transiently(); }) == 2);
 }
 
-TEST_CASE("a message runs again after a transient error on a pool's native connection") {
-  if (on_sqlite3()) return;  // SQLite has no SQL that fails with a transient error
+TEST_CASE("a message runs again after a transient error on a pool's native connection" * doctest::skip(on_sqlite3())) {
+  // SQLite has no SQL that fails with a transient error.
   Scene scene;
   Pool pool = scene.db.pool();
   TxConsumer consumer(pool, "svc");
@@ -263,8 +263,8 @@ TEST_CASE("a connection that cannot be used is refused with a remedy, and nothin
   CHECK(scene.db.effects() == 1);
 }
 
-TEST_CASE("UNICODE counts as UTF-8") {
-  if (!on_postgresql()) return;  // on other databases the client encoding does not matter
+TEST_CASE("UNICODE counts as UTF-8" * doctest::skip(!on_postgresql())) {
+  // On other databases the client encoding does not matter.
   Scene scene;
   scene.client->run("set client_encoding = 'UNICODE'");
   TxConsumer consumer(scene.client->handle(), "svc");

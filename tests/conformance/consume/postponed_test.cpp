@@ -88,9 +88,9 @@ TEST_CASE("a lease handler that asks for a later delivery releases its lease") {
   CHECK(list_failed(*t.db.session()).empty());
 }
 
-TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn") {
+TEST_CASE("if a handler commits and then asks for a later delivery, its message is torn" * doctest::skip(!on_mysql())) {
+  // PostgreSQL and SQLite refuse the commit.
   const EffectDatabase db;
-  if (!on_mysql()) return;  // PostgreSQL and SQLite refuse the commit
   Pool pool = db.pool(2);
   TxConsumer consumer(pool, "svc");
   const auto handler = [](soci::session& sql, Delivery& delivery) {

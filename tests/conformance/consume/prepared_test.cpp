@@ -23,8 +23,8 @@ void check_consumes(TxConsumer& consumer, const std::string& key) {
         Outcomes{Outcome::already_consumed, Outcome::consumed});
 }
 
-TEST_CASE("a handler may deallocate all prepared statements: its message and the next ones are consumed") {
-  if (!on_postgresql()) return;
+TEST_CASE("a handler may deallocate all prepared statements: its message and the next ones are consumed" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;
@@ -51,8 +51,7 @@ TEST_CASE("a handler may deallocate all prepared statements: its message and the
   CHECK(retries == 1);  // after this, the connection keeps no statement prepared
 }
 
-TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume") {
-  if (!on_postgresql()) return;
+TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume" * doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -64,9 +63,8 @@ TEST_CASE("a pool's connection on which another user ran DISCARD ALL can consume
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE(
-    "if prepared statements are lost between duplicates, a duplicate and a new key are still consumed correctly") {
-  if (!on_postgresql()) return;
+TEST_CASE("if prepared statements are lost between duplicates, a duplicate and a new key are still consumed correctly" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -82,8 +80,7 @@ TEST_CASE(
   CHECK(db.effects() == 3);
 }
 
-TEST_CASE("prepared statements still work after the tables are flushed or altered") {
-  if (on_sqlite3()) return;
+TEST_CASE("prepared statements still work after the tables are flushed or altered" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;
@@ -108,8 +105,7 @@ TEST_CASE("prepared statements still work after the tables are flushed or altere
   CHECK(retries == 0);
 }
 
-TEST_CASE("on SQLite, prepared statements still work after the schema has changed") {
-  if (!on_sqlite3()) return;
+TEST_CASE("on SQLite, prepared statements still work after the schema has changed" * doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -121,9 +117,9 @@ TEST_CASE("on SQLite, prepared statements still work after the schema has change
   check_consumes(consumer, "c");
 }
 
-TEST_CASE("a compound statement that fails after its rows can run again, even if it then has no rows") {
+TEST_CASE("a compound statement that fails after its rows can run again, even if it then has no rows" *
+          doctest::skip(!on_mariadb())) {
   const EffectDatabase db;
-  if (!on_mariadb()) return;
   const auto sql = db.session();
   backend::MysqlStatement statement;
   statement.prepare(backend::mysql_native(*backend::connection_of(*sql)),

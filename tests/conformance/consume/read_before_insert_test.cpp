@@ -20,8 +20,8 @@ namespace {
 const Message duplicate{.business_key = "duplicate"};
 const Message key{.business_key = "key"};
 
-TEST_CASE("a key whose handler is still running is not reported as consumed, even in READ UNCOMMITTED") {
-  if (on_sqlite3()) return;  // SQLite's readers never see uncommitted rows
+TEST_CASE("a key whose handler is still running is not reported as consumed, even in READ UNCOMMITTED" *
+          doctest::skip(on_sqlite3())) {  // SQLite's readers never see uncommitted rows
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 2, .on_connect = [](soci::session& sql) {
                                     sql << (on_mysql() ? "set session transaction isolation level read uncommitted"

@@ -29,8 +29,7 @@ struct OneConnection {
   void remove_rows() const { db.run("delete from txinbox_consumed_message"); }
 };
 
-TEST_CASE("a lost idle connection is detected before the cache answers a key") {
-  if (on_sqlite3()) return;
+TEST_CASE("a lost idle connection is detected before the cache answers a key" * doctest::skip(on_sqlite3())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     OneConnection t;
@@ -49,8 +48,7 @@ TEST_CASE("a lost idle connection is detected before the cache answers a key") {
   }
 }
 
-TEST_CASE("the cache is emptied if another user loses a connection of the pool") {
-  if (on_sqlite3()) return;
+TEST_CASE("the cache is emptied if another user loses a connection of the pool" * doctest::skip(on_sqlite3())) {
   OneConnection t;
   CHECK(t.consume(order) == consumed);
   t.remove_rows();
@@ -73,8 +71,8 @@ void check_not_cached(const EffectDatabase& db, TxConsumer& consumer, const Hand
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
 }
 
-TEST_CASE("a key that is committed while another connection of the pool is lost is not cached") {
-  if (on_sqlite3()) return;
+TEST_CASE("a key that is committed while another connection of the pool is lost is not cached" *
+          doctest::skip(on_sqlite3())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     const EffectDatabase db;
@@ -89,8 +87,8 @@ TEST_CASE("a key that is committed while another connection of the pool is lost 
   }
 }
 
-TEST_CASE("a key that is committed after another delivery has detected a lost connection is not cached") {
-  if (on_sqlite3()) return;
+TEST_CASE("a key that is committed after another delivery has detected a lost connection is not cached" *
+          doctest::skip(on_sqlite3())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     const EffectDatabase db;
@@ -111,8 +109,8 @@ TEST_CASE("a key that is committed after another delivery has detected a lost co
   }
 }
 
-TEST_CASE("a connection that is lost in a handler empties the cache, and then the handler's message is cached") {
-  if (on_sqlite3()) return;
+TEST_CASE("a connection that is lost in a handler empties the cache, and then the handler's message is cached" *
+          doctest::skip(on_sqlite3())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     OneConnection t;
@@ -134,8 +132,8 @@ TEST_CASE("a connection that is lost in a handler empties the cache, and then th
   }
 }
 
-TEST_CASE("a commit whose reply was lost empties the cache, and its message stays a duplicate") {
-  if (on_sqlite3()) return;
+TEST_CASE("a commit whose reply was lost empties the cache, and its message stays a duplicate" *
+          doctest::skip(on_sqlite3())) {
   for (const bool in_batch : {false, true}) {
     CAPTURE(in_batch);
     EffectDatabase db;
@@ -161,8 +159,7 @@ TEST_CASE("a commit whose reply was lost empties the cache, and its message stay
   }
 }
 
-TEST_CASE("a claim whose reply was lost is not cached before it is committed") {
-  if (on_sqlite3()) return;
+TEST_CASE("a claim whose reply was lost is not cached before it is committed" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

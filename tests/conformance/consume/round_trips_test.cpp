@@ -85,8 +85,8 @@ std::string documented(const EffectDatabase& db) {
   return text.substr(from, text.find("\n## ", from) - from);
 }
 
-TEST_CASE("each delivery takes as many round trips as the docs say") {
-  if (on_sqlite3()) return;  // SQLite has no server
+TEST_CASE("each delivery takes as many round trips as the docs say" * doctest::skip(on_sqlite3())) {
+  // SQLite has no server.
   EffectDatabase db;
   const std::string docs = documented(db);
   Proxy proxy(db.url());
@@ -115,8 +115,7 @@ TEST_CASE("each delivery takes as many round trips as the docs say") {
   fmt::print("{}", table);
 }
 
-TEST_CASE("each delivery under a lease takes as many round trips as the docs say") {
-  if (on_sqlite3()) return;
+TEST_CASE("each delivery under a lease takes as many round trips as the docs say" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -141,9 +140,8 @@ TEST_CASE("each delivery under a lease takes as many round trips as the docs say
                 "docs/guides/leases.md lacks the row: ", row);
 }
 
-TEST_CASE(
-    "a duplicate that is much older than all before takes one more round trip, and the first one takes two more") {
-  if (on_sqlite3()) return;
+TEST_CASE("a duplicate that is much older than all before takes one more round trip, and the first one takes two more" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});
@@ -171,8 +169,8 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("settings that a handler changes and roles that a user has take one more round trip each") {
-  if (on_sqlite3()) return;
+TEST_CASE("settings that a handler changes and roles that a user has take one more round trip each" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   const User user(db);
   grant_service(user, db);
@@ -206,8 +204,8 @@ int count_preparation(void* count, int, const char*, const char*, const char*, c
   return SQLITE_OK;
 }
 
-TEST_CASE("on SQLite a pool's connection prepares each statement once, except those that record a failure") {
-  if (!on_sqlite3()) return;
+TEST_CASE("on SQLite a pool's connection prepares each statement once, except those that record a failure" *
+          doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   int prepared = 0;
   Pool pool = db.pool(PoolOptions{.connections = 1, .on_connect = [&](soci::session& sql) {

@@ -78,8 +78,8 @@ TEST_CASE("a batch takes old rows over, too") {
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE("a commit whose reply is lost counts, even if its row is older than valid_for at the retry") {
-  if (on_sqlite3()) return;
+TEST_CASE("a commit whose reply is lost counts, even if its row is older than valid_for at the retry" *
+          doctest::skip(on_sqlite3())) {
   const EffectDatabase db;
   Proxy proxy(db.url());
   Pool pool = open_pool(proxy.url(), {.connections = 1});

@@ -64,8 +64,7 @@ TEST_CASE("each kind of consumer takes over an expired lease, and a lease consum
 }
 
 // These columns are NULL if SQLite could not read its clock.
-TEST_CASE("a transaction takes over a lease without an end or a fence") {
-  if (!on_sqlite3()) return;
+TEST_CASE("a transaction takes over a lease without an end or a fence" * doctest::skip(!on_sqlite3())) {
   Leases t;
   const auto sql = t.db.session();
   TxConsumer own(*sql, "svc");
@@ -84,9 +83,9 @@ TEST_CASE("a transaction takes over a lease without an end or a fence") {
   CHECK(t.db.effects() == 4);
 }
 
-TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length") {
+TEST_CASE("a takeover that waited for the lock of the row gets a lease of full length" * doctest::skip(on_sqlite3())) {
+  // SQLite has no row locks.
   Leases t;
-  if (on_sqlite3()) return;  // SQLite has no row locks
   LeaseConsumer consumer(t.pool, "svc", {.lease = 60s});
   const std::string a_minute_from_now = on_mysql() ? "select cast(utc_timestamp(6) + interval 1 minute as char)"
                                                    : "select cast(clock_timestamp() + interval '1 minute' as text)";

@@ -114,8 +114,7 @@ TEST_CASE("a key, a consumer name and a message id of the greatest length are ac
   CHECK(row->message_id == std::string(255, 'm'));
 }
 
-TEST_CASE("session settings cannot change the bytes of a key") {
-  if (!on_mysql()) return;
+TEST_CASE("session settings cannot change the bytes of a key" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set character_set_client = latin1, character_set_connection = latin1";

@@ -75,8 +75,8 @@ TEST_CASE("the row of a handler has every byte of the message, also with a state
                   "headers is null") == 1);
 }
 
-TEST_CASE("a handler whose connection has lost its prepared statements adds its message at the next attempt") {
-  if (!on_postgresql()) return;
+TEST_CASE("a handler whose connection has lost its prepared statements adds its message at the next attempt" *
+          doctest::skip(!on_postgresql())) {
   const TestDatabase db;
   Pool pool = db.pool(1);
   int retries = 0;

@@ -181,8 +181,8 @@ TEST_CASE("per_connection destroys the object after the failed message of a batc
   CHECK(t.db.effects() == 3);
 }
 
-TEST_CASE("per_connection destroys the object with a lost connection, and the next connection gets a new one") {
-  if (on_sqlite3()) return;
+TEST_CASE("per_connection destroys the object with a lost connection, and the next connection gets a new one" *
+          doctest::skip(on_sqlite3())) {
   Kept t;
   Pool pool = t.db.pool(1);
   TxConsumer consumer(pool, "svc");

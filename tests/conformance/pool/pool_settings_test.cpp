@@ -157,8 +157,7 @@ TEST_CASE("an on_connect that leaves a transaction open is refused") {
         }) == "transaction_open");
 }
 
-TEST_CASE("a pool sets its time-outs on each session, also after a reconnect") {
-  if (on_sqlite3()) return;
+TEST_CASE("a pool sets its time-outs on each session, also after a reconnect" * doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   std::string query =
       "select concat_ws(' ', current_setting('lock_timeout'), current_setting('statement_timeout'), "
@@ -183,11 +182,9 @@ TEST_CASE("a pool sets its time-outs on each session, also after a reconnect") {
   }
 }
 
-TEST_CASE("the server ends a statement that runs too long, and this error is transient" *
-          doctest::test_suite("timed")) {
-  if (on_sqlite3()) return;
+TEST_CASE("the server ends a statement that runs too long, and this error is transient" * doctest::test_suite("timed") *
+          doctest::skip(on_sqlite3() || (on_mysql() && !on_mariadb()))) {  // MySQL ends only read-only SELECTs
   EffectDatabase db;
-  if (on_mysql() && !on_mariadb()) return;  // MySQL ends only read-only SELECTs
   Pool pool = db.pool(PoolOptions{.connections = 1, .statement_timeout = std::chrono::seconds(1)});
   TxConsumer consumer(pool, "svc");
   const Result result = consumer.consume(order, [](soci::session& sql, Delivery& d) {
@@ -198,9 +195,8 @@ TEST_CASE("the server ends a statement that runs too long, and this error is tra
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a handler that sends nothing for too long loses its key to another consumer" *
-          doctest::test_suite("timed")) {
-  if (on_sqlite3()) return;
+TEST_CASE("a handler that sends nothing for too long loses its key to another consumer" * doctest::test_suite("timed") *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   Pool silent = db.pool(PoolOptions{.connections = 1, .idle_transaction_timeout = std::chrono::seconds(3)});
   TxConsumer sleeper(silent, "svc", {.retry = {.max_attempts = 1}});

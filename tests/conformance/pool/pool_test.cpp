@@ -92,8 +92,8 @@ TEST_CASE("access that the server or the file system refuses is not retried") {
   }
 }
 
-TEST_CASE("an error names the parameter of the URL that the client library does not know") {
-  if (!on_postgresql()) return;
+TEST_CASE("an error names the parameter of the URL that the client library does not know" *
+          doctest::skip(!on_postgresql())) {
   const TestDatabase db(TestDatabase::Tables::none);
   const std::string url = db.url() + (db.url().find('?') == std::string::npos ? "?" : "&") + "nonsense=1";
   try {
@@ -184,8 +184,8 @@ TEST_CASE("invalid options are refused") {
   }
 }
 
-TEST_CASE("the error of a server that became read-only is transient, and the pool opens another connection") {
-  if (!on_mysql()) return;
+TEST_CASE("the error of a server that became read-only is transient, and the pool opens another connection" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto admin = db.session();
   int connects = 0;

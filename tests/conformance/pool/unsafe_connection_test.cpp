@@ -25,8 +25,7 @@ void check_refused(const std::string& remedy, const std::function<void()>& f) {
   }
 }
 
-TEST_CASE("a connection that reconnects silently is refused") {
-  if (!on_mysql()) return;
+TEST_CASE("a connection that reconnects silently is refused" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session(" reconnect=1");
   TxConsumer consumer(*sql, "svc");
@@ -35,8 +34,8 @@ TEST_CASE("a connection that reconnects silently is refused") {
   CHECK(db.claims() == 0);
 }
 
-TEST_CASE("a session without strict mode is refused, also if strict mode is switched off later") {
-  if (!on_mysql()) return;
+TEST_CASE("a session without strict mode is refused, also if strict mode is switched off later" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -48,8 +47,8 @@ TEST_CASE("a session without strict mode is refused, also if strict mode is swit
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a pool sets strict mode on its sessions, and refuses an on_connect that switches it off") {
-  if (!on_mysql()) return;
+TEST_CASE("a pool sets strict mode on its sessions, and refuses an on_connect that switches it off" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   std::string mode;
@@ -60,8 +59,8 @@ TEST_CASE("a pool sets strict mode on its sessions, and refuses an on_connect th
   });
 }
 
-TEST_CASE("a client encoding other than UTF-8 is refused, also when it is set later") {
-  if (!on_postgresql()) return;
+TEST_CASE("a client encoding other than UTF-8 is refused, also when it is set later" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -73,8 +72,7 @@ TEST_CASE("a client encoding other than UTF-8 is refused, also when it is set la
   });
 }
 
-TEST_CASE("a server encoding other than UTF-8 is refused") {
-  if (!on_postgresql()) return;
+TEST_CASE("a server encoding other than UTF-8 is refused" * doctest::skip(!on_postgresql())) {
   const TestDatabase db;
   db.run("create database txinbox_test_latin1 template template0 encoding 'LATIN1' lc_collate 'C' lc_ctype 'C'");
   std::string url = db.url();
@@ -84,8 +82,8 @@ TEST_CASE("a server encoding other than UTF-8 is refused") {
   db.run("drop database txinbox_test_latin1");
 }
 
-TEST_CASE("an in-memory SQLite database is refused with more than one connection, and works with one") {
-  if (!on_sqlite3()) return;
+TEST_CASE("an in-memory SQLite database is refused with more than one connection, and works with one" *
+          doctest::skip(!on_sqlite3())) {
   check_refused("connections to 1", [] { auto pool = open_pool("sqlite::memory:"); });
   check_refused("connections to 1", [] { auto pool = open_pool("soci:sqlite3://db=:memory:"); });
   Pool pool = open_pool("sqlite::memory:", {.connections = 1});

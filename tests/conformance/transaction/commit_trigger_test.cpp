@@ -31,8 +31,8 @@ std::string what_verify_says(const TestDatabase& db, ErrorCode code) {
   return {};
 }
 
-TEST_CASE("the commit trigger checks claims and take-overs of leases, and no other rows") {
-  if (!on_postgresql()) return;
+TEST_CASE("the commit trigger checks claims and take-overs of leases, and no other rows" *
+          doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   // These rows are like those that an older library, a restored dump and a lease write.
   db.run(
@@ -55,8 +55,7 @@ TEST_CASE("the commit trigger checks claims and take-overs of leases, and no oth
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("in a partitioned table only txinbox can commit a claim") {
-  if (!on_postgresql()) return;
+TEST_CASE("in a partitioned table only txinbox can commit a claim" * doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   db.run("alter table txinbox_consumed_message rename to plain");
   db.run(
@@ -78,8 +77,7 @@ TEST_CASE("in a partitioned table only txinbox can commit a claim") {
   CHECK(db.effects() == 4);
 }
 
-TEST_CASE("verify reports a missing or a changed trigger, and how to restore it") {
-  if (!on_postgresql()) return;
+TEST_CASE("verify reports a missing or a changed trigger, and how to restore it" * doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   db.run("drop trigger txinbox_guard on txinbox_consumed_message");
   CHECK(what_verify_says(db, ErrorCode::schema_missing).find("txinbox migrate") != std::string::npos);
@@ -96,8 +94,8 @@ TEST_CASE("verify reports a missing or a changed trigger, and how to restore it"
   CHECK(what_verify_says(db, ErrorCode::schema_mismatch).find("DROP TRIGGER txinbox_guard") != std::string::npos);
 }
 
-TEST_CASE("if the trigger is dropped later, the savepoint detects a handler's own commit, and its claim is torn") {
-  if (!on_postgresql()) return;
+TEST_CASE("if the trigger is dropped later, the savepoint detects a handler's own commit, and its claim is torn" *
+          doctest::skip(!on_postgresql())) {
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc", {.recent_keys = {.capacity = 10}});

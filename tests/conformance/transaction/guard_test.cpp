@@ -141,8 +141,8 @@ TEST_CASE("a handler that loses the transaction is never acknowledged, and the d
   fmt::print("{}", table);
 }
 
-TEST_CASE("the observer gets the event of a torn claim while no connection is held") {
-  if (on_postgresql()) return;  // no claim is torn there
+TEST_CASE("the observer gets the event of a torn claim while no connection is held" * doctest::skip(on_postgresql())) {
+  // On PostgreSQL no claim is torn.
   EffectDatabase db;
   const auto sql = db.session();
   // In a SQLite pool no claim is torn. So the test uses a caller's session there.

@@ -40,8 +40,8 @@ struct CountingPool {
   Pool pool;
 };
 
-TEST_CASE("a server that turns read-only before a claim is confirmed is transient and counts no failure") {
-  if (!on_mysql()) return;
+TEST_CASE("a server that turns read-only before a claim is confirmed is transient and counts no failure" *
+          doctest::skip(!on_mysql())) {
   const ReadOnlyDatabase db;
   for (const bool count_starts : {false, true}) {
     CAPTURE(count_starts);
@@ -59,9 +59,8 @@ TEST_CASE("a server that turns read-only before a claim is confirmed is transien
   CHECK(db.number("select count(*) from txinbox_failed_message") == 0);
 }
 
-TEST_CASE(
-    "on a session of the caller, a server that turns read-only before the confirmation is reported as read_only") {
-  if (!on_mysql()) return;
+TEST_CASE("on a session of the caller, a server that turns read-only before the confirmation is reported as read_only" *
+          doctest::skip(!on_mysql())) {
   const ReadOnlyDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc", {.max_attempts = 1});
@@ -80,8 +79,8 @@ TEST_CASE(
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a server that turns read-only before a message of a batch is confirmed is transient") {
-  if (!on_mysql()) return;
+TEST_CASE("a server that turns read-only before a message of a batch is confirmed is transient" *
+          doctest::skip(!on_mysql())) {
   const ReadOnlyDatabase db;
   CountingPool counting(db);
   TxConsumer consumer(counting.pool, "svc", {.max_attempts = 1});
@@ -98,8 +97,8 @@ TEST_CASE("a server that turns read-only before a message of a batch is confirme
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a torn claim that a read-only server cannot mark is marked on another connection") {
-  if (!on_mysql()) return;
+TEST_CASE("a torn claim that a read-only server cannot mark is marked on another connection" *
+          doctest::skip(!on_mysql())) {
   const ReadOnlyDatabase db;
   CountingPool counting(db);
   int torn = 0;

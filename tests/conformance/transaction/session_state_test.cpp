@@ -23,8 +23,8 @@ using std::chrono::milliseconds;
 
 const Message order{.business_key = "order123"};
 
-TEST_CASE("a lost connection of a caller's session is a transient error, and is not reported as an open transaction") {
-  if (on_sqlite3()) return;
+TEST_CASE("a lost connection of a caller's session is a transient error, and is not reported as an open transaction" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   const auto sql = db.session();
   TxConsumer consumer(*sql, "svc");
@@ -34,8 +34,8 @@ TEST_CASE("a lost connection of a caller's session is a transient error, and is 
   CHECK(thrown_by([&] { Transaction transaction(*sql); }) == "transient");
 }
 
-TEST_CASE("after the caller's own deadlock, its session is not reported as inside a transaction") {
-  if (!on_mysql()) return;
+TEST_CASE("after the caller's own deadlock, its session is not reported as inside a transaction" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   prepare_guard_case(db);
   const auto sql = db.session();
@@ -53,8 +53,7 @@ TEST_CASE("after the caller's own deadlock, its session is not reported as insid
   CHECK(thrown_by([&] { verify(*sql); }) == "nothing");
 }
 
-TEST_CASE("with autocommit off, a check that fails leaves no transaction open") {
-  if (!on_mysql()) return;
+TEST_CASE("with autocommit off, a check that fails leaves no transaction open" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set autocommit = 0";
@@ -66,8 +65,7 @@ TEST_CASE("with autocommit off, a check that fails leaves no transaction open") 
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a handler may call a procedure that returns rows") {
-  if (!on_mysql()) return;
+TEST_CASE("a handler may call a procedure that returns rows" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   db.run("create procedure returning_rows() begin insert into effect values ('called'); select 1; end");
   const auto call = [](soci::session& s, Delivery&) {
@@ -84,8 +82,7 @@ TEST_CASE("a handler may call a procedure that returns rows") {
   CHECK(db.effects_of("called") == 2);
 }
 
-TEST_CASE("a value cannot become SQL in a session with any character set") {
-  if (!on_mysql()) return;
+TEST_CASE("a value cannot become SQL in a session with any character set" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Pool pool = open_pool(db.url() + "?charset=gbk", {.connections = 1});
   TxConsumer consumer(pool, "svc");
@@ -120,8 +117,7 @@ TEST_CASE("time-outs and read-only modes that a user changed do not reach the ne
   CHECK(consumer.consume(order, add_effect).outcome == Outcome::consumed);
 }
 
-TEST_CASE("a setting that is NULL is restored as NULL") {
-  if (!on_mysql()) return;
+TEST_CASE("a setting that is NULL is restored as NULL" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Pool pool = db.pool(
       PoolOptions{.connections = 1, .on_connect = [](soci::session& s) { s << "set character_set_results = NULL"; }});
@@ -138,8 +134,7 @@ TEST_CASE("a pool detects that a user has reconnected a connection, also before 
   CHECK(connects == 6);
 }
 
-TEST_CASE("a caller's SQLite session can be closed after a lock time-out") {
-  if (!on_sqlite3()) return;
+TEST_CASE("a caller's SQLite session can be closed after a lock time-out" * doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   const auto other = db.session();
   *other << "begin immediate";
@@ -161,8 +156,8 @@ TEST_CASE("a caller's SQLite session can be closed after a lock time-out") {
   CHECK(open_files() < before);
 }
 
-TEST_CASE("a handler that reconnects while its own statement exists does not keep the file locked") {
-  if (!on_sqlite3()) return;
+TEST_CASE("a handler that reconnects while its own statement exists does not keep the file locked" *
+          doctest::skip(!on_sqlite3())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(300)});
   TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
@@ -178,8 +173,7 @@ TEST_CASE("a handler that reconnects while its own statement exists does not kee
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("many threads can open a new SQLite file at the same time") {
-  if (!on_sqlite3()) return;
+TEST_CASE("many threads can open a new SQLite file at the same time" * doctest::skip(!on_sqlite3())) {
   for (int round = 0; round < 5; ++round) {
     const TestDatabase db(TestDatabase::Tables::none);
     std::vector<std::string> threw(8);
@@ -192,8 +186,8 @@ TEST_CASE("many threads can open a new SQLite file at the same time") {
   }
 }
 
-TEST_CASE("a malformed connection string is refused, and the error does not contain its password") {
-  if (!on_postgresql()) return;
+TEST_CASE("a malformed connection string is refused, and the error does not contain its password" *
+          doctest::skip(!on_postgresql())) {
   try {
     auto pool = open_pool("soci:postgresql://dbname=x password=hunter secret2");
     FAIL("the connection string was accepted");

@@ -31,8 +31,8 @@ void lock_claims(soci::session& sql) {
   sql << "select count(*) from (select 1 from txinbox_consumed_message for update) x", soci::into(rows);
 }
 
-TEST_CASE("a search for a torn claim that times out leaves no transaction open on a caller's session") {
-  if (!on_mysql()) return;
+TEST_CASE("a search for a torn claim that times out leaves no transaction open on a caller's session" *
+          doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set innodb_lock_wait_timeout = 1";
@@ -53,8 +53,8 @@ TEST_CASE("a search for a torn claim that times out leaves no transaction open o
 
 TEST_CASE(
     "a search for a torn claim that times out leaves no transaction open on a pool's connection, and the next run "
-    "repeats the search") {
-  if (!on_mysql()) return;
+    "repeats the search" *
+    doctest::skip(!on_mysql())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1, .lock_timeout = milliseconds(1000)});
   const auto other = db.session();
@@ -75,8 +75,8 @@ TEST_CASE(
   CHECK(db.text("select state from txinbox_consumed_message") == "torn");
 }
 
-TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not reported as a duplicate") {
-  if (on_sqlite3()) return;
+TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not reported as a duplicate" *
+          doctest::skip(on_sqlite3())) {
   EffectDatabase db;
   prepare_late_commit(db);
   Pool pool = db.pool(2);
@@ -99,8 +99,8 @@ TEST_CASE("a handler's own COMMIT that ends after its connection was lost is not
   CHECK(db.text("select state from txinbox_consumed_message") == "torn");
 }
 
-TEST_CASE("a redelivery while a handler continues after its own COMMIT is not reported as a duplicate") {
-  if (on_sqlite3()) return;  // SQLite's pools refuse the COMMIT, and have one writer at a time
+TEST_CASE("a redelivery while a handler continues after its own COMMIT is not reported as a duplicate" *
+          doctest::skip(on_sqlite3())) {  // SQLite's pools refuse the COMMIT, and have one writer at a time
   EffectDatabase db;
   Pool pool = db.pool(2);
   const TxConsumerOptions once{.retry = {.max_attempts = 1}, .recent_keys = {.capacity = 10}};
@@ -126,8 +126,8 @@ TEST_CASE("a redelivery while a handler continues after its own COMMIT is not re
   }
 }
 
-TEST_CASE("PostgreSQL's refusal names the reason for each statement that it refuses") {
-  if (!on_postgresql()) return;
+TEST_CASE("PostgreSQL's refusal names the reason for each statement that it refuses" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
@@ -149,8 +149,8 @@ TEST_CASE("PostgreSQL's refusal names the reason for each statement that it refu
   }
 }
 
-TEST_CASE("a write after the end of the transaction in a PostgreSQL pool is not reported as a read-only replica") {
-  if (!on_postgresql()) return;
+TEST_CASE("a write after the end of the transaction in a PostgreSQL pool is not reported as a read-only replica" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   int runs = 0;
@@ -168,8 +168,8 @@ TEST_CASE("a write after the end of the transaction in a PostgreSQL pool is not 
 
 TEST_CASE(
     "a PostgreSQL pool's session is writable for its user, and later refuses a handler's write outside its "
-    "transaction") {
-  if (!on_postgresql()) return;
+    "transaction" *
+    doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(PoolOptions{.connections = 1});
   TxConsumer consumer(pool, "svc");
@@ -188,8 +188,8 @@ TEST_CASE(
   CHECK(db.effects() == 2);
 }
 
-TEST_CASE("a handler that changes the client encoding keeps its result and its claim") {
-  if (!on_postgresql()) return;
+TEST_CASE("a handler that changes the client encoding keeps its result and its claim" *
+          doctest::skip(!on_postgresql())) {
   EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer pooled(pool, "pooled");

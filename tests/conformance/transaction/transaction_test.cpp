@@ -99,8 +99,7 @@ TEST_CASE("a Transaction on a session inside a transaction is refused") {
   CHECK(db.effects() == 1);
 }
 
-TEST_CASE("a claim finds a row that was committed after the REPEATABLE READ snapshot") {
-  if (!on_mysql()) return;
+TEST_CASE("a claim finds a row that was committed after the REPEATABLE READ snapshot" * doctest::skip(!on_mysql())) {
   EffectDatabase db;
   const auto sql = db.session();
   *sql << "set session transaction isolation level repeatable read";
