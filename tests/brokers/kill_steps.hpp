@@ -198,7 +198,7 @@ inline void kill_at_each_step(BrokerUnderTest& broker, const std::string& name, 
 
   Pool pool = open_pool(db.url(), {.connections = 1});
   StepKiller none("", 0);
-  const RunSummary rest = consume_all(*open(name), pool, idle, none);
+  (void)consume_all(*open(name), pool, idle, none);
   count(killed, "consumers killed at a named step");
   count(keys, "keys");
   count(db.effects(), "effects");
