@@ -137,11 +137,22 @@ void Command::close_output() {
 
 void Command::signal(int number) const { ::kill(pid_, number); }
 
+namespace {
+
+bool is_in(const Ended& so_far, const std::string& text) {
+  return so_far.out.find(text) != std::string::npos || so_far.err.find(text) != std::string::npos;
+}
+
+}  // namespace
+
 bool Command::printed(const std::string& text) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, patience, [&] {
-    return ended_.out.find(text) != std::string::npos || ended_.err.find(text) != std::string::npos;
-  });
+  return changed_.wait_for(lock, patience, [&] { return is_in(ended_, text); });
+}
+
+bool Command::has_printed(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  return is_in(ended_, text);
 }
 
 long Command::memory() const {

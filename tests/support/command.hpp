@@ -48,6 +48,9 @@ class Command {
   /// Waits some minutes for `text` on standard output or error. Returns whether it appeared.
   bool printed(const std::string& text);
 
+  /// Whether `text` has appeared by now.
+  bool has_printed(const std::string& text);
+
   /// The memory that it uses now, in KiB.
   long memory() const;
 
