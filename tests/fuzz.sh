@@ -65,6 +65,8 @@ fuzz() {
     grep -aE 'claim broken|ERROR|runtime error|terminate|Test unit' "$log" | sed "s/^/$target: /" >&2
     return 1
   fi
+  sed -nE 's/^#([0-9]+)[[:space:]]+DONE .*/count: \1 inputs of random bytes/p' "$log"
+  echo "count: 1 fuzz targets"
   # The last figures that it printed: "#1234 DONE cov: 56 ft: 78 …".
   sed -nE "s/^#([0-9]+)[[:space:]]+DONE +cov: ([0-9]+) ft: ([0-9]+) .*/$target: $(ls "$seeds" | wc -l) seeds, \1 runs, \2 edges, \3 features/p" "$log"
 }

@@ -183,4 +183,5 @@ while IFS= read -r line; do
   if [ -n "$trace$verdict" ]; then cat trace 2>/dev/null || true; fi
   if [ -n "$verdict" ]; then cat spin.log unreached.log 2>/dev/null || true; fi
 done <"$work/variants"
+echo "count: $(find "$work" -mindepth 2 -maxdepth 2 -name found | wc -l) variants of the protocol"
 exit $status

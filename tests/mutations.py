@@ -278,6 +278,7 @@ def main():
     kinds = [results.get(number, missing)[0] for number, _ in mutations]
     print(f"\n{len(kinds)} mutations: {kinds.count('killed')} killed, {kinds.count('SURVIVED')} survived, "
           f"{kinds.count('NOT TRIED')} not tried, {kinds.count('skipped')} skipped")
+    print(f"count: {kinds.count('killed')} mutations noticed")
     for number, mutation in mutations:
         result, why = results.get(number, missing)
         if result == "NOT TRIED" and "\n" in why:

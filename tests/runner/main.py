@@ -32,7 +32,7 @@ def parse(words):
     what.add_argument("--list", action="store_true",
                       help="print the steps: name, usual minutes, what each needs, and what it proves")
     what.add_argument("--results", action="store_true",
-                      help="print the counts of the steps that passed on this commit, as a table of Markdown")
+                      help="print the last pass of each step with its counts, as a table of Markdown")
     parser.add_argument("--resume", action="store_true",
                         help="with --all: only the steps that have not passed on this commit yet")
     parser.add_argument("--database", action="append", choices=["sqlite3", "mariadb", "postgresql", "mysql"],

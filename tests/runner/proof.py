@@ -3,7 +3,7 @@
 import json
 import subprocess
 import time
-from datetime import date
+from datetime import datetime, timezone
 
 from running import ROOT, Failed, Log, build, minutes, run, say
 from steps import Ctest, Script
@@ -35,8 +35,8 @@ def record(step, seconds, counts):
         say("   not recorded for --resume: the tree has changes that are not committed")
         return
     steps = passed_steps()
-    steps[step.name] = {"date": date.today().isoformat(), "seconds": round(seconds), "counts": counts.line(),
-                        "notes": counts.notes}
+    steps[step.name] = {"when": datetime.now(timezone.utc).isoformat(timespec="seconds"), "seconds": round(seconds),
+                        "counts": counts.line(), "notes": counts.notes}
     RECORDS.mkdir(parents=True, exist_ok=True)
     record_file().write_text(json.dumps(steps, indent=2) + "\n")
 
@@ -59,6 +59,7 @@ def run_part(part, step, log, options, counts):
             raise Failed(f"{part.command[0]} failed with status {status}:\n{log.tail(30)}")
         return {}
     results = run_tests(part, log, step.repeats, options.test)
+    counts.tests += results.counts.tests
     counts.cases += results.counts.cases
     for what, number in results.counts.sums.items():
         counts.sums[what] = counts.sums.get(what, 0) + number
@@ -127,11 +128,15 @@ def print_list(steps):
 
 
 def print_results(steps):
-    """The steps that passed on this commit, as a table of Markdown for docs/internals/reliability.md."""
-    done = passed_steps()
-    say(f"\nPassed on {git('rev-parse', '--short', 'HEAD')}:\n\n| Step | Date | Minutes | Counted |\n|---|---|--:|---|")
+    """The last pass of each step, on any commit, as the table of docs/internals/reliability.md."""
+    last = {}
+    for file in RECORDS.glob("*.json"):
+        for name, entry in json.loads(file.read_text()).items():
+            if name not in last or entry["when"] > last[name][1]["when"]:
+                last[name] = (file.stem[:7], entry)
+    say("| Step | Commit | Date | Minutes | Counted |\n|---|---|---|--:|---|")
     for step in steps:
-        if step.name in done:
-            entry = done[step.name]
-            say(f"| `{step.name}` | {entry['date']} | {minutes(entry['seconds'])} | "
+        if step.name in last:
+            commit, entry = last[step.name]
+            say(f"| `{step.name}` | {commit} | {entry['when'][:10]} | {minutes(entry['seconds'])} | "
                 f"{'; '.join([entry['counts'], *entry['notes']])} |")

@@ -49,7 +49,7 @@ class Step:
 
 
 NETWORK_MYSQL = "network, the first time: MySQL"
-NETWORK_BROKER = "network, the first time: the broker"
+NETWORK_BROKER = "network, the first time: jars of the broker"
 LONG = (("TXINBOX_TEST_LONG", "1"),)
 
 
@@ -97,8 +97,9 @@ def sanitizer(name, title):
 
 
 def broker(name, title):
+    needs = NETWORK_BROKER if name in ("kafka", "rocketmq") else ""  # the others are Debian packages
     steps = [Step(name, f"the component for {title} on a real broker, on SQLite", 10,
-                  (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=NETWORK_BROKER, repeats=True)]
+                  (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=needs, repeats=True)]
     databases = ("sqlite3",) if name == "redis" else ("sqlite3", "mariadb", "postgresql")
     for database in databases:
         servers = () if database == "sqlite3" else (database,)
@@ -106,7 +107,7 @@ def broker(name, title):
                           f"{title}: 200 kills of consumers, brokers and database servers, on {database}", 25,
                           (Ctest((name, database), without=("^unit$",), servers=servers, durable=True,
                                  restartable=bool(servers), parallel=1, environment=kills(200)),),
-                          needs=NETWORK_BROKER, repeats=True))
+                          needs=needs, repeats=True))
     return steps
 
 

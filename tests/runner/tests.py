@@ -18,6 +18,7 @@ FAILED_CASE = re.compile(r"^TEST CASE: +(.+)$", re.M)
 class Counts:
     """What the tests of a step counted. A test program prints a line "count: N WHAT", or "note: TEXT"."""
 
+    tests: int = 0  # of ctest
     cases: int = 0
     sums: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)
@@ -30,11 +31,11 @@ class Counts:
         self.notes += NOTE.findall(text)
 
     def line(self):
-        parts = [f"{self.cases:,} cases"] if self.cases else []
+        parts = [f"{self.cases:,} case{'s' if self.cases > 1 else ''}"] if self.cases else []
         parts += [f"{number:,} {what}" for what, number in self.sums.items()]
         if self.repeated:
             parts.append(f"{self.repeated} tests repeated")
-        return " · ".join(parts) or "no counts"
+        return " · ".join(parts) or f"{self.tests} tests"
 
 
 @dataclass
@@ -113,6 +114,7 @@ def run_tests(part, log, repeats=False, test_case=""):
     text = output.read_text(errors="replace") if output.is_file() else ""
     log.file.write(text)
     results.counts.read(text)
+    results.counts.tests = len(attempts)
     for name, tries in attempts.items():
         if tries[-1] == "Passed":
             results.counts.repeated += len(tries) - 1

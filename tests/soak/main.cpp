@@ -10,6 +10,7 @@
 
 #include "soak/watch.hpp"
 #include "soak/workload.hpp"
+#include "support/counts.hpp"
 
 using namespace txinbox;
 using namespace txinbox::soak;
@@ -76,7 +77,9 @@ void run(const test::EffectDatabase& db, std::chrono::seconds duration) {
   }
   const Sample greatest = watched.greatest();
   print("greatest", static_cast<double>(duration.count()) / 60, shared, greatest);
-  std::printf("%s memory: %.2f MiB after the warm-up, %.2f MiB at the end\n", test::database().c_str(),
+  test::count(shared.deliveries, "deliveries");
+  test::count(shared.lost, "connections killed");
+  std::printf("note: %s: %.2f MiB after the warm-up, %.2f MiB at the end\n", test::database().c_str(),
               watched.memory_at_begin(), watched.memory_at_end());
   check(watched.growth() < most_growth, "the memory does not grow");
   check(greatest.connections <= most_connections, "no connection is leaked");
