@@ -14,7 +14,7 @@ components="pkg-config librdkafka-dev librabbitmq-dev libhiredis-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev"
 build="g++ cmake ninja-build sqlite3 libsoci-dev libboost-dev libsqlite3-dev libmariadb-dev libpq-dev libfmt-dev
   libssl-dev libcli11-dev nlohmann-json3-dev"
-test="ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
+test="git ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 doxygen valgrind openssl
   python3 python3-yaml mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 libeatmydata1 spin
   libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer"
