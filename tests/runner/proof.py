@@ -52,9 +52,9 @@ def run_part(part, step, log, options, counts):
     if targets:
         build(part.preset, targets, log, options.jobs)
     if isinstance(part, Script):
-        begin = log.file.tell()
+        begin = log.size()
         status = run(part.command, log, part.environment, shown=lambda line: line.startswith(("count: ", "note: ")))
-        counts.read(log.text()[begin:])
+        counts.read(log.text(begin))
         if status != 0:
             raise Failed(f"{part.command[0]} failed with status {status}:\n{log.tail(30)}")
         return {}
@@ -105,8 +105,9 @@ def run_all(steps, options):
     begin = time.monotonic()
     done = passed_steps() if options.resume else {}
     rest = [step for step in steps if step.name not in done]
+    hours = sum(step.minutes for step in rest) / 60
     say(f"{len(steps)} steps, {len(steps) - len(rest)} of which passed on this commit already; the rest usually takes "
-        f"{minutes(sum(step.minutes for step in rest) * 60)} hours")
+        f"{hours:.1f} hours")
     failed = [step.name for step in rest if not run_step(step, options)]
     print_results(steps)
     if failed:

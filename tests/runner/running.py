@@ -5,12 +5,14 @@ import pathlib
 import re
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PROGRESS = re.compile(r"^\[(\d+)/(\d+)\] ")  # ninja's
 PROGRESS_EVERY = 20  # seconds
+LIMIT = 3600  # seconds, for one command
 
 
 class Failed(Exception):
@@ -36,16 +38,20 @@ class Log:
     def name(self):
         return os.path.relpath(self.path, ROOT)
 
-    def text(self):
+    def text(self, begin=0):
+        """What was written since it had `begin` characters."""
         self.file.flush()
-        return self.path.read_text(errors="replace")
+        return self.path.read_text(errors="replace")[begin:]
+
+    def size(self):
+        return len(self.text())
 
     def tail(self, lines):
         return "\n".join(self.text().splitlines()[-lines:])
 
 
 def run(command, log, environment=(), shown=None):
-    """Runs the command in ROOT. Returns its status.
+    """Runs the command in ROOT. Returns its status. Ends it with SIGTERM after LIMIT.
 
     Prints a line of progress for a build now and then, and each line for which `shown` is true.
     """
@@ -54,6 +60,8 @@ def run(command, log, environment=(), shown=None):
     process = subprocess.Popen([str(word) for word in command], cwd=ROOT, env={**os.environ, **dict(environment)},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace")
+    limit = threading.Timer(LIMIT, process.terminate)
+    limit.start()
     told = time.monotonic()
     try:
         for line in process.stdout:
@@ -70,6 +78,8 @@ def run(command, log, environment=(), shown=None):
         # Ctrl-C also reaches the command, which ends its servers.
         process.wait()
         raise
+    finally:
+        limit.cancel()
 
 
 def build(preset, targets, log, jobs):

@@ -11,6 +11,7 @@ RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) \.* *(?:\*\*\*)?(\S.*?) +([0-
 CASES = re.compile(r"^\[doctest\] test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed(?: \| +(\d+) skipped)?", re.M)
 COUNT = re.compile(r"^count: (\d+) (.+)$", re.M)
 NOTE = re.compile(r"^note: (.+)$", re.M)
+SHOWN = 40  # lines of a failed test's output
 FAILED_CASE = re.compile(r"^TEST CASE: +(.+)$", re.M)
 
 
@@ -41,18 +42,27 @@ class Counts:
 @dataclass
 class Results:
     seconds: dict = field(default_factory=dict)  # of each test
-    failed: dict = field(default_factory=dict)  # its failed test cases
+    failed: dict = field(default_factory=dict)  # of each failed test: its failed test cases, and its output
     counts: Counts = field(default_factory=Counts)
 
 
-def say_failures(results, again):
-    """Prints each failed test case, and the command that repeats it. `again` repeats all of the part."""
-    for test, cases in results.items():
-        say(f"   {test}: failed")
+def excerpt(output):
+    """The part of a failed test's output that says why: doctest's errors, or its end."""
+    lines = output.splitlines()
+    first = next((i for i, line in enumerate(lines) if " ERROR: " in line), None)
+    return lines[-SHOWN:] if first is None else lines[max(0, first - 5):first + SHOWN]
+
+
+def say_failures(failed, again):
+    """Prints why each test failed, and the command that repeats each failed case. `again` repeats all of the part."""
+    for test, (cases, output) in failed.items():
+        say(f"\n   {test} failed:")
+        for line in excerpt(output):
+            say(f"   | {line}")
         for case in cases:
-            say(f"      {case}\n      again: {again} --test '{case.replace(',', '?')}'")
+            say(f"   again: {again} --test '{case.replace(',', '?')}'")
         if not cases:  # its process ended, or it is no program of test cases
-            say(f"      again: {again}")
+            say(f"   again: {again}")
 
 
 def preload():
@@ -96,14 +106,20 @@ def command_of(part, repeats, test_case):
     return command, environment
 
 
+def output_of(test, text):
+    """The output of the last run of a test, in ctest's log."""
+    begin = text.rfind(f" Testing: {test}\n")
+    end = text.find("\n<end of output>", begin)
+    return text[begin:end if end >= 0 else None]
+
+
 def run_tests(part, log, repeats=False, test_case=""):
     command, environment = command_of(part, repeats, test_case)
-    log.file.flush()
-    begin = log.file.tell()
-    status = run(command, log, environment.items(), shown=lambda line: RESULT.match(line))
+    begin = log.size()
+    status = run(command, log, environment.items(), shown=RESULT.match)
     results = Results()
     attempts = {}
-    for line in log.text()[begin:].splitlines():
+    for line in log.text(begin).splitlines():
         found = RESULT.match(line)
         if found:
             name, result, seconds = found.groups()
@@ -119,9 +135,8 @@ def run_tests(part, log, repeats=False, test_case=""):
         if tries[-1] == "Passed":
             results.counts.repeated += len(tries) - 1
         else:
-            part_of_test = text[text.find(f"Testing: {name}\n"):]
-            end = part_of_test.find("\nTest Failed.")
-            results.failed[name] = sorted(set(FAILED_CASE.findall(part_of_test[:end if end >= 0 else None])))
+            output = output_of(name, text)
+            results.failed[name] = sorted(set(FAILED_CASE.findall(output))), output
     if status != 0 and not results.failed:
         raise Failed(f"ctest failed with status {status}:\n{log.tail(30)}\nlog: {log.name()}")
     return results
