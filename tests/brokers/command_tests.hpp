@@ -78,12 +78,17 @@ inline std::string output_of_example(const std::string& program, const std::stri
 }
 
 /// Two consumers run, the first one with four workers. One of them is killed repeatedly, while a third one joins and
-/// leaves.
+/// leaves. The broker has messages for them at each kill.
 inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   const int times = kills(8);
-  const int orders = 2000 + 150 * times;  // enough that a consumer is working at each kill
+  int orders = 0;
   OrdersFromBroker t(broker, name);
-  t.publish(0, orders);
+  const auto publish_more = [&] {
+    while (orders - t.orders() < 1000) {
+      t.publish(orders, orders + 500);
+      orders += 500;
+    }
+  };
   std::minstd_rand random(7);
   const Command::Arguments several = {"--batch", "10", "--workers", "4"};
   const Command::Arguments single = {"--batch", "10"};
@@ -99,6 +104,7 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   };
   int at_work = 0;
   for (int i = 0; i < times; ++i) {
+    publish_more();
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 900));
     const bool is_first = i % 2 == 0;
     auto& victim = is_first ? first : second;
@@ -125,7 +131,7 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   CHECK_MESSAGE(rest.status == 0, rest.err);
   count(times, "consumers killed");
   count(at_work, "of them while they had messages");
-  CHECK(at_work * 4 >= times);
+  CHECK(at_work * 2 >= times);
   count(orders, "keys");
   count(t.orders(), "effects");
   CHECK(t.orders() == orders);
