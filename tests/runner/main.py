@@ -3,6 +3,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import time
 
@@ -76,6 +77,7 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         sys.exit(main())
     except KeyboardInterrupt:

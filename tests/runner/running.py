@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +51,13 @@ class Log:
         return "\n".join(self.text().splitlines()[-lines:])
 
 
+def end_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+
+
 def run(command, log, environment=(), shown=None):
     """Runs the command in ROOT. Returns its status. Ends it with SIGTERM after LIMIT.
 
@@ -57,10 +65,11 @@ def run(command, log, environment=(), shown=None):
     """
     log.file.write("$ " + " ".join(map(str, command)) + "\n")
     log.file.flush()
+    # Its own group of processes, so that all of them can be ended, also the tests that ctest runs.
     process = subprocess.Popen([str(word) for word in command], cwd=ROOT, env={**os.environ, **dict(environment)},
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               errors="replace")
-    limit = threading.Timer(LIMIT, process.terminate)
+                               errors="replace", start_new_session=True)
+    limit = threading.Timer(LIMIT, end_group, [process])
     limit.start()
     told = time.monotonic()
     try:
@@ -74,9 +83,9 @@ def run(command, log, environment=(), shown=None):
                 sys.stdout.write("   " + line)
                 sys.stdout.flush()
         return process.wait()
-    except BaseException:
-        # Ctrl-C also reaches the command, which ends its servers.
-        process.wait()
+    except BaseException:  # Ctrl-C, for example
+        end_group(process)
+        process.wait()  # the scripts end their servers
         raise
     finally:
         limit.cancel()
