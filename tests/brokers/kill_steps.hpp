@@ -17,7 +17,6 @@
 #include <set>
 #include <span>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -42,10 +41,6 @@ using OpenSource = std::function<std::unique_ptr<Source>(const std::string& name
 /// the COMMIT, after the broker has confirmed a dead letter, and after an acknowledgement.
 inline const std::vector<std::string> kill_steps = {"poll", "handler", "commit", "dead letter", "acknowledgement"};
 
-/// The same, and the moment at which the broker is about to take lanes away.
-inline const std::vector<std::string> kill_steps_of_group = {"rebalance", "poll",        "handler",
-                                                             "commit",    "dead letter", "acknowledgement"};
-
 /// Kills this process when it reaches a step for the n-th time.
 class StepKiller {
  public:
@@ -64,10 +59,7 @@ class StepKiller {
 class KilledSource : public Source {
  public:
   KilledSource(std::unique_ptr<Source> source, StepKiller& killer) : source_(std::move(source)), killer_(killer) {
-    source_->on_event([this](const SourceEvent& event) {
-      if (event.type == SourceEventType::lanes_leaving) killer_.reach("rebalance");
-      report(event.type, event.text);
-    });
+    source_->on_event([this](const SourceEvent& event) { report(event.type, event.text); });
   }
 
   std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override {
@@ -161,26 +153,10 @@ inline std::set<std::string> bodies_of(Source& source, std::chrono::milliseconds
   return bodies;
 }
 
-/// Joins the consumers of a queue and leaves them, until the thread is asked to stop. So the broker takes lanes away
-/// from them. The messages that it gets are delivered again.
-inline std::jthread join_and_leave(const OpenSource& open, const std::string& name) {
-  return std::jthread([&open, name](const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      const std::unique_ptr<Source> guest = open(name);
-      const auto leaves = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-      while (!stop.stop_requested() && std::chrono::steady_clock::now() < leaves) {
-        (void)guest->poll(1, std::chrono::milliseconds(200));
-      }
-      guest->close();
-    }
-  });
-}
-
 /// Two consumers run. Each is killed at one step after the other. `idle` is longer than the time after which the broker
 /// redelivers the messages of a process that was killed.
 inline void kill_at_each_step(BrokerUnderTest& broker, const std::string& name, const OpenSource& open,
-                              const std::string& test_case, std::chrono::milliseconds idle,
-                              const std::vector<std::string>& steps = kill_steps) {
+                              const std::string& test_case, std::chrono::milliseconds idle) {
   const int times = kills(10);
   const int keys = 200 + 40 * times;  // enough that each process reaches its step
   (void)broker.create(name);
@@ -199,8 +175,7 @@ inline void kill_at_each_step(BrokerUnderTest& broker, const std::string& name, 
   std::atomic<int> killed = 0;
   const auto be_killed = [&] {
     for (int i = started++; i < times; i = started++) {
-      const std::string& step = steps.at(static_cast<std::size_t>(i) % steps.size());
-      const std::jthread guest = step == "rebalance" ? join_and_leave(open, name) : std::jthread();
+      const std::string& step = kill_steps.at(static_cast<std::size_t>(i) % kill_steps.size());
       const int signal =
           run_skipped_test(test_case, {"TXINBOX_KILL_STEP=" + step, "TXINBOX_KILL_TIME=" + std::to_string(1 + i % 3),
                                        "TXINBOX_KILL_QUEUE=" + name, "TXINBOX_KILL_DATABASE=" + db.url()});

@@ -20,8 +20,7 @@ TEST_CASE("(run by the next test) Kafka: a consumer that is killed at a step" * 
 
 TEST_CASE("Kafka: consumers that are killed at each step of a delivery lose nothing and double nothing") {
   KafkaBroker broker;
-  kill_at_each_step(broker, "steps", open, "(run by the next test) Kafka*", std::chrono::seconds(4),
-                    kill_steps_of_group);
+  kill_at_each_step(broker, "steps", open, "(run by the next test) Kafka*", std::chrono::seconds(4));
 }
 
 }  // namespace
