@@ -22,6 +22,25 @@ set(txinbox_test_folder_mysql mysql)
 set(txinbox_test_folder_galera mysql)
 set(txinbox_test_folder_postgresql postgresql)
 
+# Sets RESULT to the command of a test on a database of txinbox_test_databases, without the program.
+function(txinbox_on_database result database)
+  set(url_variable -)
+  if(NOT database STREQUAL "sqlite3")
+    string(TOUPPER "TXINBOX_TEST_${database}_URL" url_variable)
+  endif()
+  set(${result} "${PROJECT_SOURCE_DIR}/tests/on_database.sh" ${txinbox_test_folder_${database}} ${url_variable}
+      PARENT_SCOPE)
+endfunction()
+
+# If the build has the target of a program, adds the target to the caller's list `needed`, and VARIABLE=<its path> to the
+# caller's list `environment`.
+function(txinbox_need_program target variable)
+  if(TARGET ${target})
+    set(needed ${needed} ${target} PARENT_SCOPE)
+    set(environment ${environment} "${variable}=$<TARGET_FILE:${target}>" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # Adds a test program that does not use doctest, or a service that a test starts.
 function(txinbox_test_helper name)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARGN})
@@ -90,14 +109,10 @@ function(txinbox_database_tests name)
     set(arg_DATABASES ${txinbox_test_databases})
   endif()
   foreach(database IN LISTS arg_DATABASES)
-    set(folder ${txinbox_test_folder_${database}})
-    if(NOT folder IN_LIST txinbox_test_folders)
+    if(NOT txinbox_test_folder_${database} IN_LIST txinbox_test_folders)
       continue()
     endif()
-    set(url_variable -)
-    if(NOT database STREQUAL "sqlite3")
-      string(TOUPPER "TXINBOX_TEST_${database}_URL" url_variable)
-    endif()
+    txinbox_on_database(run ${database})
     set(labels ${arg_KIND} ${database} ${arg_LABELS})
     if(database IN_LIST arg_GATE)
       list(APPEND labels gate)
@@ -107,8 +122,7 @@ function(txinbox_database_tests name)
     endif()
     txinbox_add_test(
       ${name}_${database}
-      COMMAND "${PROJECT_SOURCE_DIR}/tests/on_database.sh" ${folder} ${url_variable} $<TARGET_FILE:${arg_PROGRAM}>
-              ${arg_ARGUMENTS}
+      COMMAND ${run} $<TARGET_FILE:${arg_PROGRAM}> ${arg_ARGUMENTS}
       LABELS ${labels}
       BUILDS ${arg_PROGRAM} ${arg_BUILDS}
       ENVIRONMENT ${arg_ENVIRONMENT}
@@ -123,7 +137,8 @@ endfunction()
 #     [BUILDS ...] [ENVIRONMENT ...])   as for txinbox_add_test
 function(txinbox_unit_tests name program)
   cmake_parse_arguments(PARSE_ARGV 2 arg "TIMED" "" "BUILDS;ENVIRONMENT")
-  set(run "${PROJECT_SOURCE_DIR}/tests/on_database.sh" sqlite3 - $<TARGET_FILE:${program}>)
+  txinbox_on_database(run sqlite3)
+  list(APPEND run $<TARGET_FILE:${program}>)
   set(common BUILDS ${program} ${arg_BUILDS} ENVIRONMENT ${arg_ENVIRONMENT})
   txinbox_add_test(${name} COMMAND ${run} --test-suite-exclude=timed LABELS unit gate quick ${common})
   if(arg_TIMED)
@@ -158,14 +173,12 @@ function(txinbox_broker_test broker program)
     return()
   endif()
   set(run "${PROJECT_SOURCE_DIR}/tests/brokers.sh" ${broker} $<TARGET_FILE:${program}>)
-  set(needed ${program} txinbox-cli ${arg_BUILDS})
-  set(environment "TXINBOX_COMMAND=$<TARGET_FILE:txinbox-cli>" ${arg_ENVIRONMENT})
-  foreach(example IN ITEMS txinbox_${broker}_consumer txinbox_${broker}_lease_consumer)
-    if(TARGET ${example})
-      list(APPEND needed ${example})
-      list(APPEND environment "TXINBOX_EXAMPLE=$<TARGET_FILE:${example}>")
-    endif()
-  endforeach()
+  set(needed ${program} ${arg_BUILDS})
+  set(environment "")
+  txinbox_need_program(txinbox-cli TXINBOX_COMMAND)
+  list(APPEND environment ${arg_ENVIRONMENT})
+  txinbox_need_program(txinbox_${broker}_consumer TXINBOX_EXAMPLE)
+  txinbox_need_program(txinbox_${broker}_lease_consumer TXINBOX_EXAMPLE)
   set(common BUILDS ${needed} ENVIRONMENT ${environment} PROPERTIES TIMEOUT 3600)
   if(arg_SLOW)
     txinbox_add_test(broker_${broker} COMMAND ${run} "--test-case-exclude=${arg_SLOW}" LABELS brokers ${broker}
@@ -181,15 +194,10 @@ function(txinbox_broker_test broker program)
   set(on_servers "*killed*,*dies*,*die together*,*join and leave*,*before a smaller one*,*keep their order*")
   string(APPEND on_servers ",*cannot be consumed*")
   foreach(database IN ITEMS mariadb postgresql)
-    set(folder ${txinbox_test_folder_${database}})
-    if(folder IN_LIST txinbox_test_folders)
-      string(TOUPPER "TXINBOX_TEST_${database}_URL" url_variable)
-      txinbox_add_test(
-        broker_${broker}_${database}
-        COMMAND "${PROJECT_SOURCE_DIR}/tests/on_database.sh" ${folder} ${url_variable} ${run}
-                "--test-case=${on_servers}"
-        LABELS brokers ${broker} ${database}
-        ${common})
+    if(txinbox_test_folder_${database} IN_LIST txinbox_test_folders)
+      txinbox_on_database(on_database ${database})
+      txinbox_add_test(broker_${broker}_${database} COMMAND ${on_database} ${run} "--test-case=${on_servers}"
+                       LABELS brokers ${broker} ${database} ${common})
     endif()
   endforeach()
 endfunction()

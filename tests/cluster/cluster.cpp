@@ -9,21 +9,16 @@
 #include <vector>
 
 #include "base/url.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using std::chrono::milliseconds;
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; tests/galera.sh sets it");
-  return value;
-}
-
 const std::string& node_url(int node) {
   static const std::vector<std::string> urls = [] {
-    std::istringstream list(environment("TXINBOX_TEST_GALERA_URLS"));
+    std::istringstream list(variable("TXINBOX_TEST_GALERA_URLS"));
     std::vector<std::string> all;
     for (std::string each; list >> each;) all.push_back(each);
     return all;
@@ -58,7 +53,7 @@ void wait_until(int node, const std::string& what, const std::function<bool(soci
 }  // namespace
 
 void node_command(const std::string& act, int node) {
-  const std::string command = environment("TXINBOX_TEST_GALERA_NODE") + " " + act + " " + std::to_string(node);
+  const std::string command = variable("TXINBOX_TEST_GALERA_NODE") + " " + act + " " + std::to_string(node);
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command + " has failed");
 }
 

@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -11,15 +10,10 @@
 #include <vector>
 
 #include "base/url.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) throw std::runtime_error(std::string(name) + " is not set; tests/failover.sh sets it");
-  return value;
-}
 
 /// Kills a process and its children at the same time, as if the host had failed.
 void kill_with_children(pid_t pid) {
@@ -53,8 +47,7 @@ std::string Pair::replica_url() const {
   // The same database, or schema, on the other port.
   const std::string port = ":" + detail::parse_url(url()).port + "/";
   std::string url = this->url();
-  url.replace(url.rfind(port), port.size(),
-              ":" + detail::parse_url(environment("TXINBOX_TEST_REPLICA_URL")).port + "/");
+  url.replace(url.rfind(port), port.size(), ":" + detail::parse_url(variable("TXINBOX_TEST_REPLICA_URL")).port + "/");
   return url;
 }
 
@@ -100,7 +93,7 @@ void Pair::part() const {
 }
 
 void Pair::fail_over() const {
-  kill_with_children(std::stoi(environment("TXINBOX_TEST_PRIMARY_PID")));
+  kill_with_children(std::stoi(variable("TXINBOX_TEST_PRIMARY_PID")));
   const auto sql = replica_session();
   if (on_mysql()) {
     // The replica first applies what it has received.

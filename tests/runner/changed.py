@@ -8,14 +8,10 @@ import os
 import re
 import subprocess
 
-from running import ROOT, say
+from running import ROOT, git, say
 
 LINTED = re.compile(r"^(src|tools|components/[^/]+/src)/")
 INCLUDING = 30  # at most this number of files that only include a changed header
-
-
-def git(*words):
-    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def changed_files():
@@ -25,8 +21,8 @@ def changed_files():
         git("cat-file", "-e", f"{base}^{{commit}}")
     except subprocess.CalledProcessError:
         return None
-    names = git("diff", "--name-only", "--diff-filter=d", base) + git("ls-files", "--others", "--exclude-standard")
-    return set(names.splitlines())
+    lists = git("diff", "--name-only", "--diff-filter=d", base), git("ls-files", "--others", "--exclude-standard")
+    return {name for each in lists for name in each.splitlines()}
 
 
 def units(folder):
@@ -74,8 +70,3 @@ def files_to_lint(folder):
     say(f"   {len(chosen)} files have changed, and {len(more)} include changed headers" +
         (f"; --step lint also checks {left} that include them" if left else ""))
     return chosen + more
-
-
-def lint_commands():
-    files = files_to_lint(ROOT / "build" / "dev")
-    return [["tests/lint.sh", "build/dev", *files]] if files else []

@@ -1,10 +1,9 @@
 """The gate: what each change must pass. Its outcome depends on the code alone."""
 
-import subprocess
 import time
 
-from changed import lint_commands
-from running import ROOT, Failed, Log, build, minutes, run, say
+from changed import files_to_lint
+from running import ROOT, Failed, Log, build, install, minutes, run, say
 from steps import Ctest
 from tests import run_tests, say_failures
 
@@ -39,10 +38,6 @@ class Gate:
         if run(command, log) != 0:
             raise Failed(f"{log.tail(40)}\nlog: {log.name()}")
 
-    def install(self):
-        if subprocess.run([ROOT / "tests" / "install-packages.sh", "test"], check=False).returncode != 0:
-            raise Failed("the packages could not be installed")
-
     def check_format(self):
         files = [file for folder in SOURCES for file in sorted((ROOT / folder).rglob("*.[ch]pp"))]
         self.command("format", ["clang-format-14", "--dry-run", "-Werror", *files])
@@ -62,8 +57,9 @@ class Gate:
             raise Failed(f"log: {log.name()}")
 
     def lint(self):
-        for command in lint_commands():
-            self.command("lint", command)
+        files = files_to_lint(ROOT / "build" / "dev")
+        if files:
+            self.command("lint", ["tests/lint.sh", "build/dev", *files])
 
     def end(self):
         seconds = time.time() - self.begun
@@ -82,7 +78,7 @@ class Gate:
 
 def run_gate(options, begun):
     gate = Gate(options, begun)
-    gate.part("packages", gate.install)
+    gate.part("packages", lambda: install("test"))
     if gate.failed:
         return gate.end()
     if gate.is_whole:

@@ -1,19 +1,14 @@
 """Runs the steps of the proof, and keeps which of them passed on which commit."""
 
 import json
-import subprocess
 import time
 from datetime import datetime, timezone
 
-from running import ROOT, Failed, Log, build, minutes, run, say
+from running import ROOT, Failed, Log, build, git, install, minutes, run, say
 from steps import Ctest, Script
 from tests import Counts, run_tests, say_failures
 
 RECORDS = ROOT / "build" / "proof"
-
-
-def git(*words):
-    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def is_clean():
@@ -41,11 +36,6 @@ def record(step, seconds, counts):
     record_file().write_text(json.dumps(steps, indent=2) + "\n")
 
 
-def install(packages):
-    if subprocess.run([ROOT / "tests" / "install-packages.sh", packages], check=False).returncode != 0:
-        raise Failed("the packages could not be installed")
-
-
 def run_part(part, step, log, options, counts):
     """Returns the failed test cases of each failed test."""
     targets = part.builds or ((f"tests_{part.labels[0].strip('^$')}",) if isinstance(part, Ctest) else ())
@@ -59,12 +49,7 @@ def run_part(part, step, log, options, counts):
             raise Failed(f"{part.command[0]} failed with status {status}:\n{log.tail(30)}")
         return {}
     results = run_tests(part, log, step.repeats, options.test)
-    counts.tests += results.counts.tests
-    counts.cases += results.counts.cases
-    for what, number in results.counts.sums.items():
-        counts.sums[what] = counts.sums.get(what, 0) + number
-    counts.notes += results.counts.notes
-    counts.repeated += results.counts.repeated
+    counts.add(results.counts)
     return results.failed
 
 

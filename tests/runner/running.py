@@ -20,6 +20,17 @@ class Failed(Exception):
     """A command failed. The text says what, and where its output is."""
 
 
+def git(*words):
+    """Returns what git prints. Fails with `subprocess.CalledProcessError`."""
+    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def install(packages):
+    """Installs missing packages: those of an argument of install-packages.sh."""
+    if subprocess.run([ROOT / "tests" / "install-packages.sh", packages], check=False).returncode != 0:
+        raise Failed("the packages could not be installed")
+
+
 def minutes(seconds):
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from collections import Counter
 from dataclasses import dataclass, field
 
 from running import ROOT, Failed, run, say
@@ -21,15 +22,22 @@ class Counts:
 
     tests: int = 0  # of ctest
     cases: int = 0
-    sums: dict = field(default_factory=dict)
+    sums: Counter = field(default_factory=Counter)
     notes: list = field(default_factory=list)
     repeated: int = 0
 
     def read(self, text):
         self.cases += sum(int(found[1]) for found in CASES.findall(text))
         for number, what in COUNT.findall(text):
-            self.sums[what] = self.sums.get(what, 0) + int(number)
+            self.sums[what] += int(number)
         self.notes += NOTE.findall(text)
+
+    def add(self, other):
+        self.tests += other.tests
+        self.cases += other.cases
+        self.sums.update(other.sums)
+        self.notes += other.notes
+        self.repeated += other.repeated
 
     def line(self):
         parts = [f"{self.cases:,} case{'s' if self.cases > 1 else ''}"] if self.cases else []

@@ -45,7 +45,7 @@ std::string without_password(const std::string& url) {
   return url.substr(0, url.find(':', url.find("//"))) + url.substr(url.find('@'));
 }
 
-std::string password() { return detail::parse_url(given("URL")).password; }
+std::string password() { return detail::parse_url(with_certificate()).password; }
 
 /// Tries to connect, and returns the number of the error. 0 if there is no error.
 unsigned error_number(const std::string& url) {

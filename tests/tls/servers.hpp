@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdlib>
-#include <stdexcept>
 #include <string>
 
 #include <soci/soci.h>
@@ -10,22 +9,16 @@
 
 #include "backend/registry.hpp"
 #include "soci_adapter/soci_connection.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 
-/// The variable TXINBOX_TEST_`name`, which tests/tls.sh sets.
-inline std::string given(const std::string& name) {
-  const char* value = std::getenv(("TXINBOX_TEST_" + name).c_str());
-  if (value == nullptr) throw std::runtime_error("TXINBOX_TEST_" + name + " is not set; tests/tls.sh sets it");
-  return value;
-}
-
-inline std::string with_certificate() { return given("URL"); }
-inline std::string with_other_hosts_certificate() { return given("OTHER_HOST_URL"); }
-inline std::string without_tls() { return given("UNENCRYPTED_URL"); }
+inline std::string with_certificate() { return variable("TXINBOX_TEST_URL"); }
+inline std::string with_other_hosts_certificate() { return variable("TXINBOX_TEST_OTHER_HOST_URL"); }
+inline std::string without_tls() { return variable("TXINBOX_TEST_UNENCRYPTED_URL"); }
 
 /// The path of a file in the folder of the certificates.
-inline std::string file(const std::string& name) { return given("CERTIFICATES") + "/" + name; }
+inline std::string file(const std::string& name) { return variable("TXINBOX_TEST_CERTIFICATES") + "/" + name; }
 
 inline std::string encryption(soci::session& sql) {
   return backend::database_of(sql).catalog(backend::connection_of(sql))->transport().encryption;

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,17 +15,14 @@
 #include "brokers/command_tests.hpp"
 #include "kafka_broker.hpp"
 #include "support/effects.hpp"
+#include "support/environment.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-std::string secret_file(const std::string& name) {
-  const char* folder = std::getenv("TXINBOX_BROKER_FOLDER");
-  if (folder == nullptr) throw std::runtime_error("TXINBOX_BROKER_FOLDER is not set; brokers.sh sets it");
-  return std::string(folder) + "/" + name;
-}
+std::string secret_file(const std::string& name) { return variable("TXINBOX_BROKER_FOLDER") + "/" + name; }
 
 std::string certificate(const std::string& name) { return secret_file("tls/" + name + ".pem"); }
 
