@@ -38,7 +38,8 @@ namespace txinbox::test {
 using OpenSource = std::function<std::unique_ptr<Source>(const std::string& name)>;
 
 /// The steps at which a process can be killed: after a poll has returned messages, in the handler after its SQL, after
-/// the COMMIT, after the broker has confirmed a dead letter, and after an acknowledgement.
+/// the COMMIT, after the broker has confirmed a dead letter, and after an acknowledgement. At one more step, "rebalance",
+/// the broker takes lanes away: it needs a second consumer that joins.
 inline const std::vector<std::string> kill_steps = {"poll", "handler", "commit", "dead letter", "acknowledgement"};
 
 /// Kills this process when it reaches a step for the n-th time.
@@ -59,7 +60,10 @@ class StepKiller {
 class KilledSource : public Source {
  public:
   KilledSource(std::unique_ptr<Source> source, StepKiller& killer) : source_(std::move(source)), killer_(killer) {
-    source_->on_event([this](const SourceEvent& event) { report(event.type, event.text); });
+    source_->on_event([this](const SourceEvent& event) {
+      if (event.type == SourceEventType::lanes_leaving) killer_.reach("rebalance");
+      report(event.type, event.text);
+    });
   }
 
   std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override {
@@ -109,12 +113,12 @@ inline RunSummary consume_all(Source& source, Pool& pool, std::chrono::milliseco
              {.batch = 10, .backoff = 10ms, .max_backoff = 500ms, .idle_exit = idle});
 }
 
-/// The work of a process that is killed. `kill_at_each_step` gives it the environment.
+/// The work of a process that is killed. `run_until_killed` gives it the environment.
 inline void consume_until_killed(const OpenSource& open) {
   StepKiller killer(variable("TXINBOX_KILL_STEP"), std::stoi(variable("TXINBOX_KILL_TIME")));
   KilledSource source(open(variable("TXINBOX_KILL_QUEUE")), killer);
   Pool pool = open_pool(variable("TXINBOX_KILL_DATABASE"), {.connections = 1});
-  (void)consume_all(source, pool, std::chrono::minutes(10), killer);
+  (void)consume_all(source, pool, std::chrono::minutes(1), killer);  // a process that misses its step ends
 }
 
 /// Starts this program with a skipped test case, and waits for its end. Returns the signal that killed it, or 0.
@@ -135,6 +139,14 @@ inline int run_skipped_test(const std::string& test_case, const std::vector<std:
   int status = 0;
   if (waitpid(child, &status, 0) != child) throw std::runtime_error("a process cannot be waited for");
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+/// Starts a process that consumes from a queue until its n-th arrival at a step kills it, and waits for its end. Returns
+/// the signal that killed it, or 0.
+inline int run_until_killed(const std::string& test_case, const std::string& step, int n, const std::string& queue,
+                            const EffectDatabase& db) {
+  return run_skipped_test(test_case, {"TXINBOX_KILL_STEP=" + step, "TXINBOX_KILL_TIME=" + std::to_string(n),
+                                      "TXINBOX_KILL_QUEUE=" + queue, "TXINBOX_KILL_DATABASE=" + db.url()});
 }
 
 /// Takes all messages of a queue. Returns the different bodies.
@@ -176,10 +188,7 @@ inline void kill_at_each_step(BrokerUnderTest& broker, const std::string& name, 
   const auto be_killed = [&] {
     for (int i = started++; i < times; i = started++) {
       const std::string& step = kill_steps.at(static_cast<std::size_t>(i) % kill_steps.size());
-      const int signal =
-          run_skipped_test(test_case, {"TXINBOX_KILL_STEP=" + step, "TXINBOX_KILL_TIME=" + std::to_string(1 + i % 3),
-                                       "TXINBOX_KILL_QUEUE=" + name, "TXINBOX_KILL_DATABASE=" + db.url()});
-      if (signal == SIGKILL) ++killed;
+      if (run_until_killed(test_case, step, 1 + i % 3, name, db) == SIGKILL) ++killed;
     }
   };
   std::thread other(be_killed);

@@ -1,13 +1,20 @@
 // Consumers of Kafka are killed at each step of a delivery.
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <future>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <doctest/doctest.h>
 
 #include "brokers/kill_steps.hpp"
 #include "kafka_broker.hpp"
+#include "support/eventually.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -21,6 +28,77 @@ TEST_CASE("(run by the next test) Kafka: a consumer that is killed at a step" * 
 TEST_CASE("Kafka: consumers that are killed at each step of a delivery lose nothing and double nothing") {
   KafkaBroker broker;
   kill_at_each_step(broker, "steps", open, "(run by the next test) Kafka*", std::chrono::seconds(4));
+}
+
+/// Publishes messages with different keys until it is destroyed.
+class Producer {
+ public:
+  Producer(KafkaBroker& broker, std::string topic) : broker_(broker), topic_(std::move(topic)) {}
+
+  int stop() {
+    thread_.request_stop();
+    thread_.join();
+    return published_;
+  }
+
+ private:
+  void publish(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      for (int i = 0; i < 20; ++i, ++published_) {
+        const std::string key = "key" + std::to_string(published_);
+        broker_.publish(topic_, key, key);
+      }
+      broker_.flush();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  }
+
+  KafkaBroker& broker_;
+  const std::string topic_;
+  int published_ = 0;
+  std::jthread thread_{[this](const std::stop_token& stop) { publish(stop); }};
+};
+
+/// Joins the group and stays until the other consumer has ended. So the broker takes partitions away from the other. The
+/// messages that this consumer gets are delivered again.
+void join_until_ended(const std::string& topic, std::future<int>& other) {
+  const std::unique_ptr<Source> guest = open(topic);
+  while (other.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    (void)guest->poll(10, std::chrono::milliseconds(50));
+  }
+  guest->close();
+}
+
+TEST_CASE("Kafka: consumers that are killed in a rebalance lose nothing and double nothing") {
+  using namespace std::chrono_literals;
+  const int times = std::max(2, kills(10) / 5);  // before each, the group waits for the session of the killed one
+  const std::string topic = "leaving";
+  KafkaBroker broker;
+  (void)broker.create(topic);
+  const EffectDatabase db;
+  Producer producer(broker, topic);
+  int killed = 0;
+  for (int i = 0; i < times; ++i) {
+    const long long before = db.effects();
+    std::future<int> consumer = std::async(std::launch::async, [&] {
+      return run_until_killed("(run by the next test) Kafka*", "rebalance", 1, topic, db);
+    });
+    CHECK(eventually([&] { return db.effects() > before; }));  // the process has partitions
+    join_until_ended(topic, consumer);
+    if (consumer.get() == SIGKILL) ++killed;
+  }
+  const int keys = producer.stop();
+  CHECK(killed == times);
+
+  Pool pool = open_pool(db.url(), {.connections = 1});
+  StepKiller none("", 0);
+  const RunSummary rest = consume_all(*open(topic), pool, 4s, none);
+  count(killed, "consumers killed in a rebalance");
+  count(rest.received, "messages that they left behind");
+  count(keys, "keys");
+  count(db.effects(), "effects");
+  CHECK(db.effects() == keys);
+  CHECK(db.number("select count(distinct id) from effect") == keys);
 }
 
 }  // namespace
