@@ -37,6 +37,7 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
   }
   if (usable) {
     const bool has_outbox = std::ranges::none_of(tables.problems, backend::concerns_outbox);
+    if (has_outbox) std::ranges::move(catalog->check_outbox_numbers(tables.schema), std::back_inserter(findings));
     std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has_outbox),
                       std::back_inserter(findings));
   }

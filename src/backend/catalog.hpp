@@ -42,6 +42,10 @@ class Catalog {
   /// long.
   virtual std::vector<Finding> check_server() = 0;
 
+  /// Returns warnings about the numbers that the database gives the rows of the outbox in `schema`: they must be new,
+  /// and must grow.
+  virtual std::vector<Finding> check_outbox_numbers(const std::string& /*schema*/) { return {}; }
+
   virtual std::string server_version() = 0;
 
   /// Runs one SELECT.

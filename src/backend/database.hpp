@@ -77,8 +77,8 @@ class Database {
   /// Runs one query and fetches all rows as text. It is for small results that deliveries do not need.
   virtual std::vector<Row> query(const NativeConnection&, const std::string& sql, std::size_t columns) const = 0;
 
-  /// Runs one statement and ignores its rows.
-  virtual void run(const NativeConnection&, const std::string& sql) const = 0;
+  /// Runs one statement and ignores its rows. Returns the number of rows that an INSERT, UPDATE or DELETE changed.
+  virtual std::size_t run(const NativeConnection&, const std::string& sql) const = 0;
 
   /// Makes a caller's connection keep the codes of the errors that a handler gets. It does nothing if the client
   /// library keeps them itself.

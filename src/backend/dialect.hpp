@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -71,9 +72,24 @@ class Dialect {
   /// chooses a good index itself.
   virtual std::string by_index(std::string_view) const { return {}; }
 
-  /// The end of an INSERT that changes nothing if the key has a row. Where this end is empty, the INSERT fails with a
-  /// duplicate key.
-  virtual std::string_view unless_exists() const { return " ON CONFLICT DO NOTHING"; }
+  /// The end of an INSERT that changes nothing if a row has the same `key`, which are the columns of a unique index. A
+  /// conflict on another unique index is an error. Where this end is empty, the INSERT fails with a duplicate key.
+  virtual std::string unless_exists(std::string_view key) const {
+    return std::string(" ON CONFLICT (").append(key).append(") DO NOTHING");
+  }
+
+  /// The end of an INSERT that replaces the row with the same `key`. `number` is a column that the database numbers:
+  /// the row gets a new number. `columns` get the values of the INSERT.
+  virtual std::string replace_existing(std::string_view key, std::string_view number,
+                                       std::span<const std::string_view> columns) const {
+    std::string end = std::string(" ON CONFLICT (").append(key).append(") DO UPDATE SET ");
+    end.append(number).append(" = ").append(new_number(number));
+    for (const std::string_view column : columns) end.append(", ").append(column).append(" = excluded.").append(column);
+    return end;
+  }
+
+  /// The new number in `replace_existing`.
+  virtual std::string new_number(std::string_view column) const { return "excluded." + std::string(column); }
 
   /// `Session::change_returning` returns a number that an INSERT or UPDATE assigns. In the statement, `marked` takes
   /// the place of the number, and `returning` is the end.

@@ -20,22 +20,23 @@ auto unless_duplicate(const Insert& insert) -> decltype(insert()) {
 
 }  // namespace
 
-bool try_insert(Session& session, const std::string& insert) {
-  return unless_duplicate([&] { return session.change(insert + std::string(session.dialect().unless_exists())) > 0; });
+bool try_insert(Session& session, const std::string& insert, UniqueKey key) {
+  return unless_duplicate([&] { return session.change(insert + session.dialect().unless_exists(key.columns)) > 0; });
 }
 
 std::optional<std::int64_t> try_insert_returning(Session& session, const std::string& insert,
                                                  std::string_view returned) {
   const Dialect& sql = session.dialect();
-  return unless_duplicate(
-      [&] { return session.change_returning(insert + std::string(sql.unless_exists()) + sql.returning(returned)); });
+  return unless_duplicate([&] {
+    return session.change_returning(insert + sql.unless_exists(message_key.columns) + sql.returning(returned));
+  });
 }
 
 // Each database has a statement of its own that updates or inserts. This function needs none of them.
-void change_or_insert(Session& session, const std::string& update, const std::string& insert) {
+void change_or_insert(Session& session, const std::string& update, const std::string& insert, UniqueKey key) {
   constexpr int tries = 5;
   for (int i = 0; i < tries; ++i) {
-    if (session.change(update) > 0 || try_insert(session, insert)) return;
+    if (session.change(update) > 0 || try_insert(session, insert, key)) return;
   }
 }
 

@@ -49,7 +49,7 @@ std::string condition_of(const OutboxFilter& filter, const backend::Dialect& sql
 std::int64_t number(const std::optional<std::string>& text) { return backend::number_in(text.value_or("")); }
 
 struct Listed {
-  std::int64_t seq;
+  detail::OutboxRowKey row;
   OutboxMessageInfo message;
 };
 
@@ -79,7 +79,8 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter) 
       message.state = OutboxState::failing;
     }
     if (row[10]) message.payload = detail::from_hex(*row[10]);
-    found.push_back({number(row[0]), std::move(message)});
+    detail::OutboxRowKey key{.seq = number(row[0]), .id = message.id};
+    found.push_back({std::move(key), std::move(message)});
   }
   return found;
 }
@@ -95,11 +96,11 @@ std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter,
   return changed;
 }
 
-bool retry(const detail::OutboxMessageTable& table, const Listed& each) { return table.retry(each.seq); }
+bool retry(const detail::OutboxMessageTable& table, const Listed& each) { return table.retry(each.row); }
 
 /// Leaves a message that has changed its state since.
 bool discard(const detail::OutboxMessageTable& table, const Listed& each) {
-  return table.remove_if(each.seq, condition_of(each.message.state));
+  return table.remove_if(each.row, condition_of(each.message.state));
 }
 
 void read_relays(backend::Session& session, OutboxStatus& status) {

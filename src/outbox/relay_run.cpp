@@ -154,7 +154,7 @@ bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token
 void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
   switch (result.status) {
     case PublishStatus::confirmed:
-      confirmed_.push_back(row.seq);
+      confirmed_.push_back({row.seq, row.id});
       topics_.confirmed(row.topic);
       break;
     case PublishStatus::postponed:
@@ -186,7 +186,7 @@ void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
           .id = row.id,
           .attempts = attempts,
           .text = error});
-  failures_.push_back({row.seq, std::move(error), park});
+  failures_.push_back({{row.seq, row.id}, std::move(error), park});
 }
 
 void RelayRun::wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted) {

@@ -50,7 +50,7 @@ class RelayRun {
 
  private:
   struct Failure {
-    std::int64_t row;
+    OutboxRowKey row;
     std::string error;
     bool park;
   };
@@ -74,7 +74,7 @@ class RelayRun {
   ReadPosition position_;
   WaitingKeys waiting_;
   WaitingTopics topics_;
-  std::vector<std::int64_t> confirmed_;
+  std::vector<OutboxRowKey> confirmed_;
   std::vector<Failure> failures_;
   Clock::time_point settled_at_{};
 };

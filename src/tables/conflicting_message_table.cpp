@@ -29,7 +29,8 @@ void record_conflict(backend::Session& session, std::string_view consumer, const
                   "SELECT consumer, business_key, {}, content_hash, {}, message_id, state, 1, {}, {} FROM {} WHERE {} "
                   "AND content_hash IS NOT NULL AND (SELECT count(*) FROM {} recorded WHERE {}) < {}",
                   table, hash, id, sql.now(), sql.now(), sql.table(backend::consumed_message_table), key, table, key,
-                  most));
+                  most),
+      {"consumer, business_key, content_hash"});
 }
 
 }  // namespace detail

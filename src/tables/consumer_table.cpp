@@ -27,7 +27,7 @@ void ConsumerTable::add_duplicates(std::int64_t count, std::optional<std::chrono
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, duplicates, oldest_duplicate, oldest_duplicate_at) VALUES ({}, {}, {}, {})", table,
       consumer, count, age ? std::to_string(age->count()) : "NULL", age ? sql.now() : "NULL");
-  backend::change_or_insert(session_, update, insert);
+  backend::change_or_insert(session_, update, insert, {"consumer"});
 }
 
 void ConsumerTable::record_purge(std::chrono::seconds retention, std::size_t removed, bool may_insert) const {
@@ -44,7 +44,8 @@ void ConsumerTable::record_purge(std::chrono::seconds retention, std::size_t rem
   backend::change_or_insert(
       session_, update,
       fmt::format("INSERT INTO {} (consumer, retention, purged, purged_at) VALUES ({}, {}, {}, {})", table, consumer,
-                  retention.count(), removed, sql.now()));
+                  retention.count(), removed, sql.now()),
+      {"consumer"});
 }
 
 }  // namespace detail

@@ -28,10 +28,25 @@ namespace {
 constexpr std::string_view insert_columns =
     "(id, aggregatetype, aggregateid, type, payload, headers, part, created_at)";
 
-/// Returns the end of an INSERT that does not change an existing row with the same id.
-std::string_view keep_existing_row(const backend::Dialect& sql) {
-  const std::string_view unless = sql.unless_exists();
-  return unless.empty() ? std::string_view(" ON DUPLICATE KEY UPDATE seq = seq") : unless;
+/// Returns the end of an INSERT that replaces a row with the same id. The new row is at the end of the outbox, and no
+/// relay has tried it yet. A relay that has read the old row does not remove the new one, because their numbers differ.
+std::string replace_existing_row(const backend::Dialect& sql) {
+  static constexpr auto columns =
+      std::to_array<std::string_view>({"aggregatetype", "aggregateid", "type", "payload", "headers", "part", "attempts",
+                                       "last_error", "parked_at", "created_at"});
+  return sql.replace_existing("id", "seq", columns);
+}
+
+std::string end_of_insert(const backend::Dialect& sql, IdOrigin origin) {
+  switch (origin) {
+    case IdOrigin::given:
+      return sql.unless_exists("seq");  // so that a duplicate key is always a duplicate id
+    case IdOrigin::random:
+      return {};
+    case IdOrigin::derived:
+      break;
+  }
+  return replace_existing_row(sql);
 }
 
 std::string insert_outbox_row(const backend::Dialect& sql) {
@@ -43,30 +58,29 @@ std::string insert_outbox_row(const backend::Dialect& sql) {
 }
 
 constexpr backend::KeptStatement insert_row{insert_outbox_row};
-constexpr backend::KeptStatement insert_row_unless_exists{
-    [](const backend::Dialect& sql) { return insert_outbox_row(sql).append(keep_existing_row(sql)); }};
+constexpr backend::KeptStatement insert_or_replace_row{
+    [](const backend::Dialect& sql) { return insert_outbox_row(sql).append(replace_existing_row(sql)); }};
 
 }  // namespace
 
-bool try_insert_outbox_row(backend::Session& session, const OutboxRow& row, bool keep_existing) {
+bool try_insert_outbox_row(backend::Session& session, const OutboxRow& row, IdOrigin origin) {
   using enum backend::ParameterType;
   const std::string part = std::to_string(outbox_part(row.key, row.id));
   const std::string_view headers = row.headers.empty() ? std::string_view() : row.headers;
   const std::array<backend::Parameter, 7> values{
       {{row.id, uuid}, {row.topic}, {row.key}, {row.type}, {row.payload, bytes}, {headers}, {part, integer}}};
-  return session.try_run_kept(keep_existing ? insert_row_unless_exists : insert_row, values);
+  return session.try_run_kept(origin == IdOrigin::derived ? insert_or_replace_row : insert_row, values);
 }
 
 std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view table, std::span<const OutboxRow> rows,
-                               bool keep_existing) {
+                               IdOrigin origin) {
   std::string text = fmt::format("INSERT INTO {} {} VALUES ", table, insert_columns);
   for (const OutboxRow& row : rows) {
     text += fmt::format("{}('{}', {}, {}, {}, {}, {}, {}, {})", &row == rows.data() ? "" : ", ", row.id,
                         sql.text(row.topic), sql.text(row.key), sql.text(row.type), sql.bytes(row.payload),
                         sql.text_or_null(row.headers), outbox_part(row.key, row.id), sql.now());
   }
-  if (keep_existing) text += keep_existing_row(sql);
-  return text;
+  return text += end_of_insert(sql, origin);
 }
 
 namespace {
@@ -76,6 +90,8 @@ std::string texts(const backend::Dialect& sql, const std::vector<std::string>& v
   for (const std::string& value : values) list += (list.empty() ? "" : ", ") + sql.text(value);
   return list;
 }
+
+std::string is_row(const OutboxRowKey& row) { return fmt::format("seq = {} AND id = '{}'", row.seq, row.id); }
 
 }  // namespace
 
@@ -135,24 +151,30 @@ std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const 
   return rows;
 }
 
-void OutboxMessageTable::remove(std::span<const std::int64_t> rows) const {
+void OutboxMessageTable::remove(std::span<const OutboxRowKey> rows) const {
   if (rows.empty()) return;
-  session_.change(fmt::format("DELETE FROM {} WHERE seq IN ({})", table_, fmt::join(rows, ", ")));
+  std::string numbers, ids;
+  for (const OutboxRowKey& row : rows) {
+    const std::string_view comma = &row == rows.data() ? "" : ", ";
+    numbers += fmt::format("{}{}", comma, row.seq);
+    ids += fmt::format("{}'{}'", comma, row.id);
+  }
+  session_.change(fmt::format("DELETE FROM {} WHERE seq IN ({}) AND id IN ({})", table_, numbers, ids));
 }
 
-bool OutboxMessageTable::remove_if(std::int64_t row, std::string_view condition) const {
-  return session_.change(fmt::format("DELETE FROM {} WHERE seq = {} AND {}", table_, row, condition)) > 0;
+bool OutboxMessageTable::remove_if(const OutboxRowKey& row, std::string_view condition) const {
+  return session_.change(fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_row(row), condition)) > 0;
 }
 
-bool OutboxMessageTable::retry(std::int64_t row) const {
-  return session_.change(fmt::format(
-             "UPDATE {} SET parked_at = NULL, attempts = 0 WHERE seq = {} AND parked_at IS NOT NULL", table_, row)) > 0;
+bool OutboxMessageTable::retry(const OutboxRowKey& row) const {
+  return session_.change(fmt::format("UPDATE {} SET parked_at = NULL, attempts = 0 WHERE {} AND parked_at IS NOT NULL",
+                                     table_, is_row(row))) > 0;
 }
 
-void OutboxMessageTable::record_failure(std::int64_t row, std::string_view error, bool park) const {
+void OutboxMessageTable::record_failure(const OutboxRowKey& row, std::string_view error, bool park) const {
   const backend::Dialect& sql = session_.dialect();
-  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE seq = {}", table_,
-                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", row));
+  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE {}", table_,
+                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", is_row(row)));
 }
 
 }  // namespace detail

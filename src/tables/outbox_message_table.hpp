@@ -29,15 +29,28 @@ struct OutboxRow {
   int attempts = 0;
 };
 
-/// Returns an INSERT of these rows. It uses only the text members of the rows.
-///
-/// `keep_existing`: the statement does not change an existing row with the same id.
+/// Where the id of a message comes from. It decides what an INSERT does if the table has a row with this id.
+enum class IdOrigin {
+  given,    ///< The caller chose the id. The INSERT fails with a duplicate key.
+  random,   ///< No other row has the id.
+  derived,  ///< The same claim has added the row, in a run whose claim was removed. The INSERT replaces that row.
+};
+
+/// Returns an INSERT of these rows. It uses only the text members of the rows. If `origin` is `given`, it may insert
+/// fewer rows than these: the database has numbered a row with a number that another row has.
 std::string insert_outbox_rows(const backend::Dialect&, std::string_view table, std::span<const OutboxRow> rows,
-                               bool keep_existing);
+                               IdOrigin origin);
 
 /// Inserts one row with a statement that the session keeps prepared. If the session cannot keep it, this function does
-/// nothing and returns false.
-bool try_insert_outbox_row(backend::Session&, const OutboxRow&, bool keep_existing);
+/// nothing and returns false. `origin` is not `given`.
+bool try_insert_outbox_row(backend::Session&, const OutboxRow&, IdOrigin origin);
+
+/// A row of the outbox. The number alone does not identify a row: a standby that takes over without its primary's last
+/// rows gives their numbers again.
+struct OutboxRowKey {
+  std::int64_t seq = 0;
+  std::string id = {};
+};
 
 /// Which rows a relay reads.
 struct OutboxQuery {
@@ -62,16 +75,16 @@ class OutboxMessageTable {
   /// can be published. That earlier row was committed late, and must be published first.
   std::vector<OutboxRow> read(const OutboxQuery&) const;
 
-  void remove(std::span<const std::int64_t> rows) const;
+  void remove(std::span<const OutboxRowKey> rows) const;
 
   /// Removes the row if it meets the condition, which is SQL. Returns whether the row was removed.
-  bool remove_if(std::int64_t row, std::string_view condition) const;
+  bool remove_if(const OutboxRowKey& row, std::string_view condition) const;
 
   /// Makes a parked message wait again, so that the relay publishes it. Returns false if the message is not parked.
-  bool retry(std::int64_t row) const;
+  bool retry(const OutboxRowKey& row) const;
 
   /// Counts a failed attempt. With `park`, also parks the message.
-  void record_failure(std::int64_t row, std::string_view error, bool park) const;
+  void record_failure(const OutboxRowKey& row, std::string_view error, bool park) const;
 
  private:
   backend::Session& session_;

@@ -143,7 +143,11 @@ class MysqlDatabase final : public Database {
     return query_rows(opened(connection), sql);
   }
 
-  void run(const NativeConnection& connection, const std::string& sql) const override { exec(opened(connection), sql); }
+  std::size_t run(const NativeConnection& connection, const std::string& sql) const override {
+    MYSQL* db = opened(connection);
+    exec(db, sql);
+    return static_cast<std::size_t>(mysql_affected_rows(db));
+  }
 
   std::unique_ptr<Dialect> dialect(const std::string& schema) const override { return make_mysql_dialect(schema); }
 

@@ -66,7 +66,15 @@ class MysqlDialect final : public Dialect {
   std::string by_index(std::string_view name) const override { return fmt::format(" FORCE INDEX ({})", name); }
 
   // It is empty, because INSERT IGNORE would hide other errors, too.
-  std::string_view unless_exists() const override { return ""; }
+  std::string unless_exists(std::string_view /*key*/) const override { return {}; }
+
+  // InnoDB never gives a number that a row has. So the conflict is on the other unique index, the one on `key`.
+  std::string replace_existing(std::string_view /*key*/, std::string_view number,
+                               std::span<const std::string_view> columns) const override {
+    std::string end = fmt::format(" ON DUPLICATE KEY UPDATE {0} = VALUES({0})", number);
+    for (const std::string_view column : columns) end += fmt::format(", {0} = VALUES({0})", column);
+    return end;
+  }
 
   // With LAST_INSERT_ID, the server reports the number as the insert id. MariaDB has RETURNING, but not for UPDATE.
   // MySQL does not have it.

@@ -22,7 +22,7 @@ constexpr auto wanted_variables =
     "'innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'wait_timeout', 'idle_transaction_timeout', "
     "'idle_write_transaction_timeout', 'innodb_lock_wait_timeout', 'lock_wait_timeout', 'sql_mode', 'tx_isolation', "
     "'transaction_isolation', 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_source_enabled', 'wsrep_on', "
-    "'wsrep_provider', 'wsrep_provider_options', 'wsrep_OSU_method')";
+    "'wsrep_provider', 'wsrep_provider_options', 'wsrep_OSU_method', 'auto_increment_increment')";
 
 bool is_on(std::string_view value) { return value == "ON" || value == "1"; }
 
@@ -220,6 +220,17 @@ void check_engines(const NativeConnection& sql, Report& report) {
   }
 }
 
+void check_numbers(const Settings& session, Report& report) {
+  const auto increment = value_of(session, "auto_increment_increment");
+  if (increment.empty() || increment == "1") return;
+  report.note(
+      "auto_increment_increment",
+      fmt::format("{}: each server numbers its rows from a series of its own, so the outbox keeps the order of a "
+                  "key only if all writers of the key use one server",
+                  increment),
+      "let all services that add messages to the outbox write to one server");
+}
+
 }  // namespace
 
 std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
@@ -234,6 +245,7 @@ std::vector<Finding> check_mysql_server(const NativeConnection& sql) {
   check_modes(global, session, report);
   check_replication(global, status, report);
   check_galera(global, session, status, report);
+  check_numbers(session, report);
   if (is_known) check_procedures(sql, report);
   // On a server that we do not know, something that a check reads may be missing.
   for (const auto check : {check_triggers, check_engines}) {

@@ -32,6 +32,9 @@ class PostgresqlCatalog final : public Catalog {
     return check_postgresql_tables(sql_, schema);
   }
   std::vector<Finding> check_server() override { return check_postgresql_server(sql_); }
+  std::vector<Finding> check_outbox_numbers(const std::string& schema) override {
+    return check_postgresql_outbox_numbers(sql_, schema);
+  }
 
   std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
 

@@ -16,6 +16,7 @@ std::unique_ptr<Catalog> make_postgresql_catalog(ConnectionPtr);
 // tables.cpp and server.cpp define these functions.
 std::vector<Problem> check_postgresql_tables(const NativeConnection&, const std::string& schema);
 std::vector<Finding> check_postgresql_server(const NativeConnection&);
+std::vector<Finding> check_postgresql_outbox_numbers(const NativeConnection&, const std::string& schema);
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -117,7 +117,9 @@ class PostgresqlDatabase final : public Database {
     return postgresql_query(opened(connection), sql, columns);
   }
 
-  void run(const NativeConnection& connection, const std::string& sql) const override { exec(opened(connection), sql); }
+  std::size_t run(const NativeConnection& connection, const std::string& sql) const override {
+    return static_cast<std::size_t>(number_in(PQcmdTuples(exec(opened(connection), sql).get())));
+  }
 
   void keep_error_codes(const NativeConnection& connection) const override {
     keep_sqlstate(postgresql_native(connection));

@@ -74,6 +74,9 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("replace(CAST({} AS text), '-', '')", column);
   }
 
+  // An identity column that is GENERATED ALWAYS takes no value but its next number.
+  std::string new_number(std::string_view /*column*/) const override { return "DEFAULT"; }
+
   std::string greater(std::string_view a, std::string_view b) const override {
     return fmt::format("greatest({}, {})", a, b);
   }

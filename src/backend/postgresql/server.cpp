@@ -144,6 +144,40 @@ std::vector<Finding> check_postgresql_server(const NativeConnection& sql) {
   return report.take();
 }
 
+std::vector<Finding> check_postgresql_outbox_numbers(const NativeConnection& sql, const std::string& schema) {
+  PGconn* pg = postgresql_native(sql);
+  const std::string table = quote_identifier(pg, schema) + "." + quote_identifier(pg, outbox_message_table);
+  Report report;
+  const auto sequences =
+      query(sql,
+            fmt::format("SELECT CAST(s.seqrelid AS pg_catalog.regclass), s.seqincrement, s.seqcache, s.seqcycle, "
+                        "pg_catalog.has_sequence_privilege(s.seqrelid, 'SELECT') FROM pg_catalog.pg_sequence s WHERE "
+                        "s.seqrelid = pg_catalog.to_regclass(pg_catalog.pg_get_serial_sequence({}, 'seq'))",
+                        quote_literal(pg, table)),
+            5);
+  for (const Row& row : sequences) {
+    const std::string name = row[0].value_or("");
+    if (row[1] != "1" || row[2] != "1" || row[3] == "t") {
+      report.warn("outbox",
+                  fmt::format("the sequence {} has another INCREMENT or CACHE than 1, or a CYCLE: messages of one key "
+                              "can be published in another order than they were added",
+                              name),
+                  fmt::format("ALTER SEQUENCE {} INCREMENT BY 1 CACHE 1 NO CYCLE", name));
+    }
+    if (row[4] != "t") continue;  // this user cannot read the sequence
+    const auto behind = query_text(
+        sql, fmt::format("SELECT max(m.seq) >= (SELECT last_value + CASE WHEN is_called THEN 1 ELSE 0 END FROM {}) "
+                         "FROM {} m",
+                         name, table));
+    if (behind != "t") continue;
+    report.warn(
+        "outbox",
+        fmt::format("the sequence {} is behind the rows of {}: Outbox::add fails with schema_mismatch", name, table),
+        fmt::format("SELECT setval('{}', (SELECT max(seq) FROM {}))", name, table));
+  }
+  return report.take();
+}
+
 }  // namespace backend
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -122,8 +122,10 @@ class Sqlite3Database final : public Database {
     return rows;
   }
 
-  void run(const NativeConnection& connection, const std::string& sql) const override {
-    Sqlite3Statement(opened(connection), sql).run();
+  std::size_t run(const NativeConnection& connection, const std::string& sql) const override {
+    ::sqlite3* db = opened(connection);
+    Sqlite3Statement(db, sql).run();
+    return static_cast<std::size_t>(sqlite3_changes(db));
   }
 
   std::unique_ptr<Dialect> dialect(const std::string& /*always main*/) const override { return make_sqlite3_dialect(); }
