@@ -27,7 +27,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
-            "cli": "txinbox_cli_tests",
+            "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
             "kafka": "txinbox_kafka_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
             "rocketmq": "txinbox_rocketmq_tests"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
@@ -123,6 +123,8 @@ class Copy:
         """The exit status (None after the time-out), and the output."""
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
+        if mutation.program == "http":
+            command = [tests / "component_http" / PROGRAMS[mutation.program]]
         if mutation.program in COMPONENTS:
             command = [self.tree / "tests" / "brokers.sh", mutation.program,
                        tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]

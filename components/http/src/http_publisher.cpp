@@ -10,6 +10,7 @@
 
 #include <txinbox/error.hpp>
 
+#include "shared/sigpipe_block.hpp"
 #include "webhook_request.hpp"
 #include "webhook_url.hpp"
 
@@ -61,8 +62,15 @@ class Webhook {
       : options_(std::move(options)), target_(target_of(options_.url)), send_(std::move(send)) {
     check(options_, send_);
   }
+  ~Webhook() {
+    const component::SigpipeBlock no_signal;  // the end of a TLS connection is a write
+    send_ = nullptr;
+  }
+  Webhook(const Webhook&) = delete;
+  Webhook& operator=(const Webhook&) = delete;
 
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
+    const component::SigpipeBlock no_signal;  // a server may answer and close before it has read the whole request
     last_begin_ = Clock::now() + options_.timeout / 4;
     is_away_ = false;
     has_answer_ = false;
@@ -110,7 +118,7 @@ class Webhook {
 
   const HttpPublisherOptions options_;
   const std::string target_;
-  const HttpSend send_;
+  HttpSend send_;
   Clock::time_point last_begin_{};  ///< After this time, no request of the current call begins.
   Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.
   bool is_away_ = false;            ///< The other messages of the current call are postponed.

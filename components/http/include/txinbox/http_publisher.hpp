@@ -71,7 +71,8 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// `Retry-After` is respected, up to an hour: of 429 and 503 for all messages, otherwise for the message. A message
 /// whose headers HTTP cannot carry, or that has a header which HTTP needs for itself, such as `Host`, is rejected.
 ///
-/// Messages are sent one after the other. Give each relay a publisher of its own.
+/// Messages are sent one after the other. Give each relay a publisher of its own. While `send` runs and while it is
+/// destroyed, SIGPIPE is blocked in the thread, so a server that closes its connection cannot end the process.
 ///
 /// @errors   `Error` invalid_argument for the options, or an empty `send`.
 /// @blocking a call of the publisher takes at most `timeout`, if `send` keeps its time-outs.
