@@ -95,7 +95,7 @@ class Webhook {
     }
     try {
       const auto response = send_(
-          request, {.connect = options_.timeout / 8, .write = options_.timeout / 8, .read = options_.timeout / 2});
+          request, {.connect = options_.timeout / 8, .write = options_.timeout / 8, .total = options_.timeout / 2});
       has_answer_ = true;
       if (!response) return {.status = PublishStatus::failed, .error = "the server did not answer in time"};
       return result_of(*response);

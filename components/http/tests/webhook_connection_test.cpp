@@ -7,7 +7,9 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <latch>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,6 +135,84 @@ TEST_CASE("HTTP: a server that answers early and closes does not end the process
     CHECK(result.status != PublishStatus::confirmed);
   }
   CHECK(sigpipes == 0);
+}
+
+/// Sends the first bytes, and then others again and again, after a pause. Ends when the client has closed its end, or
+/// after a number of times, at which a client without limits would still wait.
+class Endless {
+ public:
+  Endless(const std::string& first, const std::string& more, int pause_ms, int times,
+          const std::string& scheme = "http")
+      : server_([=, this](int socket) {
+          if (scheme == "http" && read_request(socket).empty()) return;
+          send_all(socket, first);
+          for (int i = 0; i < times && !has_ended_; ++i) {
+            has_ended_ = (pause_ms > 0 && has_closed(socket, pause_ms)) || !send_all(socket, more);
+          }
+          is_over_.count_down();
+        }),
+        url_(server_.url(scheme)) {}
+
+  const std::string& url() const { return url_; }
+
+  /// Whether the client has closed its end.
+  bool is_closed_by_client() {
+    is_over_.wait();
+    return has_ended_;
+  }
+
+ private:
+  std::atomic<bool> has_ended_ = false;
+  std::latch is_over_{1};
+  RawServer server_;
+  const std::string url_;
+};
+
+TEST_CASE("HTTP: a server that sends a little now and then does not hold a publisher beyond its time" *
+          doctest::test_suite("timed")) {
+  const std::string status = "HTTP/1.1 200 OK\r\n";
+  const std::string next = "HTTP/1.1 100 Continue\r\n\r\n";
+  for (const auto& [first, more] : {std::pair{status, std::string("A: b\r\n")}, std::pair{status, std::string("b")},
+                                    std::pair{std::string("H"), std::string("T")}, std::pair{next, next}}) {
+    CAPTURE(first);
+    CAPTURE(more);
+    Endless server(first, more, 20, 500);
+    const Publisher publish = publisher_for({.url = server.url(), .timeout = 300ms});
+    const PublishResult result = publish(with_payload("{}"))[0];
+    CHECK(result.status == PublishStatus::failed);
+    CHECK(result.error == "the server did not answer in time");
+    CHECK(server.is_closed_by_client());
+  }
+  // The status is known: only the body is late.
+  Endless slow_body("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", "b", 20, 500);
+  const Publisher publish = publisher_for({.url = slow_body.url(), .timeout = 300ms});
+  CHECK(publish(with_payload("{}"))[0].status == PublishStatus::confirmed);
+  CHECK(slow_body.is_closed_by_client());
+  // The record of a TLS handshake whose bytes come one by one.
+  Endless handshake(std::string("\x16\x03\x03\x40\x00", 5), "b", 5, 2000, "https");
+  CHECK_THROWS_AS(publisher_for({.url = handshake.url(), .timeout = 300ms})(with_payload("{}")), std::runtime_error);
+  CHECK(handshake.is_closed_by_client());
+}
+
+TEST_CASE("HTTP: the head of an answer is bounded, and a long status line does not end the process") {
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "X-" + std::to_string(i) + ": " + std::string(100, 'a') + "\r\n";
+  const std::string chunk(64UL * 1024, 'a');
+  for (const auto& [first, more] :
+       {std::pair{std::string("HTTP/1.1 200 OK\r\n"), lines}, std::pair{std::string("HTTP/1.1 200 OK\r\nA: "), chunk},
+        std::pair{std::string("HTTP/1.1 200 "), chunk + "\r\n"},
+        std::pair{std::string("HTTP/1.1 200 "), std::string(15UL * 1024, 'a') + "\r\n"}}) {
+    CAPTURE(first);
+    Endless server(first, more, 0, static_cast<int>(64UL * 1024 * 1024 / more.size()));
+    const Publisher publish = publisher_for({.url = server.url(), .timeout = 60s});
+    CHECK(publish(with_payload("{}"))[0].status == PublishStatus::failed);
+    CHECK(server.is_closed_by_client());
+  }
+  // So is the body, whose content does not matter, also if the length of a chunk does not end.
+  Endless chunked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", std::string(4096, '0'), 0, 16 * 1024);
+  const Publisher publish = publisher_for({.url = chunked.url(), .timeout = 60s});
+  CHECK(publish(with_payload("{}"))[0].status == PublishStatus::confirmed);
+  CHECK(chunked.is_closed_by_client());
 }
 
 }  // namespace

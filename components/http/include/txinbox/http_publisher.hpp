@@ -22,8 +22,8 @@ struct HttpPublisherOptions {
   /// The URL of the webhook: "https://shop.example/events?source=orders". It holds no user and no password.
   std::string url;
 
-  /// How long a call of the publisher may take. It begins no request after a quarter of it, and waits for an answer at
-  /// most half of it. It should be less than half of `RelayOptions::lease`. From 8 ms to a day.
+  /// How long a call of the publisher may take. It begins no request after a quarter of it, and ends each
+  /// request after half of it, whatever the server sends. It should be less than half of `RelayOptions::lease`. From 8 ms to a day.
   std::chrono::milliseconds timeout{10'000};
 
   /// The content type of a message that has no header `content-type` of its own.
@@ -47,11 +47,11 @@ HttpPublisherOptions http_publisher_options_from_url(std::string_view url);
 struct HttpTimeouts {
   std::chrono::milliseconds connect;  ///< For a connection.
   std::chrono::milliseconds write;    ///< Without a byte that the server takes.
-  std::chrono::milliseconds read;     ///< For the whole answer.
+  std::chrono::milliseconds total;    ///< For the whole request, from the connection to the end of the answer.
 };
 
-/// Sends a request to the server of the URL, and returns the answer; none if no complete answer came in time. It
-/// follows no redirection. Only the status and the fields of the answer are needed.
+/// Sends a request to the server of the URL, and returns the answer; none if no complete answer came in time. It must
+/// keep `HttpTimeouts::total` also if the server sends a byte now and then. It follows no redirection. Only the status and the fields of the answer are needed.
 ///
 /// @errors throws if the server cannot be reached, so that nothing was sent.
 using HttpSend = std::function<std::optional<http::Response>(const http::Request&, HttpTimeouts)>;
@@ -75,7 +75,7 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// destroyed, SIGPIPE is blocked in the thread, so a server that closes its connection cannot end the process.
 ///
 /// @errors   `Error` invalid_argument for the options, or an empty `send`.
-/// @blocking a call of the publisher takes at most `timeout`, if `send` keeps its time-outs.
+/// @blocking a call of the publisher takes at most `timeout`, if `send` keeps `HttpTimeouts::total`.
 /// @threads  one relay.
 Publisher http_publisher(const HttpPublisherOptions& options, HttpSend send);
 

@@ -1,0 +1,38 @@
+#pragma once
+
+/// @file
+/// What `httplib_sender` needs from OpenSSL. A program that includes it needs not link libssl.
+
+#include <cstddef>
+#include <string>
+
+#include <txinbox/version.hpp>
+
+struct ssl_st;  // SSL of OpenSSL
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+
+/// A TLS connection of OpenSSL whose handshake is complete. It does not own the connection.
+///
+/// @blocking as its socket does.
+/// @threads  one at a time.
+class TlsConnection {
+ public:
+  /// `connection`: an `SSL*` that outlives this object.
+  explicit TlsConnection(ssl_st* connection) noexcept;
+
+  /// Reads at most this number of bytes. Returns 0 or less at the end of the connection, and after an error.
+  long read(char* to, std::size_t size) const noexcept;
+
+  /// Writes at least one and at most this number of bytes. Returns a negative number after an error.
+  long write(const char* from, std::size_t size) const noexcept;
+
+ private:
+  ssl_st* connection_;
+};
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox

@@ -1,0 +1,32 @@
+#include <txinbox/http/tls_connection.hpp>
+
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace http {
+namespace {
+
+int bounded(std::size_t size) noexcept {
+  return static_cast<int>(std::min<std::size_t>(size, std::numeric_limits<int>::max()));
+}
+
+}  // namespace
+
+TlsConnection::TlsConnection(ssl_st* connection) noexcept : connection_(connection) {
+  SSL_set_mode(connection, SSL_MODE_AUTO_RETRY);  // a record without data, such as a session ticket, is no error
+}
+
+long TlsConnection::read(char* to, std::size_t size) const noexcept { return SSL_read(connection_, to, bounded(size)); }
+
+long TlsConnection::write(const char* from, std::size_t size) const noexcept {
+  const int count = SSL_write(connection_, from, bounded(size));
+  return count > 0 ? count : -1;
+}
+
+}  // namespace http
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
