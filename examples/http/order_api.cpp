@@ -52,6 +52,7 @@ void serve(const char* url, int port) {
 
   httplib::Server server;
   server.set_payload_max_length(1024UL * 1024);
+  server.set_tcp_nodelay(true);
   server.Post("/orders", txinbox::http::httplib_route(guard, place_order));
   std::printf("listening on 127.0.0.1:%d\n", port);
   std::fflush(stdout);

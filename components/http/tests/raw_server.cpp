@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <filesystem>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -105,6 +106,21 @@ bool send_all(int socket, const std::string& bytes) {
     sent += static_cast<std::size_t>(count);
   }
   return true;
+}
+
+std::vector<int> sockets_to(int port) {
+  std::vector<int> sockets;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int socket = std::stoi(entry.path().filename());
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+    if (::getpeername(socket, generic, &size) == 0 && address.sin_family == AF_INET &&
+        ntohs(address.sin_port) == port) {
+      sockets.push_back(socket);
+    }
+  }
+  return sockets;
 }
 
 bool has_closed(int socket, int milliseconds) {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace txinbox::test {
 
@@ -21,6 +22,7 @@ class RawServer {
 
   /// "http://127.0.0.1:PORT/events". The scheme can be another one.
   std::string url(const std::string& scheme = "http") const;
+  int port() const { return port_; }
 
  private:
   void run();
@@ -42,6 +44,9 @@ std::string read_request(int socket);
 
 /// Sends the bytes. Returns whether the connection took them all.
 bool send_all(int socket, const std::string& bytes);
+
+/// The sockets of this process that are connected to this port of the loopback.
+std::vector<int> sockets_to(int port);
 
 /// Waits until the client closes its end, at most this long. Returns whether it has done so.
 bool has_closed(int socket, int milliseconds);

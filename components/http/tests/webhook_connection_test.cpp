@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <stdexcept>
@@ -192,6 +193,29 @@ TEST_CASE("HTTP: a server that sends a little now and then does not hold a publi
   Endless handshake(std::string("\x16\x03\x03\x40\x00", 5), "b", 5, 2000, "https");
   CHECK_THROWS_AS(publisher_for({.url = handshake.url(), .timeout = 300ms})(with_payload("{}")), std::runtime_error);
   CHECK(handshake.is_closed_by_client());
+}
+
+/// Answers each request with 200, and passes it to a function.
+void serve_all(int socket, const std::function<void(const std::string&)>& take) {
+  for (std::string request = read_request(socket); !request.empty(); request = read_request(socket)) {
+    take(request);
+    if (!send_all(socket, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) return;
+  }
+}
+
+TEST_CASE("HTTP: a publisher does not wait for acknowledgements of TCP") {
+  const RawServer server([](int socket) { serve_all(socket, [](const std::string&) {}); });
+  const Publisher publish = publisher_for({.url = server.url()});
+  CHECK(publish(with_payload("{}"))[0].status == PublishStatus::confirmed);
+  int connections = 0;
+  for (const int socket : sockets_to(server.port())) {
+    ++connections;
+    int is_set = 0;
+    socklen_t size = sizeof is_set;
+    CHECK(::getsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &is_set, &size) == 0);
+    CHECK(is_set != 0);
+  }
+  CHECK(connections > 0);
 }
 
 TEST_CASE("HTTP: the head of an answer is bounded, and a long status line does not end the process") {
