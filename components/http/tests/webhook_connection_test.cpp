@@ -218,6 +218,15 @@ TEST_CASE("HTTP: a publisher does not wait for acknowledgements of TCP") {
   CHECK(connections > 0);
 }
 
+TEST_CASE("HTTP: path and query of the URL are sent as they are") {
+  const std::string target = "/a+b/c;d,e'f/%2B%7e/../g?sig=a+b%2Bc'd,e;f=&x=%20&~!*()$@:/?";
+  std::string request;
+  const RawServer server([&](int socket) { serve_all(socket, [&](const std::string& each) { request = each; }); });
+  const Publisher publish = publisher_for({.url = "http://127.0.0.1:" + std::to_string(server.port()) + target});
+  CHECK(publish(with_payload("{}"))[0].status == PublishStatus::confirmed);
+  CHECK(request.substr(0, request.find("\r\n")) == "POST " + target + " HTTP/1.1");
+}
+
 TEST_CASE("HTTP: the head of an answer is bounded, and a long status line does not end the process") {
   std::string lines;
   for (int i = 0; i < 1000; ++i) lines += "X-" + std::to_string(i) + ": " + std::string(100, 'a') + "\r\n";

@@ -19,7 +19,8 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// Where an HTTP publisher sends messages, and how.
 struct HttpPublisherOptions {
-  /// The URL of the webhook: "https://shop.example/events?source=orders". It holds no user and no password.
+  /// The URL of the webhook: "https://shop.example/events?source=orders". It holds no user and no password. Path and
+  /// query are sent as they are, so characters that a URL cannot have must be percent-encoded.
   std::string url;
 
   /// How long a call of the publisher may take. It begins no request after a quarter of it, and ends each

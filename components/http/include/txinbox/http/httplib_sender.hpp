@@ -129,6 +129,7 @@ HttpSend sender_of(std::shared_ptr<Client> client) {
   const auto deadline = std::make_shared<ConnectionDeadline>();
   client->set_keep_alive(true);
   client->set_follow_location(false);
+  client->set_url_encode(false);  // it would change characters that a signature of the URL covers
   client->set_tcp_nodelay(true);  // a body is a write of its own, which would wait for the acknowledgement of the head
   client->set_socket_options([deadline](socket_t socket) { deadline->opened(socket); });
   return
