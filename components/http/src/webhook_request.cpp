@@ -54,6 +54,7 @@ std::string encoded(std::string_view text) {
   return result;
 }
 
+/// Empty if this is not a number, or too large for an int.
 std::optional<int> number_in(std::string_view text) {
   int number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -62,7 +63,7 @@ std::optional<int> number_in(std::string_view text) {
 }
 
 /// Reads a date such as "Sun, 06 Nov 1994 08:49:37 GMT". Every server must send dates in this form.
-std::optional<std::chrono::system_clock::time_point> date_in(std::string_view text) {
+std::optional<std::chrono::sys_seconds> date_in(std::string_view text) {
   constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
   if (text.size() != 29 || !text.ends_with(" GMT")) return std::nullopt;
   const auto month = months.find(text.substr(8, 3));
@@ -120,11 +121,15 @@ milliseconds retry_after(const Response& response, std::chrono::system_clock::ti
   constexpr milliseconds longest = std::chrono::hours(1);
   const auto field = find_header(response.headers, "Retry-After");
   if (!field) return milliseconds(0);
-  if (const auto number = number_in(*field)) return std::min<milliseconds>(longest, seconds(*number));
-  if (const auto date = date_in(*field)) {
-    return std::clamp(std::chrono::ceil<milliseconds>(*date - now), milliseconds(0), longest);
+  if (!field->empty() && std::ranges::all_of(*field, [](char c) { return c >= '0' && c <= '9'; })) {
+    const auto number = number_in(*field);
+    return number ? std::min<milliseconds>(longest, seconds(*number)) : longest;
   }
-  return milliseconds(0);
+  const auto date = date_in(*field);
+  // The nanoseconds of the clock overflow in the year 2262.
+  if (!date || *date <= std::chrono::floor<seconds>(now)) return milliseconds(0);
+  if (*date - std::chrono::floor<seconds>(now) > longest) return longest;
+  return std::min(std::chrono::ceil<milliseconds>(*date - now), longest);
 }
 
 }  // namespace http

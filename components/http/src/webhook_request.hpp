@@ -19,8 +19,8 @@ Request webhook_request(const HttpPublisherOptions& options, const std::string& 
 /// Whether a header field can have this value.
 bool is_field_value(std::string_view value) noexcept;
 
-/// The wait that the field Retry-After requests, in seconds or as a date. At most an hour. 0 if the field is missing or
-/// not valid.
+/// The wait that the field Retry-After requests, in seconds or as a date. At most an hour, also if the number or the
+/// year is very large. 0 if the field is missing or not valid.
 std::chrono::milliseconds retry_after(const Response& response, std::chrono::system_clock::time_point now);
 
 }  // namespace http

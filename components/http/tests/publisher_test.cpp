@@ -279,11 +279,17 @@ TEST_CASE("HTTP: Retry-After is a number of seconds or a date, and is at most an
   };
   CHECK(of("0") == 0s);
   CHECK(of("120") == 120s);
-  CHECK(of("999999999") == 1h);
+  for (const char* long_wait : {"999999999", "2147483647", "2147483648", "99999999999", "99999999999999999999",
+                                "Fri, 31 Dec 9999 23:59:59 GMT", "Fri, 31 Dec 2400 23:59:59 GMT"}) {
+    CAPTURE(long_wait);
+    CHECK(of(long_wait) == 1h);
+  }
+  CHECK(of("Sun, 06 Nov 1994 09:49:30 GMT") == 1h);
+  CHECK(of("Sun, 06 Nov 1994 09:49:29 GMT") == 1h - 1s);
   CHECK(of("Sun, 06 Nov 1994 08:49:37 GMT") == 7s);
   CHECK(of("Sun, 06 Nov 1994 08:49:00 GMT") == 0s);
   CHECK(of("Sun, 06 Nov 2094 08:49:00 GMT") == 1h);
-  for (const char* wrong : {"", "-1", "1.5", "soon", "99999999999999999999", "Sun, 36 Nov 1994 08:49:37 GMT",
+  for (const char* wrong : {"", "-1", "1.5", "soon", "Mon, 01 Jan 0001 00:00:00 GMT", "Sun, 36 Nov 1994 08:49:37 GMT",
                             "Sun, 06 Nox 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET"}) {
     CAPTURE(wrong);
     CHECK(of(wrong) == 0s);
