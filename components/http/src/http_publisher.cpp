@@ -5,6 +5,8 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -76,11 +78,27 @@ class Webhook {
     has_answer_ = false;
     std::vector<PublishResult> results;
     results.reserve(messages.size());
-    for (const OutgoingMessage& message : messages) results.push_back(publish(message));
+    std::size_t answered = 0;  // one more than the index of the last message with an answer
+    std::vector<std::size_t> closed;
+    for (const OutgoingMessage& message : messages) {
+      last_end_ = End::not_sent;
+      results.push_back(publish(message));
+      if (last_end_ == End::answered) answered = results.size();
+      if (last_end_ == End::closed) closed.push_back(results.size() - 1);
+    }
+    // A message that the server answered later shows that the server works. Otherwise it may have gone away, or it is a
+    // load balancer without a server behind it.
+    if (!closed.empty() && !has_answer_) throw std::runtime_error("the HTTP server closed the connection each time");
+    for (const std::size_t i : closed) {
+      if (i >= answered) results[i] = {.status = PublishStatus::postponed};
+    }
     return results;
   }
 
  private:
+  /// How a request ended.
+  enum class End { not_sent, answered, closed, too_late };
+
   PublishResult publish(const OutgoingMessage& message) {
     const auto now = Clock::now();
     if (now < not_before_ || is_away_ || now >= last_begin_) {
@@ -94,9 +112,14 @@ class Webhook {
       return {.status = PublishStatus::rejected, .error = error.what()};
     }
     try {
-      const auto response = send_(
-          request, {.connect = options_.timeout / 8, .write = options_.timeout / 8, .total = options_.timeout / 2});
+      const auto response =
+          send_(request, {.connect = shortest_time_out(), .write = shortest_time_out(), .total = options_.timeout / 2});
+      if (!response && Clock::now() - now < shortest_time_out()) {
+        last_end_ = End::closed;
+        return {.status = PublishStatus::failed, .error = "the server closed the connection without an answer"};
+      }
       has_answer_ = true;
+      last_end_ = response ? End::answered : End::too_late;
       if (!response) return {.status = PublishStatus::failed, .error = "the server did not answer in time"};
       return result_of(*response);
     } catch (const std::exception&) {
@@ -105,6 +128,8 @@ class Webhook {
       return {.status = PublishStatus::postponed};
     }
   }
+
+  milliseconds shortest_time_out() const { return options_.timeout / 8; }
 
   PublishResult result_of(const Response& response) {
     if (is_confirmed(response.status)) return {};
@@ -122,7 +147,8 @@ class Webhook {
   Clock::time_point last_begin_{};  ///< After this time, no request of the current call begins.
   Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.
   bool is_away_ = false;            ///< The other messages of the current call are postponed.
-  bool has_answer_ = false;         ///< The service has answered in the current call.
+  bool has_answer_ = false;         ///< The service has answered in the current call, or was too late.
+  End last_end_ = End::not_sent;    ///< Of the message that was published last.
 };
 
 }  // namespace

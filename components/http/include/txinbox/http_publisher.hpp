@@ -24,7 +24,8 @@ struct HttpPublisherOptions {
   std::string url;
 
   /// How long a call of the publisher may take. It begins no request after a quarter of it, and ends each
-  /// request after half of it, whatever the server sends. It should be less than half of `RelayOptions::lease`. From 8 ms to a day.
+  /// request after half of it, whatever the server sends. It should be less than half of `RelayOptions::lease`. From 8
+  /// ms to a day.
   std::chrono::milliseconds timeout{10'000};
 
   /// The content type of a message that has no header `content-type` of its own.
@@ -52,7 +53,8 @@ struct HttpTimeouts {
 };
 
 /// Sends a request to the server of the URL, and returns the answer; none if no complete answer came in time. It must
-/// keep `HttpTimeouts::total` also if the server sends a byte now and then. It follows no redirection. Only the status and the fields of the answer are needed.
+/// keep `HttpTimeouts::total` also if the server sends a byte now and then. It follows no redirection. Only the status
+/// and the fields of the answer are needed.
 ///
 /// @errors throws if the server cannot be reached, so that nothing was sent.
 using HttpSend = std::function<std::optional<http::Response>(const http::Request&, HttpTimeouts)>;
@@ -68,6 +70,9 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// | another status, or none in time | fails |
 /// | 429, 502, 503, 504 | fails. The other messages of the call are postponed |
 /// | the server cannot be reached | is postponed. If no message was answered, the call throws |
+/// | the server closes the connection without an answer | as above, but fails if a later one was answered |
+///
+/// A server that takes an eighth of `timeout` or longer to close the connection has not answered in time.
 ///
 /// `Retry-After` is respected, up to an hour: of 429 and 503 for all messages, otherwise for the message. A message
 /// whose headers HTTP cannot carry, or that has a header which HTTP needs for itself, such as `Host`, is rejected.
