@@ -57,7 +57,8 @@ class BoundedStream : public httplib::Stream {
 class BoundedClient : public httplib::ClientImpl {
  public:
   using httplib::ClientImpl::ClientImpl;
-  std::size_t left = 0;  ///< How many bytes the client may still read.
+  std::size_t left = 0;          ///< How many bytes the client may still read.
+  bool is_other_server = false;  ///< The server's certificate is for another name.
 
  private:
   bool process_socket(const Socket& socket, std::function<bool(httplib::Stream&)> callback) override {
@@ -82,6 +83,7 @@ class TlsStream : public httplib::Stream {
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
+  bool is_for(const std::string& host) const { return connection_.is_for(host); }
 
  private:
   const socket_t socket_;
@@ -92,11 +94,15 @@ class TlsStream : public httplib::Stream {
 class BoundedTlsClient : public httplib::SSLClient {
  public:
   using httplib::SSLClient::SSLClient;
-  std::size_t left = 0;  ///< How many bytes the client may still read.
+  std::size_t left = 0;          ///< How many bytes the client may still read.
+  bool is_other_server = false;  ///< The server's certificate is for another name.
 
  private:
   bool process_socket(const Socket& socket, std::function<bool(httplib::Stream&)> callback) override {
     TlsStream from(socket.sock, socket.ssl);
+    // cpp-httplib accepts the common name also if the certificate's names are others.
+    is_other_server = !from.is_for(host_);
+    if (is_other_server) return false;
     BoundedStream stream(from, left);
     return callback(stream);
   }
@@ -158,10 +164,12 @@ HttpSend sender_of(std::shared_ptr<Client> client) {
         };
         sent.response_handler = take;  // it is not called for an answer without a body
         client->left = longest_head;
+        client->is_other_server = false;
         // cpp-httplib's time-outs begin anew with each byte, and its stop() waits for the end of a TLS handshake.
         deadline->begin(std::chrono::steady_clock::now() + timeouts.total);
         const httplib::Result result = client->send(sent);
         deadline->end(client->is_socket_open() != 0);
+        if (client->is_other_server) throw std::runtime_error("the HTTP server's certificate is for another name");
         if (result) take(*result);
         switch (result.error()) {
           case httplib::Error::Connection:

@@ -29,6 +29,10 @@ class TlsConnection {
   /// Writes at least one and at most this number of bytes. Returns a negative number after an error.
   long write(const char* from, std::size_t size) const noexcept;
 
+  /// Whether the other end's certificate is for this name or IP address, as OpenSSL decides it. The certificate's
+  /// common name counts only if the certificate has no names in `subjectAltName`.
+  bool is_for(const std::string& host) const noexcept;
+
  private:
   ssl_st* connection_;
 };
