@@ -66,7 +66,9 @@ void Broker::deliver_until_settled(Service& service) {
 
 bool Broker::check_promise(Service& later) {
   bool doubled = false;
-  for (const auto& [key, end] : settled_) {
+  for (const auto& settled : settled_) {
+    const auto& key = settled.first;
+    const auto& end = settled.second;
     CAPTURE(key);
     CHECK(end.action == Action::acknowledge);
     if (subject_.leased) {

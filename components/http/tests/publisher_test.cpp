@@ -199,17 +199,18 @@ TEST_CASE("HTTP: a message that HTTP cannot carry is rejected and not sent") {
   std::atomic<int> requests = 0;
   const WebhookServer server([&](const httplib::Request&, httplib::Response&) { ++requests; });
   const Publisher publish = publisher_for({.url = server.url()});
-  for (const auto& [name, value] : std::map<std::string, std::string>{{"a", "b\r\nHost: other"},
-                                                                      {"a b", "c"},
-                                                                      {"", "c"},
-                                                                      {"a:b", "c"},
-                                                                      {"Host", "other"},
-                                                                      {"transfer-encoding", "chunked"},
-                                                                      {"Content-Length", "1"},
-                                                                      {"idempotency-key", "other"}}) {
+  for (const auto& header : std::map<std::string, std::string>{{"a", "b\r\nHost: other"},
+                                                               {"a b", "c"},
+                                                               {"", "c"},
+                                                               {"a:b", "c"},
+                                                               {"Host", "other"},
+                                                               {"transfer-encoding", "chunked"},
+                                                               {"Content-Length", "1"},
+                                                               {"idempotency-key", "other"}}) {
+    const auto& name = header.first;
     CAPTURE(name);
     std::vector<OutgoingMessage> messages = numbered(1);
-    messages[0].headers[name] = value;
+    messages[0].headers[name] = header.second;
     CHECK(publish(messages)[0].status == PublishStatus::rejected);
   }
   CHECK(requests == 0);

@@ -174,8 +174,10 @@ TEST_CASE("HTTP: a server that sends a little now and then does not hold a publi
           doctest::test_suite("timed")) {
   const std::string status = "HTTP/1.1 200 OK\r\n";
   const std::string next = "HTTP/1.1 100 Continue\r\n\r\n";
-  for (const auto& [first, more] : {std::pair{status, std::string("A: b\r\n")}, std::pair{status, std::string("b")},
-                                    std::pair{std::string("H"), std::string("T")}, std::pair{next, next}}) {
+  for (const auto& sent : {std::pair{status, std::string("A: b\r\n")}, std::pair{status, std::string("b")},
+                           std::pair{std::string("H"), std::string("T")}, std::pair{next, next}}) {
+    const auto& first = sent.first;
+    const auto& more = sent.second;
     CAPTURE(first);
     CAPTURE(more);
     Endless server(first, more, 20, 500);
@@ -222,14 +224,16 @@ TEST_CASE("HTTP: a publisher does not wait for acknowledgements of TCP") {
 TEST_CASE(
     "HTTP: if the server closes all connections without an answer, the call fails, and otherwise single messages") {
   // a: answered, c: closed, b: answered with 503, r: the server cannot be reached; then the results, and "throws".
-  for (const auto& [ends, expected] :
+  for (const auto& example :
        {std::pair{"aaa", "confirmed confirmed confirmed "}, std::pair{"c", "throws"}, std::pair{"ccc", "throws"},
         std::pair{"ccr", "throws"}, std::pair{"cca", "failed failed confirmed "},
         std::pair{"aca", "confirmed failed confirmed "}, std::pair{"acc", "confirmed postponed postponed "},
         std::pair{"cac", "failed confirmed postponed "}, std::pair{"cbc", "failed failed postponed "},
         std::pair{"acr", "confirmed postponed postponed "}}) {
-    CAPTURE(std::string(ends));
-    const char* next = ends;
+    const std::string ends = example.first;
+    const std::string expected = example.second;
+    CAPTURE(ends);
+    auto next = ends.begin();
     const HttpSend send = [&](const http::Request&, HttpTimeouts) -> std::optional<http::Response> {
       const char end = *next++;
       if (end == 'r') throw std::runtime_error("away");
@@ -238,7 +242,7 @@ TEST_CASE(
     };
     const Publisher publish = http_publisher({.url = "http://h", .timeout = 1h}, send);
     std::vector<OutgoingMessage> messages;
-    for (std::size_t i = 0; i < std::string(ends).size(); ++i) messages.push_back(with_payload("{}")[0]);
+    for (std::size_t i = 0; i < ends.size(); ++i) messages.push_back(with_payload("{}")[0]);
     std::string got;
     try {
       for (const PublishResult& result : publish(messages)) {
@@ -268,10 +272,12 @@ TEST_CASE("HTTP: the head of an answer is bounded, and a long status line does n
   std::string lines;
   for (int i = 0; i < 1000; ++i) lines += "X-" + std::to_string(i) + ": " + std::string(100, 'a') + "\r\n";
   const std::string chunk(64UL * 1024, 'a');
-  for (const auto& [first, more] :
+  for (const auto& sent :
        {std::pair{std::string("HTTP/1.1 200 OK\r\n"), lines}, std::pair{std::string("HTTP/1.1 200 OK\r\nA: "), chunk},
         std::pair{std::string("HTTP/1.1 200 "), chunk + "\r\n"},
         std::pair{std::string("HTTP/1.1 200 "), std::string(15UL * 1024, 'a') + "\r\n"}}) {
+    const auto& first = sent.first;
+    const auto& more = sent.second;
     CAPTURE(first);
     Endless server(first, more, 0, static_cast<int>(64UL * 1024 * 1024 / more.size()));
     const Publisher publish = publisher_for({.url = server.url(), .timeout = 1h});

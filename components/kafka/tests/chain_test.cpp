@@ -172,7 +172,9 @@ TEST_CASE("Kafka: a chain of services whose parts are killed keeps the sums and 
   CHECK(orders.number("select count(*) from txinbox_outbox_message") == 0);
   CHECK(consumed() == published);
   CHECK(stock.number("select sum(gaps) from t_stock") == 0);
-  for (const auto& [sku, sums] : expected) {
+  for (const auto& each : expected) {
+    const std::string& sku = each.first;
+    const auto& sums = each.second;
     CAPTURE(sku);
     CHECK(orders.number("select version from t_item where sku = '" + sku + "'") == sums.second);
     CHECK(stock.number("select version from t_stock where sku = '" + sku + "'") == sums.second);
