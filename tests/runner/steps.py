@@ -76,22 +76,25 @@ def storm(database):
 
 
 def sanitizer(name, title):
-    # With ThreadSanitizer: the command consumes on threads of the library, which the other tests cover.
-    without = ("^cli$",) if name == "tsan" else ()
+    # With ThreadSanitizer: the command consumes on threads of the library, which the other tests cover. librdkafka
+    # starts its threads with thrd_create, which ThreadSanitizer of clang 14 does not know: it ends the process.
+    without = ("^(cli|kafka)$",) if name == "tsan" else ()
     preset = {"preset": name}
     suites = tuple(f"tests_{label}" for label in ("unit", "fuzz", "conformance", "http", "stopping", "examples") +
                    (() if without else ("cli",)))
-    brokers = ("kafka", "rabbitmq", "redis", "rocketmq")
+    brokers = ("rabbitmq", "redis", "rocketmq") + (() if without else ("kafka",))
+    command = "" if without else "cli, "
+    brokers_of = "RabbitMQ, Redis and RocketMQ" if without else "brokers"
     return [
-        Step(name, f"unit, conformance, cli, http, stopping and examples on SQLite, with {title}", 15,
+        Step(name, f"unit, conformance, {command}http, stopping and examples on SQLite, with {title}", 15,
              (Ctest((ON_SQLITE, "^(unit|fuzz|sqlite3)$"), without=without, builds=suites, **preset),)),
         Step(f"{name}-servers", f"conformance, http and stopping on MariaDB and PostgreSQL, with {title}", 20,
              (Ctest(("^(conformance|http|stopping)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
                     builds=suites, **preset),)),
         Step(f"{name}-faults", f"faults and storms on SQLite, with {title}", 25,
              (Ctest(("^(faults|torture)$", "^sqlite3$"), builds=("tests_faults", "tests_torture"), **preset),)),
-        Step(f"{name}-brokers", f"the components for brokers, with {title}", 25,
-             (Ctest(("brokers", "sqlite3"), builds=tuple(f"tests_{broker}" for broker in brokers), parallel=2,
+        Step(f"{name}-brokers", f"the components for {brokers_of} on real brokers, with {title}", 25,
+             (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker in brokers), parallel=2,
                     **preset),), needs=NETWORK_BROKER, repeats=True),
     ]
 

@@ -2,6 +2,7 @@
 // their results are. guard_test.cpp has the same for a single message.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -113,11 +114,12 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
   const std::string consumer_name = mode.name;
   Pool pool = db.pool(2);
   auto sql = db.session();
-  TxConsumer consumer = mode.pooled ? TxConsumer(pool, consumer_name) : TxConsumer(*sql, consumer_name);
+  auto consumer = mode.pooled ? std::make_unique<TxConsumer>(pool, consumer_name)
+                              : std::make_unique<TxConsumer>(*sql, consumer_name);
   auto messages = messages_of(keys);
   if (mode.with_savepoints) messages.insert(messages.begin(), {.business_key = "bad"});
   int culprits_runs = 0;
-  auto results = consumer.consume_batch(messages, with_culprit(each, db, culprits_runs), mode.on_failure);
+  auto results = consumer->consume_batch(messages, with_culprit(each, db, culprits_runs), mode.on_failure);
   if (mode.with_savepoints) {
     CHECK(results[0].outcome == failed);
     CHECK(claim_of(db, consumer_name, "bad") == "none");
@@ -143,7 +145,8 @@ void check_case(EffectDatabase& db, const GuardCase& each, const Ending& alone, 
     CHECK(all[2] != consumed);
     CHECK(claim_of(db, consumer_name, culprit) == alone.claim);
   }
-  sql.reset();  // also releases the locks of a handler that continued
+  consumer.reset();  // it uses the session until its end
+  sql.reset();       // also releases the locks of a handler that continued
   check_redeliveries(db, consumer_name, acknowledged);
 }
 
