@@ -79,7 +79,8 @@ struct RelayEvent {
 
 /// How an `OutboxRelay` works.
 struct RelayOptions {
-  /// How many rows are read and removed at a time, from 1 to 10,000.
+  /// How many rows are read and removed at a time, from 1 to 10,000. A read ends earlier after 16 MiB of payloads, with
+  /// the message that reaches this limit.
   std::size_t batch = 500;
 
   /// How long the relay waits after it has read all rows, before it reads again. While it finds no rows, the wait
@@ -88,7 +89,8 @@ struct RelayOptions {
   std::chrono::milliseconds idle_poll{1'000};  ///< The longest wait of an idle relay.
 
   /// The relay usually reads only rows after the last row that it has read. A transaction that commits late can add a
-  /// row before that one. To find such rows, the relay reads from the beginning at this interval. At least 1 ms.
+  /// row before that one. To find such rows, the relay lists the earlier rows at this interval, without their payloads.
+  /// At least 1 ms.
   std::chrono::milliseconds sweep{10'000};
 
   /// For how long the relay owns its parts after its last renewal, from 100 ms to a day. If the relay crashes or hangs,
@@ -101,7 +103,7 @@ struct RelayOptions {
   int max_attempts = 0;
 
   /// How long a key waits after one of its messages has failed. The wait doubles with each failure, up to
-  /// `max_backoff`. At least 1 ms. Other keys do not wait.
+  /// `max_backoff`. At least 1 ms. Other keys do not wait, however many keys fail.
   std::chrono::milliseconds initial_backoff{1'000};
   std::chrono::milliseconds max_backoff{60'000};  ///< The longest wait of a key, and of the relay after an error.
 

@@ -181,6 +181,10 @@ class Session {
 
   // --- After the transaction, each call in a transaction of its own
 
+  /// Whether the server shows commits of other sessions before they are on the disk. A later commit of this session
+  /// that changes something makes what this session has read durable, too.
+  virtual bool shows_commits_early() const noexcept { return false; }
+
   /// Waits until the commit that this session has just read is durable: some servers show a commit before it is on the
   /// disk. It needs a consumed row, and returns false if that row no longer exists. Instead of this call, any later
   /// commit on this session has the same effect.

@@ -1,6 +1,7 @@
 #include "outbox/relay_run.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -18,8 +19,12 @@ TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 namespace {
 
-/// If more keys than this wait, the cause is probably a topic or the broker, and not single messages.
-constexpr std::size_t most_waiting = 1'000;
+/// Whether the query has read all rows that it selects.
+bool is_all(const std::vector<OutboxRow>& rows, std::size_t limit) {
+  std::size_t bytes = 0;
+  for (const OutboxRow& row : rows) bytes += row.payload.size();
+  return rows.size() < limit && bytes < most_payload_bytes;
+}
 
 /// Returns the part of the text that the table keeps.
 std::string short_text(std::string_view text) {
@@ -56,7 +61,7 @@ void RelayRun::notify(const RelayEvent& event) const noexcept {
 }
 
 RelayRun::Clock::time_point RelayRun::next(Clock::time_point latest) const {
-  return topics_.next(waiting_.next(std::min(latest, leases_.next_refresh())));
+  return blocked_.next(std::min(latest, leases_.next_refresh()));
 }
 
 RelayRun::Found RelayRun::step(const std::stop_token& stop) {
@@ -68,35 +73,82 @@ RelayRun::Found RelayRun::step(const std::stop_token& stop) {
       notify({.type = RelayEventType::parts, .parts = leases_.parts().size()});
     }
   }
+  if (leases_.parts().empty()) return Found::nothing;
   const auto now = Clock::now();
-  if (remove_due(now) || position_.sweep_is_due(now)) position_.start_over(now);
-  if (waiting_.size() >= most_waiting) {
-    waiting_.remove(topics_.begin_waits(now, options_.initial_backoff, options_.max_backoff));
-  }
-  if (leases_.parts().empty() || waiting_.size() >= most_waiting) return Found::nothing;
+  const bool more_to_sweep = position_.sweep_is_due(now) && sweep(now, stop);
+  const bool was_due = publish_due(now, stop);
 
-  std::vector<OutboxRow> rows = read(stop);
-  const bool all = rows.size() < options_.batch;
-  const bool none = rows.empty();
-  const std::int64_t last = none ? 0 : rows.back().seq;
+  std::vector<OutboxRow> rows =
+      read({{.parts = leases_.parts(), .after = position_.after(), .limit = options_.batch}}, stop);
+  const bool all = is_all(rows, options_.batch);
+  const bool none = rows.empty() && !was_due;
+  const std::int64_t last = rows.empty() ? 0 : rows.back().seq;
   if (!publish(std::move(rows), stop)) return Found::nothing;
   position_.advance(last, all, Clock::now());
-  if (!all) return Found::more;
+  if (!all || more_to_sweep) return Found::more;
   return none ? Found::nothing : Found::some;
 }
 
-bool RelayRun::remove_due(Clock::time_point now) {
-  const bool is_topic_due = topics_.remove_due(now);
-  return waiting_.remove_due(now) || is_topic_due;
+bool RelayRun::sweep(Clock::time_point now, const std::stop_token& stop) {
+  constexpr std::size_t limit = 10'000;
+  const OutboxQuery query{
+      .parts = leases_.parts(), .after = position_.swept(), .up_to = position_.after(), .limit = limit};
+  const std::vector<OutboxRow> rows =
+      with_session(source_, stop, [&](backend::Session& session) { return OutboxMessageTable(session).list(query); });
+  for (const OutboxRow& row : rows) {
+    if (!blocked_.contains(row)) blocked_.block(row, now);
+  }
+  const bool all = rows.size() < limit;
+  position_.advance_sweep(rows.empty() ? 0 : rows.back().seq, all, now);
+  return !all;
 }
 
-std::vector<OutboxRow> RelayRun::read(const std::stop_token& stop) {
-  OutboxQuery query{.parts = leases_.parts(), .after = position_.after(), .limit = options_.batch};
-  query.waiting_topics = topics_.waiting();
-  for (const auto& [key, wait] : waiting_.keys()) query.waiting_keys.push_back(key);
-  for (const auto& [row, wait] : waiting_.rows()) query.waiting_rows.push_back(row);
-  return with_session(source_, stop,
-                      [&](backend::Session& session) { return OutboxMessageTable(session).read(query); });
+bool RelayRun::publish_due(Clock::time_point now, const std::stop_token& stop) {
+  const std::vector<OutboxRow> due = blocked_.due(now, options_.batch);
+  if (due.empty()) return false;
+  std::vector<std::string> keys;
+  std::vector<std::int64_t> numbers;  // of messages without a key
+  for (const OutboxRow& row : due) {
+    if (row.key.empty()) {
+      numbers.push_back(row.seq);
+    } else {
+      keys.push_back(row.key);
+    }
+  }
+  std::vector<OutboxQuery> queries;
+  if (!keys.empty()) queries.push_back({.parts = leases_.parts(), .keys = keys, .limit = options_.batch});
+  if (!numbers.empty()) queries.push_back({.parts = leases_.parts(), .rows = numbers, .limit = options_.batch});
+  std::vector<OutboxRow> rows = read(queries, stop);
+  const bool all = is_all(rows, options_.batch);
+  for (const OutboxRow& row : due) blocked_.release(row);
+  // What was not read or not tried is due again.
+  const auto keep = [&] {
+    for (const OutboxRow& row : due) {
+      if (!blocked_.contains(row)) blocked_.block(row, now);
+    }
+  };
+  try {
+    const bool complete = publish(std::move(rows), stop);
+    if (!complete || !all) keep();
+  } catch (...) {
+    keep();
+    throw;
+  }
+  return true;
+}
+
+/// Returns the rows of all queries, in their order. Each of the rows is durable.
+std::vector<OutboxRow> RelayRun::read(const std::vector<OutboxQuery>& queries, const std::stop_token& stop) {
+  std::vector<OutboxRow> rows;
+  const bool is_durable = with_session(source_, stop, [&](backend::Session& session) {
+    for (const OutboxQuery& query : queries) {
+      std::ranges::move(OutboxMessageTable(session).read(query), std::back_inserter(rows));
+    }
+    return !session.shows_commits_early();
+  });
+  // The relay's own commit makes what it has read durable, too.
+  if (!is_durable && !rows.empty()) leases_.renew(stop);
+  return rows;
 }
 
 /// Publishes the rows. Returns false if it stopped before the last row.
@@ -104,9 +156,12 @@ bool RelayRun::publish(std::vector<OutboxRow> rows, const std::stop_token& stop)
   constexpr std::chrono::seconds longest_unsettled(1);
   settled_at_ = Clock::now();
   bool complete = true;
+  for (const OutboxRow& row : rows) {
+    if (row.is_late && !blocked_.contains(row)) blocked_.block(row, settled_at_);
+  }
   try {
     for (std::vector<OutboxRow>& round : in_rounds(std::move(rows))) {
-      std::erase_if(round, [&](const OutboxRow& row) { return waiting_.contains(row.key); });
+      std::erase_if(round, [&](const OutboxRow& row) { return blocked_.contains(row); });
       if (round.empty()) continue;
       complete = publish_round(std::move(round), stop);
       if (!complete) break;
@@ -133,7 +188,7 @@ bool RelayRun::publish_round(std::vector<OutboxRow> round, const std::stop_token
   std::vector<OutgoingMessage> messages;
   std::vector<OutboxRow> sent;  // the rows of `messages`, without payload and headers
   for (OutboxRow& row : round) {
-    OutboxRow kept{.seq = row.seq, .id = row.id, .topic = row.topic, .key = row.key, .attempts = row.attempts};
+    OutboxRow kept{.seq = row.seq, .id = row.id, .key = row.key, .attempts = row.attempts};
     try {
       messages.push_back(message_of(std::move(row)));
       sent.push_back(std::move(kept));
@@ -155,7 +210,6 @@ void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
   switch (result.status) {
     case PublishStatus::confirmed:
       confirmed_.push_back({row.seq, row.id});
-      topics_.confirmed(row.topic);
       break;
     case PublishStatus::postponed:
       wait(row, options_.poll, result.retry_after);
@@ -170,7 +224,6 @@ void RelayRun::take_result(const OutboxRow& row, const PublishResult& result) {
 /// Handles a message that was not confirmed. If the message is parked, its key waits only until the table contains
 /// this.
 void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
-  if (result.status == PublishStatus::failed) topics_.failed(row.topic);
   std::string error = short_text(result.error);
   const int attempts = row.attempts + 1;
   const bool park =
@@ -191,8 +244,7 @@ void RelayRun::fail(const OutboxRow& row, const PublishResult& result) {
 
 void RelayRun::wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted) {
   constexpr std::chrono::milliseconds longest = std::chrono::days(1);
-  waiting_.add(row.key, row.seq,
-               {.topic = row.topic, .until = Clock::now() + std::max(least, std::min(wanted, longest))});
+  blocked_.block(row, Clock::now() + std::max(least, std::min(wanted, longest)));
 }
 
 void RelayRun::settle() {

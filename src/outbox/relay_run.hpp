@@ -10,10 +10,9 @@
 
 #include <txinbox/outbox_relay.hpp>
 
+#include "outbox/blocked_keys.hpp"
 #include "outbox/part_leases.hpp"
 #include "outbox/read_position.hpp"
-#include "outbox/waiting_keys.hpp"
-#include "outbox/waiting_topics.hpp"
 #include "pool/session_provider.hpp"
 #include "tables/outbox_message_table.hpp"
 
@@ -55,8 +54,14 @@ class RelayRun {
     bool park;
   };
 
-  bool remove_due(Clock::time_point now);
-  std::vector<OutboxRow> read(const std::stop_token& stop);
+  /// Looks for rows that were committed after the position had passed them. Their keys are due at once. Returns whether
+  /// there may be more.
+  bool sweep(Clock::time_point now, const std::stop_token& stop);
+
+  /// Publishes messages whose wait is over, with the later ones of their keys. Returns whether there were some.
+  bool publish_due(Clock::time_point now, const std::stop_token& stop);
+
+  std::vector<OutboxRow> read(const std::vector<OutboxQuery>& queries, const std::stop_token& stop);
   bool publish(std::vector<OutboxRow> rows, const std::stop_token& stop);
   bool publish_round(std::vector<OutboxRow> round, const std::stop_token& stop);
   bool may_publish(const std::stop_token& stop);
@@ -72,8 +77,7 @@ class RelayRun {
   const RelayOptions& options_;
   PartLeases leases_;
   ReadPosition position_;
-  WaitingKeys waiting_;
-  WaitingTopics topics_;
+  BlockedKeys blocked_;
   std::vector<OutboxRowKey> confirmed_;
   std::vector<Failure> failures_;
   Clock::time_point settled_at_{};

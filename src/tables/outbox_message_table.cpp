@@ -85,7 +85,9 @@ std::string insert_outbox_rows(const backend::Dialect& sql, std::string_view tab
 
 namespace {
 
-std::string texts(const backend::Dialect& sql, const std::vector<std::string>& values) {
+constexpr std::string_view key_index = "txinbox_outbox_message_aggregateid";
+
+std::string texts(const backend::Dialect& sql, std::span<const std::string> values) {
   std::string list;
   for (const std::string& value : values) list += (list.empty() ? "" : ", ") + sql.text(value);
   return list;
@@ -95,41 +97,54 @@ std::string is_row(const OutboxRowKey& row) { return fmt::format("seq = {} AND i
 
 }  // namespace
 
-std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
+namespace {
+
+/// Returns the condition for the rows of a query. The table has the alias m.
+std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) {
   std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
+  if (query.up_to) condition += fmt::format(" AND m.seq <= {}", *query.up_to);
+  if (!query.keys.empty()) condition += fmt::format(" AND m.aggregateid IN ({})", texts(sql, query.keys));
+  if (!query.rows.empty()) condition += fmt::format(" AND m.seq IN ({})", fmt::join(query.rows, ", "));
   if (query.parts.size() < outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
   }
-  if (!query.waiting_keys.empty()) {
-    condition += fmt::format(" AND m.aggregateid NOT IN ({})", texts(sql, query.waiting_keys));
-  }
-  if (!query.waiting_rows.empty()) {
-    condition += fmt::format(" AND m.seq NOT IN ({})", fmt::join(query.waiting_rows, ", "));
-  }
-  if (!query.waiting_topics.empty()) {
-    const std::string topics = texts(sql, query.waiting_topics);
-    condition += fmt::format(
-        " AND m.aggregatetype NOT IN ({0}) AND (m.aggregateid = {1} OR (SELECT w.seq FROM {2} w{3} "
-        "WHERE w.aggregateid = m.aggregateid AND w.seq < m.seq AND w.aggregatetype IN ({0}) AND w.parked_at IS NULL "
-        "ORDER BY w.seq LIMIT 1) IS NULL)",
-        topics, sql.text(""), table, sql.by_index("txinbox_outbox_message_aggregateid"));
-  }
-  std::string select = fmt::format(
-      "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, {} AS payload, m.headers, m.attempts FROM {} m "
-      "WHERE "
-      "{} ORDER BY m.seq LIMIT {}",
-      sql.hex_text("m.payload"), table, condition, query.limit);
-  if (query.after > 0) {
-    // The check of the key is outside of the select with the limit, and has a limit of its own. So PostgreSQL knows
-    // that the check is cheap, even without statistics of the table. Otherwise PostgreSQL compiles the statement each
-    // time (JIT).
-    select = fmt::format(
-        "SELECT * FROM ({}) m WHERE m.aggregateid = {} OR (SELECT e.seq FROM {} e{} "
-        "WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS NULL "
-        "ORDER BY m.seq",
-        select, sql.text(""), table, sql.by_index("txinbox_outbox_message_aggregateid"), query.after);
-  }
-  return select;
+  return condition;
+}
+
+/// Returns the order of the rows of a query. The rows of some keys are found by the index on the key, and then sorted:
+/// with the order of the primary key, a database could read the whole table to find them.
+std::string_view order_of(const OutboxQuery& query) { return query.keys.empty() ? "m.seq" : "m.seq + 0"; }
+
+}  // namespace
+
+// The innermost select finds the rows, the next one looks for earlier rows of their keys, and the third one adds up the
+// sizes of the payloads. Only the outermost one reads payloads, so that no other step has to store them.
+//
+// The check of the key is outside of the select with the limit, and has a limit of its own. So PostgreSQL knows that
+// the check is cheap, even without statistics of the table. Otherwise PostgreSQL compiles the statement each time
+// (JIT).
+std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
+  const std::string is_late =
+      query.after == 0 ? "0"
+                       : fmt::format(
+                             "CASE WHEN m.aggregateid = {} OR (SELECT e.seq FROM {} e{} WHERE e.aggregateid = "
+                             "m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS "
+                             "NULL THEN 0 ELSE 1 END",
+                             sql.text(""), table, sql.by_index(key_index), query.after);
+  return fmt::format(
+      "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, m.attempts, s.is_late, "
+      "CASE WHEN s.is_late = 0 THEN {payload} END, CASE WHEN s.is_late = 0 THEN m.headers END FROM "
+      "(SELECT m.seq, m.is_late, sum(m.bytes) OVER (ORDER BY m.seq ROWS UNBOUNDED PRECEDING) - m.bytes AS "
+      "preceding_bytes FROM "
+      "(SELECT m.seq, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM "
+      "(SELECT m.seq, m.bytes, {is_late} AS is_late FROM "
+      "(SELECT m.seq, m.aggregateid, length(m.payload) AS bytes FROM {table} m{index} WHERE {condition} ORDER BY "
+      "{order} "
+      "LIMIT {limit}) m) m) m) s JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} ORDER BY m.seq",
+      fmt::arg("payload", sql.hex_text("m.payload")), fmt::arg("is_late", is_late), fmt::arg("table", table),
+      fmt::arg("index", query.keys.empty() ? std::string() : sql.by_index(key_index)),
+      fmt::arg("condition", condition_of(sql, query)), fmt::arg("order", order_of(query)),
+      fmt::arg("limit", query.limit), fmt::arg("bytes", query.bytes));
 }
 
 OutboxMessageTable::OutboxMessageTable(backend::Session& session)
@@ -137,16 +152,29 @@ OutboxMessageTable::OutboxMessageTable(backend::Session& session)
 
 std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const {
   std::vector<OutboxRow> rows;
-  for (backend::Row& row : session_.read(select_outbox_rows(session_.dialect(), table_, query), 8)) {
+  for (backend::Row& row : session_.read(select_outbox_rows(session_.dialect(), table_, query), 9)) {
     const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
     rows.push_back({.seq = backend::number_in(take(0)),
                     .id = take(1),
                     .topic = take(2),
                     .key = take(3),
                     .type = take(4),
-                    .payload = from_hex(take(5)),
-                    .headers = take(6),
-                    .attempts = static_cast<int>(backend::number_in(take(7)))});
+                    .payload = from_hex(take(7)),
+                    .headers = take(8),
+                    .attempts = static_cast<int>(backend::number_in(take(5))),
+                    .is_late = row[6] != "0"});
+  }
+  return rows;
+}
+
+std::vector<OutboxRow> OutboxMessageTable::list(const OutboxQuery& query) const {
+  std::vector<OutboxRow> rows;
+  for (backend::Row& row : session_.read(
+           fmt::format("SELECT m.seq, m.id, m.aggregatetype, m.aggregateid FROM {} m WHERE {} ORDER BY {} LIMIT {}",
+                       table_, condition_of(session_.dialect(), query), order_of(query), query.limit),
+           4)) {
+    const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
+    rows.push_back({.seq = backend::number_in(take(0)), .id = take(1), .topic = take(2), .key = take(3)});
   }
   return rows;
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ struct OutboxRow {
   std::int64_t seq = 0;
   std::string id = {}, topic = {}, key = {}, type = {}, payload = {}, headers = {};
   int attempts = 0;
+  bool is_late = false;  ///< An earlier row of the key must be published first.
 };
 
 /// Where the id of a message comes from. It decides what an INSERT does if the table has a row with this id.
@@ -52,15 +54,18 @@ struct OutboxRowKey {
   std::string id = {};
 };
 
-/// Which rows a relay reads.
+/// The bytes of payloads after which a read ends, so that large messages do not fill the memory.
+inline constexpr std::size_t most_payload_bytes = 16UL * 1024 * 1024;
+
+/// Which rows a relay reads. Parked rows are never read.
 struct OutboxQuery {
   const std::set<int>& parts;
-  std::int64_t after = 0;                       ///< Only rows with a greater `seq`.
-  std::vector<std::string> waiting_keys = {};   ///< Not the rows of these keys.
-  std::vector<std::int64_t> waiting_rows = {};  ///< Not these rows.
-  /// Not the rows of these topics, and not the rows that come after them and have the same keys.
-  std::vector<std::string> waiting_topics = {};
-  std::size_t limit = 0;
+  std::int64_t after = 0;                   ///< Only rows with a greater `seq`.
+  std::optional<std::int64_t> up_to = {};   ///< Only rows with this `seq` or a smaller one.
+  std::span<const std::string> keys = {};   ///< If it is not empty: only rows of these keys.
+  std::span<const std::int64_t> rows = {};  ///< If it is not empty: only these rows.
+  std::size_t limit = 0;                    ///< At most so many rows.
+  std::size_t bytes = most_payload_bytes;   ///< No more rows after so many bytes of payloads.
 };
 
 /// Returns the statement of `OutboxMessageTable::read`.
@@ -71,9 +76,12 @@ class OutboxMessageTable {
  public:
   explicit OutboxMessageTable(backend::Session& session);
 
-  /// Returns rows in the order of their insertion. If `after` is not zero, it skips a key that has an earlier row that
-  /// can be published. That earlier row was committed late, and must be published first.
+  /// Returns rows in the order of their insertion. If the key of a row has a row that is not after `after`, that row
+  /// must be published first. Then it sets `OutboxRow::is_late`, and reads neither payload nor headers.
   std::vector<OutboxRow> read(const OutboxQuery&) const;
+
+  /// The same without payloads and headers.
+  std::vector<OutboxRow> list(const OutboxQuery&) const;
 
   void remove(std::span<const OutboxRowKey> rows) const;
 

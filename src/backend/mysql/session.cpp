@@ -20,6 +20,9 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
+/// If the server writes a binary log, a commit is on the disk before other sessions see it.
+constexpr std::string_view is_binary_logged = "@@log_bin AND @@sql_log_bin";
+
 /// Returns which variables exist on a server that we do not know.
 std::set<std::string, std::less<>> existing_variables(MYSQL* db) {
   std::string names;
@@ -117,19 +120,20 @@ void MysqlSession::remember_settings() {
   MYSQL* db = connection();
   std::vector<std::string_view> settings = flavour_.restored();
   settings.emplace_back("sql_mode");
-  std::string query = "SELECT DATABASE()";
+  std::string query = fmt::format("SELECT {}, DATABASE()", flavour_.binary_log ? is_binary_logged : "0");
   for (const std::string_view name : settings) query += fmt::format(", @@{}", name);
   if (flavour_.applicable_roles) {
     query += ", CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   }
   const MysqlRow row = query_row(db, query).value();
 
-  database_ = row[0].value_or("");
+  shows_unsafe_commits_ = row[0] != "1";
+  database_ = row[1].value_or("");
   restore_ = "SET autocommit = 1";
   std::string all;
   for (std::size_t i = 0; i < settings.size(); ++i) {
     const std::string_view name = settings[i];
-    const auto& found = row[i + 1];
+    const auto& found = row[i + 2];
     const std::string value = found.value_or("NULL");  // character_set_results can be NULL
     if (name == flavour_.isolation) {
       reads_committed_ = flavour_.has_all_variables && value != "READ-UNCOMMITTED";
@@ -193,11 +197,10 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
     problems.push_back(
         {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}});
   };
-  const MysqlRow row = query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}",
-                                                 flavour_.binary_log ? "@@log_bin AND @@sql_log_bin" : "0"))
-                           .value();
+  const MysqlRow row =
+      query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}", flavour_.binary_log ? is_binary_logged : "0"))
+          .value();
   autocommit_ = row[0] == "1";
-  // If the server writes a binary log, a commit is on the disk before other sessions see it.
   shows_unsafe_commits_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",

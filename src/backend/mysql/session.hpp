@@ -52,6 +52,7 @@ class MysqlSession final : public Session {
   bool release_savepoint(const ClosingClaim*) override;
   bool rollback_to_savepoint() noexcept override;
 
+  bool shows_commits_early() const noexcept override { return shows_unsafe_commits_; }
   bool wait_until_durable(std::string_view consumer, std::string_view business_key) override;
   void catch_up() override;
 

@@ -208,6 +208,61 @@ TEST_CASE("an observer can use the only connection of the relay's pool") {
   CHECK(eventually([&] { return has_seen(RelayEventType::parts); }));
 }
 
+TEST_CASE("a call of the publisher has a bounded number of bytes, and at least one message") {
+  const TestDatabase db;
+  constexpr std::size_t mebibyte = 1024UL * 1024;
+  const auto sql = db.session();
+  for (int i = 0; i < 6; ++i) {
+    Outbox::add(*sql, {.topic = "t", .key = std::to_string(i), .payload = std::string(4 * mebibyte, 'x')});
+  }
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  std::atomic<std::size_t> most = 0;
+  const Publisher inner = broker.publisher();
+  const OutboxRelay relay(
+      pool,
+      [&](std::span<const OutgoingMessage> messages) {
+        std::size_t bytes = 0;
+        for (const OutgoingMessage& m : messages) bytes += m.payload.size();
+        most = std::max(most.load(), bytes);
+        return inner(messages);
+      },
+      quick());
+  CHECK(broker.confirmed(6).size() == 6);
+  CHECK(most <= 20 * mebibyte);
+}
+
+/// Whether the server shows a commit to other sessions before it is on the disk: it has no binary log.
+bool shows_commits_early(const TestDatabase& db) {
+  return db.number(
+             "select count(*) from information_schema.global_variables where variable_name = 'log_bin' and "
+             "variable_value = 'ON'") == 0;
+}
+
+TEST_CASE("on a server that shows commits early, a relay publishes only after a later commit of its own" *
+          doctest::skip(!on_mariadb())) {
+  const TestDatabase db;
+  Pool pool = db.pool(1);
+  if (!shows_commits_early(db)) return;
+  RecordingPublisher broker;
+  std::atomic<int> early = 0;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage&) {
+    // The relay extends its lease of 10 s with its own commit.
+    if (db.number(
+            "select count(*) from txinbox_outbox_relay r join txinbox_outbox_message m where r.lease_expires_at < "
+            "m.created_at + interval 10 second") > 0) {
+      ++early;
+    }
+    return PublishResult{};
+  }),
+                          quick());
+  for (std::size_t i = 1; i <= 10; ++i) {
+    add(db, "", {"m"});
+    CHECK(broker.confirmed(i).size() == i);
+  }
+  CHECK(early == 0);
+}
+
 TEST_CASE("options out of range and an empty publisher are refused") {
   const TestDatabase db;
   Pool pool = db.pool(1);
