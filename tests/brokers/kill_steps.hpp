@@ -38,8 +38,8 @@ namespace txinbox::test {
 using OpenSource = std::function<std::unique_ptr<Source>(const std::string& name)>;
 
 /// The steps at which a process can be killed: after a poll has returned messages, in the handler after its SQL, after
-/// the COMMIT, after the broker has confirmed a dead letter, and after an acknowledgement. At one more step, "rebalance",
-/// the broker takes lanes away: it needs a second consumer that joins.
+/// the COMMIT, after the broker has confirmed a dead letter, and after an acknowledgement. At one more step,
+/// "rebalance", the broker takes lanes away: it needs a second consumer that joins.
 inline const std::vector<std::string> kill_steps = {"poll", "handler", "commit", "dead letter", "acknowledgement"};
 
 /// Kills this process when it reaches a step for the n-th time.
@@ -141,8 +141,8 @@ inline int run_skipped_test(const std::string& test_case, const std::vector<std:
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-/// Starts a process that consumes from a queue until its n-th arrival at a step kills it, and waits for its end. Returns
-/// the signal that killed it, or 0.
+/// Starts a process that consumes from a queue until its n-th arrival at a step kills it, and waits for its end.
+/// Returns the signal that killed it, or 0.
 inline int run_until_killed(const std::string& test_case, const std::string& step, int n, const std::string& queue,
                             const EffectDatabase& db) {
   return run_skipped_test(test_case, {"TXINBOX_KILL_STEP=" + step, "TXINBOX_KILL_TIME=" + std::to_string(n),

@@ -59,8 +59,8 @@ class Producer {
   std::jthread thread_{[this](const std::stop_token& stop) { publish(stop); }};
 };
 
-/// Joins the group and stays until the other consumer has ended. So the broker takes partitions away from the other. The
-/// messages that this consumer gets are delivered again.
+/// Joins the group and stays until the other consumer has ended. So the broker takes partitions away from the other.
+/// The messages that this consumer gets are delivered again.
 void join_until_ended(const std::string& topic, std::future<int>& other) {
   const std::unique_ptr<Source> guest = open(topic);
   while (other.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
