@@ -69,7 +69,7 @@ def faults(database):
 
 
 def storm(database):
-    return Step(f"storm-{database}", f"storms of ten minutes on {database}, with kills: nothing lost or doubled", 25,
+    return Step(f"storm-{database}", f"storms of ten minutes on {database}, with kills: nothing lost or doubled", 21,
                 (Script(("tests/storm.sh", "--seconds", "600", "--database", database, "build/dev"),
                         builds=("tests_storm",)),),
                 needs=NETWORK_MYSQL if database == "mysql" else "")
@@ -86,14 +86,14 @@ def sanitizer(name, title):
     command = "" if without else "cli, "
     brokers_of = "RabbitMQ, Redis and RocketMQ" if without else "brokers"
     return [
-        Step(name, f"unit, conformance, {command}http, stopping and examples on SQLite, with {title}", 15,
+        Step(name, f"unit, conformance, {command}http, stopping and examples on SQLite, with {title}", 9,
              (Ctest((ON_SQLITE, "^(unit|fuzz|sqlite3)$"), without=without, builds=suites, **preset),)),
-        Step(f"{name}-servers", f"conformance, http and stopping on MariaDB and PostgreSQL, with {title}", 20,
+        Step(f"{name}-servers", f"conformance, http and stopping on MariaDB and PostgreSQL, with {title}", 7,
              (Ctest(("^(conformance|http|stopping)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
                     builds=suites, **preset),)),
         Step(f"{name}-faults", f"faults and storms on SQLite, with {title}", 25,
              (Ctest(("^(faults|torture)$", "^sqlite3$"), builds=("tests_faults", "tests_torture"), **preset),)),
-        Step(f"{name}-brokers", f"the components for {brokers_of} on real brokers, with {title}", 25,
+        Step(f"{name}-brokers", f"the components for {brokers_of} on real brokers, with {title}", 13,
              (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker in brokers), parallel=2,
                     **preset),), needs=NETWORK_BROKER, repeats=True),
     ]
@@ -101,7 +101,7 @@ def sanitizer(name, title):
 
 def broker(name, title):
     needs = NETWORK_BROKER if name in ("kafka", "rocketmq") else ""  # the others are Debian packages
-    steps = [Step(name, f"the component for {title} on a real broker, on SQLite", 10,
+    steps = [Step(name, f"the component for {title} on a real broker, on SQLite", {"kafka": 5, "rabbitmq": 3, "rocketmq": 12, "redis": 1}[name],
                   (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=needs, repeats=True)]
     databases = ("sqlite3",) if name == "redis" else ("sqlite3", "mariadb", "postgresql")
     for database in databases:
@@ -158,7 +158,7 @@ def all_steps(root):
              (Script(("tests/valgrind.sh", "--database", "sqlite3")),)),
         Step("valgrind-servers", "the same on MariaDB and PostgreSQL", 30,
              (Script(("tests/valgrind.sh", "--database", "mariadb", "--database", "postgresql")),)),
-        Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 25,
+        Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 27,
              (Script(("tests/soak.sh", "--minutes", "20")),)),
         Step("storms", "storms on every database at the same time, with servers that are killed: nothing lost or doubled",
              3, (Script(("tests/storm.sh", "build/dev"), builds=("tests_storm",)),), needs=NETWORK_MYSQL),
