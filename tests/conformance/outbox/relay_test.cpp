@@ -132,31 +132,25 @@ TEST_CASE("a row that commits late is published before later rows of its key" * 
   Pool pool = db.pool(1);
   RecordingPublisher broker;
   RelayOptions options = quick();
-  options.sweep = std::chrono::hours(1);  // so that no sweep finds the late row
+  options.sweep = std::chrono::hours(1);  // so that no sweep finds the early row
   const auto late = db.session();
-  {
-    OutboxRelay relay(pool, broker.publisher(), options);
-    *late << "begin";
-    Outbox::add(*late, {.topic = "t", .key = "k", .payload = "early row"});
-    add(db, "other", {"passes"});
-    REQUIRE(broker.confirmed(1).size() == 1);
-    // Waits until the relay's position has passed the row of the open transaction. The position is one second behind.
-    for (int i = 0; i < 30; ++i) {
-      add(db, "other", {"passes " + std::to_string(i)});
-      REQUIRE(broker.confirmed(static_cast<std::size_t>(i) + 2).size() == static_cast<std::size_t>(i) + 2);
-      std::this_thread::sleep_for(100ms);
-    }
-    *late << "commit";
-    add(db, "k", {"late row"});
-    add(db, "other", {"behind both"});
-    CHECK(broker.payloads(32).back() == "behind both");
-    CHECK(broker.tries("late row") == 0);
+  const OutboxRelay relay(pool, broker.publisher(), options);
+  *late << "begin";
+  Outbox::add(*late, {.topic = "t", .key = "k", .payload = "early row"});
+  add(db, "other", {"passes"});
+  REQUIRE(broker.confirmed(1).size() == 1);
+  // Waits until the relay's position has passed the row of the open transaction. The position is one second behind.
+  for (int i = 0; i < 30; ++i) {
+    add(db, "other", {"passes " + std::to_string(i)});
+    REQUIRE(broker.confirmed(static_cast<std::size_t>(i) + 2).size() == static_cast<std::size_t>(i) + 2);
+    std::this_thread::sleep_for(100ms);
   }
-  const OutboxRelay relay(pool, broker.publisher(), quick());
-  const auto all = broker.payloads(34);
-  REQUIRE(all.size() == 34);
-  CHECK(all[32] == "early row");
-  CHECK(all[33] == "late row");
+  *late << "commit";
+  add(db, "k", {"late row"});
+  const auto all = broker.payloads(33);
+  REQUIRE(all.size() == 33);
+  CHECK(all[31] == "early row");
+  CHECK(all[32] == "late row");
 }
 
 TEST_CASE("a row that commits after the relay has passed it is published by the next sweep" *
