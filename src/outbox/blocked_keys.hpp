@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <string>
@@ -30,7 +31,7 @@ class BlockedKeys {
   void block(const OutboxRow& row, Time until) {
     release(row);
     const std::string name = name_of(row);
-    blocked_.emplace(name, Blocked{{.seq = row.seq, .id = row.id, .key = row.key}, until});
+    blocked_.emplace(name, Blocked{row.seq, until});
     by_time_.emplace(until, name);
   }
 
@@ -44,12 +45,13 @@ class BlockedKeys {
   bool contains(const OutboxRow& row) const { return blocked_.contains(name_of(row)); }
 
   /// Returns the rows that were blocked and whose wait is over, at most `most`. Those that have waited longest come
-  /// first. They have only a number, an id and a key.
+  /// first. They have only their number, and their key or the id of a message without a key.
   std::vector<OutboxRow> due(Time now, std::size_t most) const {
     std::vector<OutboxRow> rows;
     for (const auto& [until, name] : by_time_) {
       if (until > now || rows.size() == most) break;
-      rows.push_back(blocked_.at(name).row);
+      rows.push_back({.seq = blocked_.at(name).seq});
+      (name.front() == key_mark ? rows.back().key : rows.back().id) = name.substr(1);
     }
     return rows;
   }
@@ -61,12 +63,14 @@ class BlockedKeys {
 
  private:
   struct Blocked {
-    OutboxRow row;
+    std::int64_t seq;
     Time until;
   };
 
+  static constexpr char key_mark = 'k', id_mark = 'i';
+
   /// A key and an id can be the same text.
-  static std::string name_of(const OutboxRow& row) { return row.key.empty() ? "i" + row.id : "k" + row.key; }
+  static std::string name_of(const OutboxRow& row) { return row.key.empty() ? id_mark + row.id : key_mark + row.key; }
 
   std::map<std::string, Blocked> blocked_;
   std::set<std::pair<Time, std::string>> by_time_;

@@ -14,7 +14,7 @@ namespace detail {
 ///
 /// While there are more rows to read, the position is the last row that was read. Otherwise the position is the last
 /// row that was read at least a second ago, because transactions do not commit in the order of their rows. A sweep
-/// finds the rows of transactions that commit even later: it lists the rows up to the position, part by part.
+/// finds the rows of transactions that commit even later: it lists the rows up to the position, in steps.
 class ReadPosition {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -44,7 +44,6 @@ class ReadPosition {
   }
 
   bool sweep_is_due(Time now) const noexcept { return after_ > 0 && now >= next_sweep_; }
-  Time next_sweep() const noexcept { return next_sweep_; }
 
   /// The row after which the present sweep continues.
   std::int64_t swept() const noexcept { return swept_; }

@@ -95,10 +95,6 @@ std::string texts(const backend::Dialect& sql, std::span<const std::string> valu
 
 std::string is_row(const OutboxRowKey& row) { return fmt::format("seq = {} AND id = '{}'", row.seq, row.id); }
 
-}  // namespace
-
-namespace {
-
 /// Returns the condition for the rows of a query. The table has the alias m.
 std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) {
   std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
@@ -138,13 +134,13 @@ std::string select_outbox_rows(const backend::Dialect& sql, std::string_view tab
       "preceding_bytes FROM "
       "(SELECT m.seq, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM "
       "(SELECT m.seq, m.bytes, {is_late} AS is_late FROM "
-      "(SELECT m.seq, m.aggregateid, length(m.payload) AS bytes FROM {table} m{index} WHERE {condition} ORDER BY "
-      "{order} "
-      "LIMIT {limit}) m) m) m) s JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} ORDER BY m.seq",
+      "(SELECT m.seq, m.aggregateid, length(m.payload) AS bytes FROM {table} m{index} WHERE {condition} "
+      "ORDER BY {order} LIMIT {limit}) m) m) m) s JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} "
+      "ORDER BY m.seq",
       fmt::arg("payload", sql.hex_text("m.payload")), fmt::arg("is_late", is_late), fmt::arg("table", table),
       fmt::arg("index", query.keys.empty() ? std::string() : sql.by_index(key_index)),
       fmt::arg("condition", condition_of(sql, query)), fmt::arg("order", order_of(query)),
-      fmt::arg("limit", query.limit), fmt::arg("bytes", query.bytes));
+      fmt::arg("limit", query.limit), fmt::arg("bytes", most_payload_bytes));
 }
 
 OutboxMessageTable::OutboxMessageTable(backend::Session& session)
@@ -169,12 +165,12 @@ std::vector<OutboxRow> OutboxMessageTable::read(const OutboxQuery& query) const 
 
 std::vector<OutboxRow> OutboxMessageTable::list(const OutboxQuery& query) const {
   std::vector<OutboxRow> rows;
-  for (backend::Row& row : session_.read(
-           fmt::format("SELECT m.seq, m.id, m.aggregatetype, m.aggregateid FROM {} m WHERE {} ORDER BY {} LIMIT {}",
-                       table_, condition_of(session_.dialect(), query), order_of(query), query.limit),
-           4)) {
+  for (backend::Row& row :
+       session_.read(fmt::format("SELECT m.seq, m.id, m.aggregateid FROM {} m WHERE {} ORDER BY m.seq LIMIT {}", table_,
+                                 condition_of(session_.dialect(), query), query.limit),
+                     3)) {
     const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
-    rows.push_back({.seq = backend::number_in(take(0)), .id = take(1), .topic = take(2), .key = take(3)});
+    rows.push_back({.seq = backend::number_in(take(0)), .id = take(1), .key = take(2)});
   }
   return rows;
 }

@@ -65,7 +65,6 @@ struct OutboxQuery {
   std::span<const std::string> keys = {};   ///< If it is not empty: only rows of these keys.
   std::span<const std::int64_t> rows = {};  ///< If it is not empty: only these rows.
   std::size_t limit = 0;                    ///< At most so many rows.
-  std::size_t bytes = most_payload_bytes;   ///< No more rows after so many bytes of payloads.
 };
 
 /// Returns the statement of `OutboxMessageTable::read`.
@@ -77,10 +76,11 @@ class OutboxMessageTable {
   explicit OutboxMessageTable(backend::Session& session);
 
   /// Returns rows in the order of their insertion. If the key of a row has a row that is not after `after`, that row
-  /// must be published first. Then it sets `OutboxRow::is_late`, and reads neither payload nor headers.
+  /// must be published first. Then it sets `OutboxRow::is_late`, and reads neither payload nor headers. Ends with the
+  /// row whose payload reaches `most_payload_bytes`.
   std::vector<OutboxRow> read(const OutboxQuery&) const;
 
-  /// The same without payloads and headers.
+  /// Returns the numbers, ids and keys of rows, in the order of their insertion. It does not look for earlier rows.
   std::vector<OutboxRow> list(const OutboxQuery&) const;
 
   void remove(std::span<const OutboxRowKey> rows) const;
