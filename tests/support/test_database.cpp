@@ -88,6 +88,12 @@ bool on_mariadb() {
   return is;
 }
 
+bool has_binary_log() {
+  long long has = 0;
+  if (on_mysql()) *open(server_url(), "") << "select @@log_bin", soci::into(has);
+  return has != 0;
+}
+
 TestDatabase::TestDatabase(Tables tables) : name_(unique_name()) {
   if (on_sqlite3()) {
     url_ = "sqlite://" + (std::filesystem::temp_directory_path() / (name_ + ".db")).string();

@@ -54,6 +54,10 @@ struct Flavour {
   bool binary_log = false;           ///< @@log_bin and @@sql_log_bin show whether a commit is durable once it is
                                      ///< visible.
 
+  /// SQL for whether the session writes its commits to a binary log. Then a commit is on the disk before other sessions
+  /// see it.
+  std::string_view logs_commits() const { return binary_log ? "@@log_bin AND @@sql_log_bin" : "0"; }
+
   /// The end of a read that sees the last committed row. With FOR UPDATE, two redeliveries of one key can deadlock.
   /// Empty if a plain read sees that row.
   std::string_view lock_existing = "FOR UPDATE";

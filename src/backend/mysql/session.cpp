@@ -20,9 +20,6 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// If the server writes a binary log, a commit is on the disk before other sessions see it.
-constexpr std::string_view is_binary_logged = "@@log_bin AND @@sql_log_bin";
-
 /// Returns which variables exist on a server that we do not know.
 std::set<std::string, std::less<>> existing_variables(MYSQL* db) {
   std::string names;
@@ -120,14 +117,14 @@ void MysqlSession::remember_settings() {
   MYSQL* db = connection();
   std::vector<std::string_view> settings = flavour_.restored();
   settings.emplace_back("sql_mode");
-  std::string query = fmt::format("SELECT {}, DATABASE()", flavour_.binary_log ? is_binary_logged : "0");
+  std::string query = fmt::format("SELECT {}, DATABASE()", flavour_.logs_commits());
   for (const std::string_view name : settings) query += fmt::format(", @@{}", name);
   if (flavour_.applicable_roles) {
     query += ", CURRENT_ROLE(), (SELECT count(*) FROM information_schema.applicable_roles)";
   }
   const MysqlRow row = query_row(db, query).value();
 
-  shows_unsafe_commits_ = row[0] != "1";
+  shows_commits_early_ = row[0] != "1";
   database_ = row[1].value_or("");
   restore_ = "SET autocommit = 1";
   std::string all;
@@ -198,10 +195,9 @@ std::vector<Problem> MysqlSession::unsafe_settings() {
         {ErrorCode::unsafe_connection, {Severity::error, std::move(subject), std::move(found), std::move(remedy)}});
   };
   const MysqlRow row =
-      query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}", flavour_.binary_log ? is_binary_logged : "0"))
-          .value();
+      query_row(db, fmt::format("SELECT @@autocommit, @@sql_mode, {}", flavour_.logs_commits())).value();
   autocommit_ = row[0] == "1";
-  shows_unsafe_commits_ = row[2] != "1";
+  shows_commits_early_ = row[2] != "1";
   if (!is_strict(row[1].value_or(""))) {
     refuse("sql_mode", "it is not strict: what does not fit is cut, and two keys can become one",
            "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@sql_mode, ''), 'STRICT_ALL_TABLES'); open_pool does so");

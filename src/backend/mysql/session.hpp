@@ -52,7 +52,7 @@ class MysqlSession final : public Session {
   bool release_savepoint(const ClosingClaim*) override;
   bool rollback_to_savepoint() noexcept override;
 
-  bool shows_commits_early() const noexcept override { return shows_unsafe_commits_; }
+  bool shows_commits_early() const noexcept override { return shows_commits_early_; }
   bool wait_until_durable(std::string_view consumer, std::string_view business_key) override;
   void catch_up() override;
 
@@ -122,7 +122,7 @@ class MysqlSession final : public Session {
   unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
   bool reads_committed_ = false;       ///< Pool: a read sees only committed rows, as far as we know the server.
-  bool shows_unsafe_commits_ = false;  ///< The server shows commits before they are on the disk.
+  bool shows_commits_early_ = false;  ///< The server shows commits before they are on the disk.
   bool tracks_schema_ = false;         ///< Pool: the client library knows the default database.
   bool autocommit_ = true;             ///< The value that the session had before, which we restore.
   std::string table_ = "txinbox_consumed_message";

@@ -240,7 +240,7 @@ bool MysqlSession::rollback_to_savepoint() noexcept {
 /// row, a crash loses both. Each commit that has changed something waits until the log is written up to itself. So a
 /// commit of our own makes everything that we have read durable.
 bool MysqlSession::wait_until_durable(std::string_view consumer, std::string_view business_key) {
-  if (!shows_unsafe_commits_) return true;
+  if (!shows_commits_early_) return true;
   MYSQL* db = connection();
   exec(db, fmt::format("UPDATE {} SET attempts = 1 - COALESCE(attempts, 0) WHERE {} AND state = 'consumed'", table_,
                        key_condition(consumer, business_key)));

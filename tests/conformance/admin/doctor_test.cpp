@@ -7,7 +7,6 @@
 #include <txinbox/txinbox.hpp>
 
 #include "support/effects.hpp"
-#include "support/environment.hpp"
 #include "support/schema_tools.hpp"
 
 namespace txinbox::test {
@@ -25,13 +24,6 @@ std::vector<Finding> after(const TestDatabase& db, const std::string& sql, const
   const auto session = db.session();
   if (!sql.empty()) *session << sql;
   return findings_about(*session, subject);
-}
-
-/// Whether it is a server of MariaDB or MySQL with a binary log. A Galera node may have none.
-bool has_binary_log() {
-  long long has = 0;
-  if (on_mysql()) *TestDatabase::session_through(variable("TXINBOX_TEST_URL")) << "select @@log_bin", soci::into(has);
-  return has != 0;
 }
 
 /// Sets a global variable of the server for the time of a test.
