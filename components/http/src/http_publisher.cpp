@@ -81,10 +81,10 @@ class Webhook {
     std::size_t answered = 0;  // one more than the index of the last message with an answer
     std::vector<std::size_t> closed;
     for (const OutgoingMessage& message : messages) {
-      last_end_ = End::not_sent;
-      results.push_back(publish(message));
-      if (last_end_ == End::answered) answered = results.size();
-      if (last_end_ == End::closed) closed.push_back(results.size() - 1);
+      Attempt attempt = publish(message);
+      if (attempt.end == End::closed) closed.push_back(results.size());
+      results.push_back(std::move(attempt.result));
+      if (attempt.end == End::answered) answered = results.size();
     }
     // A message that the server answered later shows that the server works. Otherwise it may have gone away, or it is a
     // load balancer without a server behind it.
@@ -99,34 +99,41 @@ class Webhook {
   /// How a request ended.
   enum class End { not_sent, answered, closed, too_late };
 
-  PublishResult publish(const OutgoingMessage& message) {
+  struct Attempt {
+    PublishResult result;
+    End end = End::not_sent;
+  };
+
+  Attempt publish(const OutgoingMessage& message) {
     const auto now = Clock::now();
     if (now < not_before_ || is_away_ || now >= last_begin_) {
       const auto left = std::chrono::ceil<milliseconds>(not_before_ - now);
-      return {.status = PublishStatus::postponed, .retry_after = std::max(left, milliseconds(0))};
+      return {{.status = PublishStatus::postponed, .retry_after = std::max(left, milliseconds(0))}};
     }
     Request request;
     try {
       request = webhook_request(options_, target_, message);
     } catch (const Error& error) {
-      return {.status = PublishStatus::rejected, .error = error.what()};
+      return {{.status = PublishStatus::rejected, .error = error.what()}};
     }
     try {
       const auto response =
           send_(request, {.connect = shortest_time_out(), .write = shortest_time_out(), .total = options_.timeout / 2});
       if (!response && Clock::now() - now < shortest_time_out()) {
-        last_end_ = End::closed;
-        return {.status = PublishStatus::failed, .error = "the server closed the connection without an answer"};
+        return {failed("the server closed the connection without an answer"), End::closed};
       }
       has_answer_ = true;
-      last_end_ = response ? End::answered : End::too_late;
-      if (!response) return {.status = PublishStatus::failed, .error = "the server did not answer in time"};
-      return result_of(*response);
+      if (!response) return {failed("the server did not answer in time"), End::too_late};
+      return {result_of(*response), End::answered};
     } catch (const std::exception&) {
       if (!has_answer_) throw;
       is_away_ = true;
-      return {.status = PublishStatus::postponed};
+      return {{.status = PublishStatus::postponed}};
     }
+  }
+
+  static PublishResult failed(std::string error) {
+    return {.status = PublishStatus::failed, .error = std::move(error)};
   }
 
   milliseconds shortest_time_out() const { return options_.timeout / 8; }
@@ -148,7 +155,6 @@ class Webhook {
   Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.
   bool is_away_ = false;            ///< The other messages of the current call are postponed.
   bool has_answer_ = false;         ///< The service has answered in the current call, or was too late.
-  End last_end_ = End::not_sent;    ///< Of the message that was published last.
 };
 
 }  // namespace

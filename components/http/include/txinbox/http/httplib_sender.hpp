@@ -53,12 +53,16 @@ class BoundedStream : public httplib::Stream {
   std::size_t& left_;
 };
 
-/// A client that reads at most `left` bytes of an answer.
-class BoundedClient : public httplib::ClientImpl {
- public:
-  using httplib::ClientImpl::ClientImpl;
+/// The state of a request.
+struct RequestState {
   std::size_t left = 0;          ///< How many bytes the client may still read.
   bool is_other_server = false;  ///< The server's certificate is for another name.
+};
+
+/// A client that reads at most `left` bytes of an answer.
+class BoundedClient : public httplib::ClientImpl, public RequestState {
+ public:
+  using httplib::ClientImpl::ClientImpl;
 
  private:
   bool process_socket(const Socket& socket, std::function<bool(httplib::Stream&)> callback) override {
@@ -91,11 +95,9 @@ class TlsStream : public httplib::Stream {
 };
 
 /// The same as `BoundedClient` with TLS.
-class BoundedTlsClient : public httplib::SSLClient {
+class BoundedTlsClient : public httplib::SSLClient, public RequestState {
  public:
   using httplib::SSLClient::SSLClient;
-  std::size_t left = 0;          ///< How many bytes the client may still read.
-  bool is_other_server = false;  ///< The server's certificate is for another name.
 
  private:
   bool process_socket(const Socket& socket, std::function<bool(httplib::Stream&)> callback) override {
