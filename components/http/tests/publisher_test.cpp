@@ -1,12 +1,8 @@
 // The HTTP publisher of the outbox, with a real server and a real client.
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,49 +26,13 @@
 #include "support/environment.hpp"
 #include "support/eventually.hpp"
 #include "support/thrown.hpp"
+#include "webhook_kit.hpp"
 #include "webhook_request.hpp"
 
 namespace txinbox::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A webhook that listens on the loopback.
-class WebhookServer {
- public:
-  using Answer = std::function<void(const httplib::Request&, httplib::Response&)>;
-
-  explicit WebhookServer(Answer answer, std::unique_ptr<httplib::Server> server = std::make_unique<httplib::Server>())
-      : server_(std::move(server)) {
-    server_->Post("/events", [answer = std::move(answer)](const auto& from, auto& to) { answer(from, to); });
-    port_ = server_->bind_to_any_port("127.0.0.1");
-    REQUIRE(port_ > 0);
-    thread_ = std::jthread([this] { server_->listen_after_bind(); });
-    while (!server_->is_running()) std::this_thread::sleep_for(1ms);
-  }
-  ~WebhookServer() { server_->stop(); }
-
-  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/events"; }
-  int port() const { return port_; }
-
- private:
-  std::unique_ptr<httplib::Server> server_;
-  int port_ = 0;
-  std::jthread thread_;
-};
-
-Publisher publisher_for(const HttpPublisherOptions& options) {
-  return http_publisher(options, http::httplib_sender(options));
-}
-
-std::vector<OutgoingMessage> numbered(int count) {
-  std::vector<OutgoingMessage> messages;
-  for (int i = 0; i < count; ++i) {
-    messages.push_back(
-        {.topic = "stock", .key = std::to_string(i), .payload = std::to_string(i), .id = "id" + std::to_string(i)});
-  }
-  return messages;
-}
 
 TEST_CASE("HTTP: a message arrives with id, topic, key, type and headers, and two copies take effect once") {
   EffectDatabase receiver;
@@ -249,63 +209,6 @@ TEST_CASE("HTTP: after a busy service has recovered, a relay delivers all messag
   CHECK(outbox_becomes_empty(db));
   const std::lock_guard lock(mutex);
   CHECK(got == expected);
-}
-
-/// A webhook with TLS, and its own certificate.
-class TlsWebhook {
- public:
-  /// `names`: the certificate's subjectAltName. Empty: it has none. Its common name is "localhost".
-  explicit TlsWebhook(const std::string& names)
-      : folder_(std::filesystem::temp_directory_path() / ("txinbox-https-" + std::to_string(::getpid()))),
-        server_([this](const httplib::Request&, httplib::Response&) { ++requests; }, make_server(names)) {}
-  ~TlsWebhook() { std::filesystem::remove_all(folder_); }
-  TlsWebhook(const TlsWebhook&) = delete;
-  TlsWebhook& operator=(const TlsWebhook&) = delete;
-
-  std::string url() const { return "https://localhost:" + std::to_string(server_.port()) + "/events"; }
-  std::string certificate() const { return folder_ / "server.pem"; }
-
-  std::atomic<int> requests = 0;
-
- private:
-  std::unique_ptr<httplib::Server> make_server(const std::string& names) const {
-    std::filesystem::create_directory(folder_);
-    const std::string key = folder_ / "server.key";
-    const std::string extension = names.empty() ? "" : "-addext subjectAltName=" + names;
-    const std::string make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost " + extension +
-                             " -keyout " + key + " -out " + certificate() + " 2>/dev/null";
-    REQUIRE(std::system(make.c_str()) == 0);  // NOLINT(cert-env33-c)
-    return std::make_unique<httplib::SSLServer>(certificate().c_str(), key.c_str());
-  }
-
-  const std::filesystem::path folder_;
-  const WebhookServer server_;
-};
-
-TEST_CASE("HTTP: https verifies the server's certificate") {
-  TlsWebhook server("DNS:localhost,IP:127.0.0.1");
-  HttpPublisherOptions options{.url = server.url()};
-  CHECK_THROWS_AS(publisher_for(options)(numbered(1)), std::runtime_error);
-  CHECK(server.requests == 0);
-  options.ca_file = server.certificate();
-  CHECK(publisher_for(options)(numbered(1))[0].status == PublishStatus::confirmed);
-  CHECK(server.requests == 1);
-  options.url.replace(options.url.find("localhost"), 9, "127.0.0.1");
-  CHECK(publisher_for(options)(numbered(2))[1].status == PublishStatus::confirmed);
-  CHECK(server.requests == 3);
-}
-
-TEST_CASE("HTTP: https refuses a certificate for another name, also if its common name is the host") {
-  for (const std::string names : {"DNS:other.example", "DNS:other.example,IP:127.0.0.1"}) {
-    CAPTURE(names);
-    TlsWebhook server(names);
-    const Publisher publish = publisher_for({.url = server.url(), .ca_file = server.certificate()});
-    for (int i = 0; i < 2; ++i) CHECK_THROWS_AS(publish(numbered(1)), std::runtime_error);
-    CHECK(server.requests == 0);
-  }
-  TlsWebhook server("");
-  const Publisher publish = publisher_for({.url = server.url(), .ca_file = server.certificate()});
-  CHECK(publish(numbered(1))[0].status == PublishStatus::confirmed);
 }
 
 TEST_CASE("HTTP: Retry-After is a number of seconds or a date, and is at most an hour") {

@@ -17,12 +17,11 @@
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <httplib.h>
-#include <txinbox/http/httplib_sender.hpp>
 #include <txinbox/http_publisher.hpp>
 
 #include "raw_server.hpp"
 #include "shared/sigpipe_block.hpp"
+#include "webhook_kit.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -56,10 +55,6 @@ bool is_sigpipe_pending() {
   sigset_t pending;
   ::sigpending(&pending);
   return sigismember(&pending, SIGPIPE) == 1;
-}
-
-Publisher publisher_for(const HttpPublisherOptions& options) {
-  return http_publisher(options, http::httplib_sender(options));
 }
 
 std::vector<OutgoingMessage> with_payload(const std::string& payload) {
