@@ -4,21 +4,19 @@
 // functions.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <random>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "brokers/background_producer.hpp"
 #include "brokers/broker_under_test.hpp"
 #include "cli/orders.hpp"
 #include "support/counts.hpp"
@@ -80,55 +78,12 @@ inline std::string output_of_example(const std::string& program, const std::stri
   return output;
 }
 
-/// Publishes orders in the background, so that the broker always has some. It stops while the broker has 1,000 orders
-/// more than were consumed.
-class OrderProducer {
- public:
-  explicit OrderProducer(OrdersFromBroker& to) : to_(to) {}
-
-  int published() const { return published_; }
-
-  /// Tells how many orders were consumed.
-  void consumed(long long orders) { consumed_ = orders; }
-
-  /// Returns how many orders were published in all.
-  int stop() {
-    thread_.request_stop();
-    thread_.join();
-    if (error_) std::rethrow_exception(error_);
-    return published_;
-  }
-
- private:
-  void publish(const std::stop_token& stop) {
-    constexpr int at_once = 200;
-    try {
-      while (!stop.stop_requested()) {
-        if (published_ - consumed_ >= 1000) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(5));
-          continue;
-        }
-        to_.publish(published_, published_ + at_once);
-        published_ += at_once;
-      }
-    } catch (...) {
-      error_ = std::current_exception();
-    }
-  }
-
-  OrdersFromBroker& to_;
-  std::atomic<int> published_ = 0;
-  std::atomic<long long> consumed_ = 0;
-  std::exception_ptr error_;
-  std::jthread thread_{[this](const std::stop_token& stop) { publish(stop); }};
-};
-
 /// Two consumers run, the first one with four workers. One of them is killed repeatedly, while a third one joins and
 /// leaves. The broker has messages for them at most kills.
 inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   const int times = kills(8);
   OrdersFromBroker t(broker, name);
-  OrderProducer producer(t);
+  BackgroundProducer producer([&](int from, int to) { t.publish(from, to); }, 200);
   std::minstd_rand random(7);
   const Command::Arguments several = {"--batch", "10", "--workers", "4"};
   const Command::Arguments single = {"--batch", "10"};
@@ -148,8 +103,11 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
     auto& victim = is_first ? first : second;
     // Every fourth victim may be killed before it is connected.
     const bool is_connected = i % 4 != 3 && victim->printed("connected");
-    producer.consumed(t.orders());
-    std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 200));
+    const auto kill_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(100 + random() % 200);
+    while (std::chrono::steady_clock::now() < kill_at) {
+      producer.consumed(t.orders());
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     const int published = producer.published();
     victim->signal(SIGKILL);
     (void)victim->wait();

@@ -5,13 +5,11 @@
 #include <csignal>
 #include <future>
 #include <memory>
-#include <stop_token>
 #include <string>
-#include <thread>
-#include <utility>
 
 #include <doctest/doctest.h>
 
+#include "brokers/background_producer.hpp"
 #include "brokers/kill_steps.hpp"
 #include "kafka_broker.hpp"
 #include "support/eventually.hpp"
@@ -30,41 +28,14 @@ TEST_CASE("Kafka: consumers that are killed at each step of a delivery lose noth
   kill_at_each_step(broker, "steps", open, "(run by the next test) Kafka*", std::chrono::seconds(4));
 }
 
-/// Publishes messages with different keys until it is destroyed.
-class Producer {
- public:
-  Producer(KafkaBroker& broker, std::string topic) : broker_(broker), topic_(std::move(topic)) {}
-
-  int stop() {
-    thread_.request_stop();
-    thread_.join();
-    return published_;
-  }
-
- private:
-  void publish(const std::stop_token& stop) {
-    while (!stop.stop_requested()) {
-      for (int i = 0; i < 20; ++i, ++published_) {
-        const std::string key = "key" + std::to_string(published_);
-        broker_.publish(topic_, key, key);
-      }
-      broker_.flush();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-  }
-
-  KafkaBroker& broker_;
-  const std::string topic_;
-  int published_ = 0;
-  std::jthread thread_{[this](const std::stop_token& stop) { publish(stop); }};
-};
-
 /// Joins the group and stays until the other consumer has ended. So the broker takes partitions away from the other.
-/// The messages that this consumer gets are delivered again.
-void join_until_ended(const std::string& topic, std::future<int>& other) {
+/// The messages that this consumer gets are delivered again. `meanwhile` is called at each poll.
+template <class Meanwhile>
+void join_until_ended(const std::string& topic, std::future<int>& other, const Meanwhile& meanwhile) {
   const std::unique_ptr<Source> guest = open(topic);
   while (other.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     (void)guest->poll(10, std::chrono::milliseconds(50));
+    meanwhile();
   }
   guest->close();
 }
@@ -76,15 +47,22 @@ TEST_CASE("Kafka: consumers that are killed in a rebalance lose nothing and doub
   KafkaBroker broker;
   (void)broker.create(topic);
   const EffectDatabase db;
-  Producer producer(broker, topic);
+  BackgroundProducer producer(
+      [&](int from, int to) {
+        for (int i = from; i < to; ++i) broker.publish(topic, "key" + std::to_string(i), "key" + std::to_string(i));
+        broker.flush();
+      },
+      20);
+  const auto keep_publishing = [&] { producer.consumed(db.effects()); };
   int killed = 0;
   for (int i = 0; i < times; ++i) {
     const long long before = db.effects();
+    keep_publishing();
     std::future<int> consumer = std::async(std::launch::async, [&] {
       return run_until_killed("(run by the next test) Kafka*", "rebalance", 1, topic, db);
     });
     CHECK(eventually([&] { return db.effects() > before; }));  // the process has partitions
-    join_until_ended(topic, consumer);
+    join_until_ended(topic, consumer, keep_publishing);
     if (consumer.get() == SIGKILL) ++killed;
   }
   const int keys = producer.stop();
