@@ -48,6 +48,8 @@ class Step:
     packages: str = "test"  # for install-packages.sh
 
 
+# Each broker with its title, and the minutes of its step.
+BROKERS = (("kafka", "Kafka", 5), ("rabbitmq", "RabbitMQ", 3), ("rocketmq", "RocketMQ", 12), ("redis", "Redis", 1))
 NETWORK_MYSQL = "network, the first time: MySQL"
 NETWORK_BROKER = "network, the first time: jars of the broker"
 LONG = (("TXINBOX_TEST_LONG", "1"),)
@@ -75,33 +77,30 @@ def storm(database):
                 needs=NETWORK_MYSQL if database == "mysql" else "")
 
 
-def sanitizer(name, title):
-    # With ThreadSanitizer: the command consumes on threads of the library, which the other tests cover. librdkafka
-    # starts its threads with thrd_create, which ThreadSanitizer of clang 14 does not know: it ends the process.
-    without = ("^(cli|kafka)$",) if name == "tsan" else ()
+def sanitizer(name, title, excluded=()):
+    """The steps with a sanitizer, without the tests of the excluded labels."""
+    without = tuple(f"^{label}$" for label in excluded)
     preset = {"preset": name}
-    suites = tuple(f"tests_{label}" for label in ("unit", "fuzz", "conformance", "http", "stopping", "examples") +
-                   (() if without else ("cli",)))
-    brokers = ("rabbitmq", "redis", "rocketmq") + (() if without else ("kafka",))
-    command = "" if without else "cli, "
-    brokers_of = "RabbitMQ, Redis and RocketMQ" if without else "brokers"
+    labels = [label for label in ("unit", "conformance", "cli", "http", "stopping", "examples") if label not in excluded]
+    suites = tuple(f"tests_{label}" for label in ("fuzz", *labels))
+    brokers = [broker for broker in BROKERS if broker[0] not in excluded]
     return [
-        Step(name, f"unit, conformance, {command}http, stopping and examples on SQLite, with {title}", 9,
+        Step(name, f"{', '.join(labels)} on SQLite, with {title}", 9,
              (Ctest((ON_SQLITE, "^(unit|fuzz|sqlite3)$"), without=without, builds=suites, **preset),)),
         Step(f"{name}-servers", f"conformance, http and stopping on MariaDB and PostgreSQL, with {title}", 7,
              (Ctest(("^(conformance|http|stopping)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
                     builds=suites, **preset),)),
         Step(f"{name}-faults", f"faults and storms on SQLite, with {title}", 25,
              (Ctest(("^(faults|torture)$", "^sqlite3$"), builds=("tests_faults", "tests_torture"), **preset),)),
-        Step(f"{name}-brokers", f"the components for {brokers_of} on real brokers, with {title}", 13,
-             (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker in brokers), parallel=2,
-                    **preset),), needs=NETWORK_BROKER, repeats=True),
+        Step(f"{name}-brokers", f"the components for {', '.join(each for _, each, _ in brokers)}, with {title}", 13,
+             (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker, _, _ in brokers),
+                    parallel=2, **preset),), needs=NETWORK_BROKER, repeats=True),
     ]
 
 
-def broker(name, title):
+def broker(name, title, minutes):
     needs = NETWORK_BROKER if name in ("kafka", "rocketmq") else ""  # the others are Debian packages
-    steps = [Step(name, f"the component for {title} on a real broker, on SQLite", {"kafka": 5, "rabbitmq": 3, "rocketmq": 12, "redis": 1}[name],
+    steps = [Step(name, f"the component for {title} on a real broker, on SQLite", minutes,
                   (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=needs, repeats=True)]
     databases = ("sqlite3",) if name == "redis" else ("sqlite3", "mariadb", "postgresql")
     for database in databases:
@@ -165,9 +164,10 @@ def all_steps(root):
         *(storm(database) for database in ("sqlite3", "mariadb", "mariadb-no-binlog", "postgresql", "mysql")),
         *(step for database in ("sqlite3", "mariadb", "postgresql", "mysql") for step in faults(database)),
         *sanitizer("asan", "AddressSanitizer and UndefinedBehaviorSanitizer"),
-        *sanitizer("tsan", "ThreadSanitizer"),
-        *(step for name, title in (("kafka", "Kafka"), ("rabbitmq", "RabbitMQ"), ("rocketmq", "RocketMQ"),
-                                   ("redis", "Redis")) for step in broker(name, title)),
+        # The command consumes on threads of the library, which the other tests cover. librdkafka starts its threads with
+        # thrd_create, which ThreadSanitizer of clang 14 does not know: it ends the process.
+        *sanitizer("tsan", "ThreadSanitizer", excluded=("cli", "kafka")),
+        *(step for each in BROKERS for step in broker(*each)),
         Step("relay-kills", "100 kills of the outbox's relays, on SQLite, MariaDB and PostgreSQL", 3,
              (Ctest(("relay_kills", "^(sqlite3|mariadb|postgresql)$"), servers=("mariadb", "postgresql"), parallel=1,
                     environment=(("TXINBOX_RELAY_KILLS", "100"),)),)),
