@@ -121,10 +121,10 @@ class MysqlSession final : public Session {
   Flavour flavour_;              ///< What the server can do.
   unsigned long thread_id_ = 0;  ///< Pool: the id of the configured connection. 0: the session must not be used again.
   bool commit_sent_ = false;
-  bool reads_committed_ = false;       ///< Pool: a read sees only committed rows, as far as we know the server.
+  bool reads_committed_ = false;      ///< Pool: a read sees only committed rows, as far as we know the server.
   bool shows_commits_early_ = false;  ///< The server shows commits before they are on the disk.
-  bool tracks_schema_ = false;         ///< Pool: the client library knows the default database.
-  bool autocommit_ = true;             ///< The value that the session had before, which we restore.
+  bool tracks_schema_ = false;        ///< Pool: the client library knows the default database.
+  bool autocommit_ = true;            ///< The value that the session had before, which we restore.
   std::string table_ = "txinbox_consumed_message";
   std::string restore_ = "SET autocommit = 1";  ///< A single SET statement.
   std::string end_guard_;     ///< Pool: the end of a compound statement. It sets autocommit and compares the settings.
