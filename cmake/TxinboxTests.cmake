@@ -134,20 +134,21 @@ endfunction()
 #
 #   txinbox_unit_tests(NAME PROGRAM
 #     [TIMED]                           adds NAME_timed, for the cases that need real time
+#     [LABELS <label>...]               further labels
 #     [BUILDS ...] [ENVIRONMENT ...])   as for txinbox_add_test
 function(txinbox_unit_tests name program)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "TIMED" "" "BUILDS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TIMED" "" "LABELS;BUILDS;ENVIRONMENT")
   txinbox_on_database(run sqlite3)
   list(APPEND run $<TARGET_FILE:${program}>)
   set(common BUILDS ${program} ${arg_BUILDS} ENVIRONMENT ${arg_ENVIRONMENT})
-  txinbox_add_test(${name} COMMAND ${run} --test-suite-exclude=timed LABELS unit gate quick ${common})
+  txinbox_add_test(${name} COMMAND ${run} --test-suite-exclude=timed LABELS unit gate quick ${arg_LABELS} ${common})
   if(arg_TIMED)
-    txinbox_add_test(${name}_timed COMMAND ${run} --test-suite=timed LABELS unit timed sqlite3 ${common})
+    txinbox_add_test(${name}_timed COMMAND ${run} --test-suite=timed LABELS unit timed sqlite3 ${arg_LABELS} ${common})
   endif()
 endfunction()
 
-# Adds a component's tests without a broker: a program txinbox_NAME_unit_tests of these files. Arguments as for
-# txinbox_unit_tests.
+# Adds a component's tests without a broker, with the label unit_NAME: a program txinbox_NAME_unit_tests of these files.
+# Arguments as for txinbox_unit_tests.
 function(txinbox_component_unit_tests name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TIMED" "" "SOURCES;BUILDS;ENVIRONMENT")
   set(timed "")
@@ -157,7 +158,7 @@ function(txinbox_component_unit_tests name)
   txinbox_test_program(txinbox_${name}_unit_tests ${arg_SOURCES})
   target_include_directories(txinbox_${name}_unit_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/../src")
   target_link_libraries(txinbox_${name}_unit_tests PRIVATE txinbox::${name})
-  txinbox_unit_tests(unit_${name} txinbox_${name}_unit_tests ${timed} BUILDS ${arg_BUILDS}
+  txinbox_unit_tests(unit_${name} txinbox_${name}_unit_tests ${timed} LABELS unit_${name} BUILDS ${arg_BUILDS}
                      ENVIRONMENT ${arg_ENVIRONMENT})
 endfunction()
 

@@ -79,7 +79,7 @@ def storm(database):
 
 def sanitizer(name, title, excluded=()):
     """The steps with a sanitizer, without the tests of the excluded labels."""
-    without = tuple(f"^{label}$" for label in excluded)
+    without = tuple(f"^(unit_)?{label}$" for label in excluded)
     preset = {"preset": name}
     labels = [label for label in ("unit", "conformance", "cli", "http", "stopping", "examples") if label not in excluded]
     suites = tuple(f"tests_{label}" for label in ("fuzz", *labels))
