@@ -28,7 +28,7 @@ std::optional<std::string> read_key(const std::string& value) {
   try {
     const auto read = key(with({{"idempotency-key", value}}));
     claim(read.has_value(), "an existing field has a key or is refused");
-    return read;
+    return read->text;
   } catch (const Error& error) {
     claim(error.code() == txinbox::ErrorCode::invalid_key, "an invalid key is the client's error");
     return std::nullopt;

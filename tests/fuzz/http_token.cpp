@@ -20,7 +20,8 @@ std::optional<std::string> taken(const Tokens& tokens, const std::string& scope,
                                  const std::string& token) {
   const auto key = tokens.key([&](const Request&) { return scope; }, route);
   try {
-    return key({.method = "POST", .target = "/", .headers = {{"Idempotency-Key", token}}});
+    const auto found = key({.method = "POST", .target = "/", .headers = {{"Idempotency-Key", token}}});
+    return found ? std::optional(found->text) : std::nullopt;
   } catch (const Error& error) {
     claim(error.code() == txinbox::ErrorCode::invalid_key, "an invalid token is the client's error");
     return std::nullopt;

@@ -55,6 +55,12 @@ std::string random_key() {
   return "without a key " + sha256_hex(text).substr(0, 32);
 }
 
+/// What a request asks of the consumer.
+struct Call {
+  Message message;
+  std::string too_late = {};  ///< As `RequestKey::too_late`.
+};
+
 bool is_server_error(const Response& response) { return response.status >= server_error; }
 
 }  // namespace
@@ -85,15 +91,18 @@ class Guard::Impl {
   }
 
   /// Errors: `Error` invalid_key for the client's key.
-  Message message_of(const Request& request) const {
+  Call call_of(const Request& request) const {
     auto key = options_.key(request);
     if (!key && options_.required) {
       throw Error(ErrorCode::invalid_key, "the request has no key; send one, and the same one when you send it again");
     }
-    Message message{.business_key = prefix_of(scope_(request)), .valid_for = options_.valid_for};
-    message.business_key += key ? *key : random_key();
-    if (key) message.content = options_.fingerprint(request);
-    return message;
+    Call call{.message = {.business_key = prefix_of(scope_(request)), .valid_for = options_.valid_for}};
+    call.message.business_key += key ? key->text : random_key();
+    if (key) {
+      call.message.content = options_.fingerprint(request);
+      call.too_late = std::move(key->too_late);
+    }
+    return call;
   }
 
   Response bad_request(int status, const std::string& title, const std::string& detail) const {
@@ -146,9 +155,13 @@ class Guard::Exchange {
  public:
   explicit Exchange(const Impl& guard) : guard_(guard) {}
 
+  /// The answer if the claim finds no earlier request with the key. The handler does not run then.
+  void refuse_if_new(Response answer) { if_new_ = std::move(answer); }
+
   /// Runs the handler inside a delivery, and stores the answer for later requests with the same key.
   void run(Delivery& delivery, const std::function<Response()>& handler) {
     answer_.reset();
+    if (if_new_) throw RetryLater(milliseconds(0), "a new request came too late");
     try {
       answer_ = handler();
     } catch (const Refusal& refusal) {
@@ -181,6 +194,7 @@ class Guard::Exchange {
         return guard_.later(guard_.bad_request(409, "Still running", "A request with this key is still running."),
                             result.retry_after);
       case Outcome::postponed:
+        if (if_new_) return std::move(*if_new_);
         if (answer_ && is_server_error(*answer_)) return std::move(*answer_);
         return guard_.later(problem(503, "Not available", "Send the request again later, with the same key."),
                             result.retry_after);
@@ -204,6 +218,7 @@ class Guard::Exchange {
   }
 
   const Impl& guard_;
+  std::optional<Response> if_new_;
   std::optional<Response> answer_;  ///< The answer of the handler's last run, with all its header fields.
 };
 
@@ -232,17 +247,19 @@ void Guard::Keep::operator()(Delivery& delivery, const std::function<Response()>
 
 namespace {
 
-/// The message of a request, or the answer if the request has no valid message.
+constexpr const char* bad_key = "Bad idempotency key";
+
+/// What a request asks for, or the answer if the request has no valid message.
 template <class Impl>
-std::variant<Message, Response> message_or_answer(const Impl& guard, const Request& request) {
+std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& request) {
   if (request.body.size() > guard.options().max_request) {
     return problem(413, "Request too large", "The body of the request is larger than the service takes.");
   }
   try {
-    return guard.message_of(request);
+    return guard.call_of(request);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_key) return guard.failed(std::current_exception(), request);
-    return guard.bad_request(400, "Bad idempotency key", error.what());
+    return guard.bad_request(400, bad_key, error.what());
   } catch (...) {
     return guard.failed(std::current_exception(), request);
   }
@@ -251,24 +268,28 @@ std::variant<Message, Response> message_or_answer(const Impl& guard, const Reque
 }  // namespace
 
 Response Guard::handle_in_transaction(const Request& request, const Keep& keep, const Handler& handler) {
-  auto message = message_or_answer(*impl_, request);
-  if (auto* answer = std::get_if<Response>(&message)) return std::move(*answer);
+  auto asked = call_or_answer(*impl_, request);
+  if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
+  const Call& call = std::get<Call>(asked);
   try {
     if (impl_->transactions() == nullptr) refuse("a handler of a Guard on a LeaseConsumer takes a Lease&");
-    return keep.exchange_->answer(impl_->transactions()->consume(std::get<Message>(message), handler), request);
+    if (!call.too_late.empty()) keep.exchange_->refuse_if_new(impl_->bad_request(400, bad_key, call.too_late));
+    return keep.exchange_->answer(impl_->transactions()->consume(call.message, handler), request);
   } catch (...) {
     return impl_->failed(std::current_exception(), request);
   }
 }
 
 Response Guard::handle_under_lease(const Request& request, const std::function<Response(Lease&)>& handler) {
-  auto message = message_or_answer(*impl_, request);
-  if (auto* answer = std::get_if<Response>(&message)) return std::move(*answer);
+  auto asked = call_or_answer(*impl_, request);
+  if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
+  const Call& call = std::get<Call>(asked);
   Exchange exchange(*impl_);
   try {
     if (impl_->leases() == nullptr) refuse("a handler of a Guard on a TxConsumer takes a connection, not a Lease&");
+    if (!call.too_late.empty()) exchange.refuse_if_new(impl_->bad_request(400, bad_key, call.too_late));
     return exchange.answer(
-        impl_->leases()->consume(std::get<Message>(message),
+        impl_->leases()->consume(call.message,
                                  [&](Lease& lease) { exchange.run(lease.delivery(), [&] { return handler(lease); }); }),
         request);
   } catch (...) {

@@ -82,7 +82,7 @@ std::optional<std::string_view> find_header(const std::vector<Header>& headers, 
 }
 
 KeyOf key_in_header(std::string name) {
-  return [name = std::move(name)](const Request& request) -> std::optional<std::string> {
+  return [name = std::move(name)](const Request& request) -> std::optional<RequestKey> {
     const auto count =
         std::ranges::count_if(request.headers, [&](const Header& each) { return same_name(each.name, name); });
     if (count == 0) return std::nullopt;
@@ -94,7 +94,7 @@ KeyOf key_in_header(std::string name) {
 KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
   std::vector<JsonTemplate> values;
   for (const std::string_view pointer : pointers) values.emplace_back(pointer);
-  return [values = std::move(values)](const Request& request) -> std::optional<std::string> {
+  return [values = std::move(values)](const Request& request) -> std::optional<RequestKey> {
     std::string all;
     append_part(all, request.method);
     append_part(all, request.target);
@@ -109,7 +109,7 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
 }
 
 KeyOf key_of(JsonTemplate key) {
-  return [key = std::move(key)](const Request& request) -> std::optional<std::string> { return key(request.body); };
+  return [key = std::move(key)](const Request& request) -> std::optional<RequestKey> { return key(request.body); };
 }
 
 std::string whole_request(const Request& request) {

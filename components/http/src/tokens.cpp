@@ -112,10 +112,10 @@ std::string Tokens::issue(std::string_view scope, std::string_view route) const 
 
 KeyOf Tokens::key(Scope scope, std::string route, std::string header) const {
   return [secrets = secrets_, scope = std::move(scope), route = std::move(route),
-          text = key_in_header(std::move(header))](const Request& request) -> std::optional<std::string> {
+          text = key_in_header(std::move(header))](const Request& request) -> std::optional<RequestKey> {
     auto key = text(request);
     if (!key) return std::nullopt;
-    const auto token = canonical_token_in(*key);
+    const auto token = canonical_token_in(key->text);
     const std::string whose = scope(request);
     const bool is_ours = token && std::ranges::any_of(secrets, [&](const std::string& secret) {
                            const Mac mac = mac_of(secret, *token, whose, route);
@@ -124,9 +124,9 @@ KeyOf Tokens::key(Scope scope, std::string route, std::string header) const {
     if (!is_ours) throw Error(ErrorCode::invalid_key, "the token was not issued for this request");
     std::uint64_t end = 0;
     for (std::size_t i = 0; i < time_bytes; ++i) end = end << 8U | token->at(i);
-    if (static_cast<std::uint64_t>(now()) >= end) {
-      throw Error(ErrorCode::invalid_key, "the token is too old; get a new one");
-    }
+    // Only the claim knows whether the token was used.
+    if (static_cast<std::uint64_t>(now()) >= end)
+      key->too_late = "the token is too old, and was not used; get a new one";
     return key;
   };
 }

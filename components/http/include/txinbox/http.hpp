@@ -7,6 +7,7 @@
 /// effect without its answer. There is no HTTP library in this header; the adapters in txinbox/http/ connect it to one.
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -74,9 +75,23 @@ class Refusal : public std::exception {
   std::shared_ptr<const Response> response_;
 };
 
+/// The idempotency key of a request. A text converts to it.
+struct RequestKey {
+  /// A key that is only a text.
+  template <std::convertible_to<std::string> Text>
+  RequestKey(Text&& key) : text(std::forward<Text>(key)) {}  // NOLINT: a KeyOf may return the text
+
+  /// The key.
+  std::string text;
+
+  /// Not empty: the handler does not run for this request. The request gets a stored answer if there is one, and
+  /// otherwise 400 with this text. `Tokens` sets it for a token whose time is over.
+  std::string too_late = {};
+};
+
 /// Takes the idempotency key from a request. It returns none if the request has none. It throws `Error` invalid_key if
 /// the key is not valid: the client gets 400 with the error's text.
-using KeyOf = std::function<std::optional<std::string>(const Request&)>;
+using KeyOf = std::function<std::optional<RequestKey>(const Request&)>;
 
 /// The key in a header field: a structured-field string (`"8e03"`), or bare as most clients send it (`8e03`); both are
 /// the same key. Source: draft-ietf-httpapi-idempotency-key-header-07.
@@ -144,7 +159,7 @@ struct GuardOptions {
 ///
 /// | situation | answer |
 /// |---|---|
-/// | no key, a key that is not valid, several fields | 400 |
+/// | no key, a key that is not valid, several fields, a token whose time was over before it was used | 400 |
 /// | the first request with the key | the handler's |
 /// | the same request again | the stored answer, and `Idempotent-Replayed: true` |
 /// | another request with the key | 422 |
@@ -249,8 +264,12 @@ class Tokens {
   /// @errors `Error` invalid_argument if the system gives no random bytes.
   std::string issue(std::string_view scope, std::string_view route) const;
 
-  /// Takes the token from a header field and verifies it. A token that is forged, over, or of another scope or route
-  /// gets 400. Keep the rows at least as long as tokens are valid.
+  /// Takes the token from a header field and verifies it. A token that is forged, or of another scope or route, gets
+  /// 400. After its end, a token that was used still replays its answer as long as its row is kept. A token that was
+  /// not used gets 400 then, and no handler runs.
+  ///
+  /// Keep the rows longer than tokens are valid, by as long as a client may send a request again. Without the row, a
+  /// token that is over is refused, also if it was used: a client that then gets a new token has its effect twice.
   KeyOf key(Scope scope, std::string route, std::string header = "Idempotency-Key") const;
 
  private:
