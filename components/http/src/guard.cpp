@@ -252,7 +252,9 @@ constexpr const char* bad_key = "Bad idempotency key";
 /// What a request asks for, or the answer if the request has no valid message.
 template <class Impl>
 std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& request) {
-  if (request.body.size() > guard.options().max_request) {
+  std::size_t size = request.body.size();
+  for (const Part& part : request.parts) size += part.content.size();
+  if (size > guard.options().max_request) {
     return problem(413, "Request too large", "The body of the request is larger than the service takes.");
   }
   try {

@@ -95,15 +95,12 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
   std::vector<JsonTemplate> values;
   for (const std::string_view pointer : pointers) values.emplace_back(pointer);
   return [values = std::move(values)](const Request& request) -> std::optional<RequestKey> {
+    if (values.empty()) return sha256_hex(whole_request(request));
     std::string all;
     append_part(all, request.method);
     append_part(all, request.target);
-    if (values.empty()) {
-      append_part(all, request.body);
-    } else {
-      const JsonDocument body(request.body);
-      for (const JsonTemplate& value : values) append_part(all, value(body));
-    }
+    const JsonDocument body(request.body);
+    for (const JsonTemplate& value : values) append_part(all, value(body));
     return sha256_hex(all);
   };
 }
@@ -118,6 +115,11 @@ std::string whole_request(const Request& request) {
   append_part(all, request.method);
   append_part(all, request.target);
   append_part(all, request.body);
+  for (const Part& part : request.parts) {
+    for (const std::string* each : {&part.name, &part.file_name, &part.content_type, &part.content}) {
+      append_part(all, *each);
+    }
+  }
   return all;
 }
 

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/http/httplib.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "orders.hpp"
@@ -54,6 +55,55 @@ TEST_CASE("the same key of another tenant is another key, also if there are slas
   CHECK(order_of(std::string(121, 'x'), "k").status == 500);
   CHECK(order_of("", "k").status == 500);
   CHECK(t.db.effects() == 4);
+}
+
+TEST_CASE("a form is compared by its parts, whatever their boundary") {
+  GuardOptions options;
+  options.max_request = 100;
+  const Orders t(
+      [](soci::session& sql, const http::Request& request) -> Response {
+        REQUIRE(request.parts.size() == 1);
+        const http::Part& part = request.parts.at(0);
+        sql << "insert into effect values (:id)", soci::use(part.content);
+        return {.status = 201, .body = part.name + part.file_name + part.content_type};
+      },
+      options);
+  const auto upload = [&](const std::string& key, const std::string& content, const std::string& boundary) {
+    const std::string body = "--" + boundary +
+                             "\r\nContent-Disposition: form-data; name=\"order\"; filename=\"o.txt\"\r\n"
+                             "Content-Type: text/plain\r\n\r\n" +
+                             content + "\r\n--" + boundary + "--\r\n";
+    return post(t.service.port(), "/orders", body, {{"Idempotency-Key", key}},
+                "multipart/form-data; boundary=" + boundary);
+  };
+  const Response first = upload("k", "book", "b1");
+  CHECK(first.status == 201);
+  CHECK(first.body == "ordero.txttext/plain");
+  check_replay(upload("k", "book", "b2"), first);
+  check_problem(upload("k", "pen", "b1"), 422);
+  check_problem(upload("large", std::string(101, 'x'), "b1"), 413);
+  CHECK(t.db.effects() == 1);
+}
+
+TEST_CASE("a form whose parts the adapter does not find is not handled") {
+  struct LaterRequest {
+    bool is_multipart = true;
+    bool is_multipart_form_data() const { return is_multipart; }
+  };
+  http::Request request;
+  CHECK_FALSE(http::detail::copy_parts(LaterRequest(), request));
+  CHECK(http::detail::copy_parts(LaterRequest{false}, request));
+}
+
+TEST_CASE("a form with fields in its body is compared as other bodies are") {
+  const Orders t;
+  const auto submit = [&](const std::string& body) {
+    return post(t.service.port(), "/orders", body, {{"Idempotency-Key", "k"}}, "application/x-www-form-urlencoded");
+  };
+  const Response first = submit("sku=book");
+  CHECK(first.status == 201);
+  check_replay(submit("sku=book"), first);
+  check_problem(submit("sku=pen"), 422);
 }
 
 TEST_CASE("if no key is required, each request without a key runs") {

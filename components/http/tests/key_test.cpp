@@ -1,6 +1,7 @@
 // The functions that find the key of a request.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -55,6 +56,15 @@ TEST_CASE("different requests have different keys of their parameters") {
 TEST_CASE("different requests have different bytes in whole_request") {
   CHECK(http::whole_request({.method = "POST", .target = "/a", .body = "b"}) !=
         http::whole_request({.method = "POST", .target = "/", .body = "ab"}));
+  const auto of_part = [](http::Part part) {
+    return http::whole_request({.method = "POST", .target = "/", .parts = {std::move(part)}});
+  };
+  const std::string whole = of_part({.name = "a", .file_name = "f", .content_type = "t", .content = "c"});
+  CHECK(of_part({.name = "b", .file_name = "f", .content_type = "t", .content = "c"}) != whole);
+  CHECK(of_part({.name = "a", .file_name = "g", .content_type = "t", .content = "c"}) != whole);
+  CHECK(of_part({.name = "a", .file_name = "f", .content_type = "u", .content = "c"}) != whole);
+  CHECK(of_part({.name = "a", .file_name = "f", .content_type = "t", .content = "d"}) != whole);
+  CHECK(of_part({.name = "a", .file_name = "f", .content_type = "tc"}) != whole);
 }
 
 }  // namespace

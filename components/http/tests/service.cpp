@@ -42,12 +42,12 @@ http::Response Service::post(const std::string& body, const std::vector<http::He
 }
 
 http::Response post(int port, const std::string& target, const std::string& body,
-                    const std::vector<http::Header>& headers) {
+                    const std::vector<http::Header>& headers, const std::string& content_type) {
   httplib::Client client("127.0.0.1", port);
   client.set_read_timeout(120);
   httplib::Headers fields;
   for (const http::Header& each : headers) fields.emplace(each.name, each.value);
-  const auto got = client.Post(target, fields, body, "application/json");
+  const auto got = client.Post(target, fields, body, content_type);
   REQUIRE(got);
   http::Response response{.status = got->status, .body = got->body};
   for (const auto& [name, value] : got->headers) response.headers.push_back({name, value});

@@ -39,7 +39,7 @@ class Service {
 
 /// Sends POST `target`. Fails the test if no answer comes.
 http::Response post(int port, const std::string& target, const std::string& body,
-                    const std::vector<http::Header>& headers);
+                    const std::vector<http::Header>& headers, const std::string& content_type = "application/json");
 
 /// The value of a header field, or "-" if it is missing.
 inline std::string field(const http::Response& response, const std::string& name) {

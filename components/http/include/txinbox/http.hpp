@@ -40,12 +40,22 @@ struct Header {
   std::string value;  ///< Without CR and LF.
 };
 
-/// What a client sent.
+/// One part of a multipart body, if the HTTP server has taken the body apart.
+struct Part {
+  std::string name;               ///< Of the form's field.
+  std::string file_name = {};     ///< Empty if it is no file.
+  std::string content_type = {};  ///< Empty if the client sent none.
+  std::string content = {};       ///< All of it.
+};
+
+/// What a client sent. An adapter must put all that the handler can see of the body into `body` or `parts`: another
+/// body under the same key is recognized by them.
 struct Request {
   std::string method;                ///< As "POST".
   std::string target;                ///< Path and query, as "/orders?dry=1".
   std::vector<Header> headers = {};  ///< In the order of the request.
-  std::string body = {};             ///< All of it.
+  std::string body = {};             ///< All of it. Empty if the server gives `parts` instead.
+  std::vector<Part> parts = {};      ///< Of a multipart body. Empty if the server leaves it in `body`.
 };
 
 /// What the client gets.
@@ -99,7 +109,7 @@ using KeyOf = std::function<std::optional<RequestKey>(const Request&)>;
 /// @limits 1 to 128 printable ASCII characters. A bare key has no space, quote or comma. One field only.
 KeyOf key_in_header(std::string name = "Idempotency-Key");
 
-/// A key from the request itself, for clients that send none: the SHA-256 of method, target and body. With JSON
+/// A key from the request itself, for clients that send none: the SHA-256 of `whole_request`. With JSON
 /// Pointers, of these values of the body instead of all of it. Use it with `GuardOptions::valid_for`, because the same
 /// request may be sent again on purpose.
 ///
@@ -112,7 +122,7 @@ KeyOf key_of(JsonTemplate key);
 /// Whose key it is: the tenant or the user, from what the service has authenticated. 1 to 120 bytes of UTF-8.
 using Scope = std::function<std::string(const Request&)>;
 
-/// The bytes that must be equal if a request with the same key comes again: method, target and body.
+/// The bytes that must be equal if a request with the same key comes again: method, target, body and parts.
 std::string whole_request(const Request& request);
 
 /// How a `Guard` treats requests.
@@ -134,7 +144,7 @@ struct GuardOptions {
   std::vector<std::string> kept_headers = {"Content-Type", "Content-Language", "Content-Encoding", "Location", "Link",
                                            "ETag"};
 
-  /// The largest body of a request, in bytes. A larger one gets 413.
+  /// The largest body of a request, in bytes. Of parts, their contents count together. A larger one gets 413.
   std::size_t max_request = 1024UL * 1024;
 
   /// What happens to an answer that is larger than the consumer's `max_result`. False: the SQL is rolled back, and the

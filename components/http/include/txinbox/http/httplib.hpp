@@ -15,12 +15,35 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace http {
 
+/// @cond
+namespace detail {
+
+/// Copies the parts of a multipart body, which are in no other member of cpp-httplib's request. Returns whether it
+/// could. Versions of cpp-httplib that keep the parts elsewhere are not known here.
+template <class From>
+bool copy_parts(const From& from, Request& to) {
+  if (!from.is_multipart_form_data()) return true;
+  if constexpr (requires { from.files; }) {
+    for (const auto& [name, part] : from.files)
+      to.parts.push_back({name, part.filename, part.content_type, part.content});
+    return true;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+/// @endcond
+
 /// A handler of cpp-httplib for a route: `server.Post("/orders", httplib_route(guard, place_order));`
 ///
 /// Set `server.set_payload_max_length`: cpp-httplib has no limit of its own, and reads the whole body before the guard
 /// sees it. Set `server.set_tcp_nodelay(true)`: otherwise the answer to each further request of a connection waits for
 /// an acknowledgement, which takes about 40 ms. Each connection has a thread of the server's pool, also while a copy of
 /// a request waits.
+///
+/// cpp-httplib takes a multipart body apart: the handler finds its parts in `Request::parts`, and `Request::body` is
+/// empty. With a cpp-httplib whose request has no member `files`, a multipart body gets 415, and no handler runs.
 ///
 /// @param guard   it must outlive the server.
 /// @param handler as `Guard::handle` takes it. It is copied.
@@ -30,6 +53,10 @@ httplib::Server::Handler httplib_route(Guard& guard, F handler) {
   return [&guard, handler = std::move(handler)](const httplib::Request& from, httplib::Response& to) {
     Request request{.method = from.method, .target = from.target, .body = from.body};
     for (const auto& [name, value] : from.headers) request.headers.push_back({name, value});
+    if (!detail::copy_parts(from, request)) {
+      to.status = 415;
+      return;
+    }
     Response response = guard.handle(request, handler);
     to.status = response.status;
     to.body = std::move(response.body);
