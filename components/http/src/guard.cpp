@@ -72,7 +72,6 @@ class Guard::Impl {
       : transactions_(transactions), leases_(leases), scope_(std::move(scope)), options_(std::move(options)) {
     if (!scope_) refuse("the scope of a Guard is empty; give a function that says whose key it is");
     if (!options_.key) refuse("GuardOptions::key is empty; give a function, such as key_in_header()");
-    if (!options_.fingerprint) refuse("GuardOptions::fingerprint is empty; give a function, such as whole_request");
     if (options_.valid_for.count() < 0) refuse("GuardOptions::valid_for is negative; zero never ends");
     if (options_.max_retry_after < seconds(1)) refuse("GuardOptions::max_retry_after must be at least a second");
     for (const std::string& name : options_.kept_headers) {
@@ -99,7 +98,7 @@ class Guard::Impl {
     Call call{.message = {.business_key = prefix_of(scope_(request)), .valid_for = options_.valid_for}};
     call.message.business_key += key ? key->text : random_key();
     if (key) {
-      call.message.content = options_.fingerprint(request);
+      call.message.content = fingerprint_of(request, *key);
       call.too_late = std::move(key->too_late);
     }
     return call;
@@ -131,6 +130,11 @@ class Guard::Impl {
   }
 
  private:
+  std::string fingerprint_of(const Request& request, const RequestKey& key) const {
+    if (options_.fingerprint) return options_.fingerprint(request);
+    return key.fingerprint ? *key.fingerprint : whole_request(request);
+  }
+
   /// Whether the error comes from the handler or from wrong use, and is not an error of the database.
   static bool is_unknown(const std::exception_ptr& error) noexcept {
     if (is_transient(error)) return false;

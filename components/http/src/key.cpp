@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include <openssl/evp.h>
 #include <txinbox/error.hpp>
@@ -101,7 +102,9 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
     append_part(all, request.target);
     const JsonDocument body(request.body);
     for (const JsonTemplate& value : values) append_part(all, value(body));
-    return sha256_hex(all);
+    RequestKey key(sha256_hex(all));
+    key.fingerprint = std::move(all);
+    return key;
   };
 }
 

@@ -137,6 +137,23 @@ TEST_CASE("equal parameters within valid_for are one request") {
   CHECK(t.db.effects_of("book") == 2);
 }
 
+TEST_CASE("requests whose chosen parameters are equal are one, unless the fingerprint is another") {
+  GuardOptions options;
+  options.key = http::key_of_parameters({"/account", "/amount"});
+  options.valid_for = 1h;
+  const Orders t(place_order, options);
+  const Response first = t.service.post(R"({"account":"a","amount":5,"sent_at":1})", {});
+  CHECK(first.status == 201);
+  check_replay(t.service.post(R"({"account":"a","amount":5,"sent_at":2})", {}), first);
+  CHECK(t.service.post(R"({"account":"a","amount":6,"sent_at":2})", {}).status == 201);
+  CHECK(t.db.effects() == 2);
+
+  options.fingerprint = http::whole_request;
+  const Orders all(place_order, options);
+  CHECK(all.service.post(R"({"account":"a","amount":5,"sent_at":1})", {}).status == 201);
+  check_problem(all.service.post(R"({"account":"a","amount":5,"sent_at":2})", {}), 422);
+}
+
 TEST_CASE("a key can come from the JSON of the body") {
   GuardOptions options;
   options.key = http::key_of(JsonTemplate("order:{/order/no}"));

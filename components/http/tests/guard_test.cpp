@@ -240,7 +240,6 @@ TEST_CASE("a guard with wrong options is refused") {
   CHECK(thrown_by([&] { Guard(without_wait, tenant); }) == "invalid_argument");
   CHECK(thrown_by([&] { Guard(consumer, nullptr); }) == "invalid_argument");
   CHECK(refusal({.key = nullptr}) == "invalid_argument");
-  CHECK(refusal({.fingerprint = nullptr}) == "invalid_argument");
   CHECK(refusal({.valid_for = -1ms}) == "invalid_argument");
   CHECK(refusal({.kept_headers = {"set-cookie"}}) == "invalid_argument");
   CHECK(refusal({.max_retry_after = 0ms}) == "invalid_argument");

@@ -94,6 +94,10 @@ struct RequestKey {
   /// The key.
   std::string text;
 
+  /// What must be equal if the same key comes again. None: `whole_request`. `GuardOptions::fingerprint` comes before
+  /// both. `key_of_parameters` with pointers sets it to the values that are in the key.
+  std::optional<std::string> fingerprint = {};
+
   /// Not empty: the handler does not run for this request. The request gets a stored answer if there is one, and
   /// otherwise 400 with this text. `Tokens` sets it for a token whose time is over.
   std::string too_late = {};
@@ -110,7 +114,8 @@ using KeyOf = std::function<std::optional<RequestKey>(const Request&)>;
 KeyOf key_in_header(std::string name = "Idempotency-Key");
 
 /// A key from the request itself, for clients that send none: the SHA-256 of `whole_request`. With JSON
-/// Pointers, of these values of the body instead of all of it. Use it with `GuardOptions::valid_for`, because the same
+/// Pointers, of method, target and these values of the body; two requests in which these are equal are the same
+/// request, whatever else differs. Use it with `GuardOptions::valid_for`, because the same
 /// request may be sent again on purpose.
 ///
 /// @errors `Error` invalid_argument for a pointer that is not valid.
@@ -133,8 +138,9 @@ struct GuardOptions {
   /// Whether a request without a key gets 400. Otherwise its handler runs, in a transaction, each time.
   bool required = true;
 
-  /// What must be equal if the same key comes again; otherwise the client gets 422. `whole_request` by default.
-  std::function<std::string(const Request&)> fingerprint = whole_request;
+  /// What must be equal if the same key comes again; otherwise the client gets 422. Empty, the default: what the key
+  /// says (`RequestKey::fingerprint`), and `whole_request` if it says nothing.
+  std::function<std::string(const Request&)> fingerprint = {};
 
   /// For how long a stored answer counts (`Message::valid_for`). Zero: as long as the row is kept.
   std::chrono::milliseconds valid_for{0};
