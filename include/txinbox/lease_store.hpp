@@ -77,10 +77,18 @@ class LeaseStore {
 
   /// Asks for the lease.
   ///
-  /// - Grants the lease if the store does not know the key, if the key's lease has expired or was released, or if
-  ///   `valid_for` is not zero and the key was consumed at least `valid_for` ago.
-  /// - Grants the rest of the lease if the key already has this call's token.
-  /// - Otherwise it is a conflict if both content hashes are not empty and differ.
+  /// The first of these rules that applies decides:
+  ///
+  /// 1. If the store does not know the key, it grants the lease.
+  /// 2. If the key was consumed at least `valid_for` ago by another call, and `valid_for` is not zero, it grants the
+  ///    lease and forgets the result.
+  /// 3. If the key has this call's token, and its lease has not expired, it grants the rest of the lease.
+  /// 4. If both content hashes are not empty and differ, it is a conflict, also if the lease has expired or was
+  ///    released: the handler may have worked with the other content.
+  /// 5. If the key was consumed or is parked, it says so.
+  /// 6. If the lease has expired or was released, it grants the lease. An empty content hash then leaves the key's
+  ///    hash as it was.
+  /// 7. Otherwise another call has the lease: it is in progress.
   virtual LeaseAnswer claim(const LeaseRequest& request) = 0;
 
   /// Extends the lease to its full length from now. Returns false if the lease is lost.

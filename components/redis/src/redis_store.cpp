@@ -16,11 +16,25 @@ using std::chrono::milliseconds;
 
 namespace {
 
+/// Whether a part of the prefix after a colon is a number. It could be taken for the length of a consumer's name: the
+/// prefix "x" with the consumer "5:abcde" and the prefix "x:7" with the consumer "abcde" would have the same keys.
+bool has_number_after_colon(std::string_view prefix) {
+  for (auto colon = prefix.find(':'); colon != std::string_view::npos; colon = prefix.find(':')) {
+    prefix.remove_prefix(colon + 1);
+    const auto part = prefix.substr(0, prefix.find(':'));
+    if (!part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos) return true;
+  }
+  return false;
+}
+
 RedisOptions checked(RedisOptions options) {
   const auto refuse = [](const char* text) { throw Error(ErrorCode::invalid_argument, text); };
   if (options.host.empty() || options.port == 0) refuse("RedisOptions::host and port must not be empty or 0");
   if (options.database < 0) refuse("RedisOptions::database must be at least 0");
   if (options.prefix.empty()) refuse("RedisOptions::prefix must not be empty");
+  if (has_number_after_colon(options.prefix)) {
+    refuse("a part of RedisOptions::prefix after a colon must not be a number; write shop:no7 instead of shop:7");
+  }
   if (options.keep < std::chrono::seconds(1)) refuse("RedisOptions::keep must be at least 1 s");
   if (options.timeout < milliseconds(1) || options.replica_timeout < milliseconds(1)) {
     refuse("RedisOptions::timeout and replica_timeout must be at least 1 ms");
@@ -73,7 +87,8 @@ bool yes_or_no(const redisReply& reply) {
 constexpr std::string_view flag(bool value) { return value ? "1" : "0"; }
 
 std::string key_of(const RedisOptions& options, const LeaseRequest& request) {
-  // Because of the length, the pairs ("a:b", "c") and ("a", "b:c") have different names.
+  // Because of the length, the pairs ("a:b", "c") and ("a", "b:c") have different names. The first number after a
+  // colon ends the prefix, because no prefix contains one.
   std::string key = options.prefix + ":" + std::to_string(request.consumer.size()) + ":";
   return key.append(request.consumer).append(":").append(request.business_key);
 }

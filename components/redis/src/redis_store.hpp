@@ -21,7 +21,7 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace redis {
 
-/// Keeps each business key in a hash of Redis.
+/// Keeps each business key in a string of Redis.
 class RedisStore final : public LeaseStore {
  public:
   /// Errors: `Error` invalid_argument.

@@ -16,7 +16,9 @@ struct Script {
   const std::string sha;
 };
 
-/// One script for each step. Each script has one key: the hash of the business key. The fields of this hash:
+/// One script for each step. Each script has one key, that of the business key. Its value is a string:
+/// `txinbox1 JSON`, a line feed, and the result of the handler. A script refuses another value with WRONGTYPE, and
+/// leaves it as it is. The JSON is one object, whose values are strings:
 ///
 /// - `state`: consuming, consumed or parked
 /// - `token`: the token of the call that has the lease, or had it last
@@ -24,7 +26,7 @@ struct Script {
 /// - `ends`: when the lease ends, in µs of the server's clock. 0 if it was released
 /// - `at`: when the state was set, in µs
 /// - `hash`: the hash of the content, hexadecimal. Empty if there is no content
-/// - `stored`, `result`: whether the handler has stored a result, and the result
+/// - `stored`: whether the handler has stored a result, 1 or 0. Only if consumed
 /// - `attempts`, `failures`, `error`, `id`, `owner`: for `max_attempts` and for operators
 struct Scripts {
   /// ARGV: token, lease (ms), time to live (ms), content hash, message id, owner, valid_for (ms). Returns the state and

@@ -35,12 +35,14 @@ std::string class_of_error(F&& f) {
   }
 }
 
+const std::string key_of_order = "txinbox:3:svc:order123";
+
 struct RedisLeases {
   RedisServer server;
   std::shared_ptr<LeaseStore> store = open_redis(RedisServer::options());
 
   LeaseConsumer consumer(LeaseOptions options = {}) const { return {store, "svc", std::move(options)}; }
-  std::string field(const std::string& name) { return server.run({"HGET", "txinbox:3:svc:order123", name}); }
+  std::string field(const std::string& name) { return server.field(key_of_order, name); }
 };
 
 TEST_CASE("a server that has lost the scripts gets them again, at each step") {
@@ -197,19 +199,56 @@ TEST_CASE("with fewer replicas than wait_replicas nothing is acknowledged, not e
   CHECK(thrown_by([&] { (void)careful.consume({.business_key = "2"}, must_not_run); }) == "transient");
 }
 
-TEST_CASE("a key that another program has made is refused, and is not overwritten") {
+TEST_CASE("a key that another program has made is refused, and is not changed") {
   RedisLeases t;
   LeaseConsumer consumer = t.consumer();
-  t.server.run({"SET", "txinbox:3:svc:order123", "mine"});
-  CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "unknown_state");
-  CHECK(t.server.run({"GET", "txinbox:3:svc:order123"}) == "mine");
-  t.server.run({"DEL", "txinbox:3:svc:order123"});
-  t.server.run({"HSET", "txinbox:3:svc:order123", "state", "postponed"});
+  const auto check_refused = [&](const std::vector<std::string>& make) {
+    t.server.run({"DEL", key_of_order});
+    t.server.run(make);
+    const std::string before = t.server.run({"DUMP", key_of_order});
+    CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "unknown_state");
+    CHECK(t.server.run({"DUMP", key_of_order}) == before);
+    CHECK(t.server.run({"PTTL", key_of_order}) == "-1");
+  };
+  check_refused({"HSET", key_of_order, "name", "bob"});
+  check_refused({"HSET", key_of_order, "state", "consuming", "ends", "0"});
+  check_refused({"RPUSH", key_of_order, "bob"});
+  for (const char* value : {"", "mine", "txinbox1 ", "txinbox1 \n", "txinbox1 {}\n", "txinbox1 7\n", "txinbox1 {\n",
+                            R"({"state":"consuming"})"}) {
+    CAPTURE(value);
+    check_refused({"SET", key_of_order, value});
+  }
+}
+
+TEST_CASE("a value that another program has made meanwhile is refused by each step, and is not changed") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer();
+  const auto make_foreign = [&] {
+    t.server.run({"DEL", key_of_order});
+    t.server.run({"HSET", key_of_order, "token", "bob"});
+  };
+  CHECK(thrown_by([&] {
+          (void)consumer.consume(order, [&](Lease& lease) {
+            make_foreign();
+            lease.renew();
+          });
+        }) == "unknown_state");
+  CHECK(t.server.run({"HGETALL", key_of_order}) == "token bob");
+  t.server.run({"DEL", key_of_order});
+  CHECK(thrown_by([&] { (void)consumer.consume(order, [&](Lease&) { make_foreign(); }); }) == "unknown_state");
+  CHECK(t.server.run({"HGETALL", key_of_order}) == "token bob");
+}
+
+TEST_CASE("a state of a later version is refused") {
+  RedisLeases t;
+  LeaseConsumer consumer = t.consumer();
+  CHECK(consumer.consume(order, nothing).outcome == consumed);
+  t.server.set_field(key_of_order, "state", "postponed");
   CHECK(thrown_by([&] { (void)consumer.consume(order, must_not_run); }) == "unknown_state");
 }
 
 // components/redis/README.md lists these rights.
-const std::vector<std::string> rights{"+ping", "+evalsha", "+eval", "+time", "+hmget", "+hset", "+pexpire"};
+const std::vector<std::string> rights{"+ping", "+evalsha", "+eval", "+time", "+get", "+set"};
 
 void set_user(RedisServer& server, const std::string& without) {
   std::vector<std::string> command{"ACL", "SETUSER", "worker", "reset", "on", ">secret", "~txinbox:*"};
@@ -249,6 +288,30 @@ TEST_CASE("a user with the rights of the README can do each step, and each of th
     LeaseConsumer limited(open_redis(worker()), "svc", {.retry = once});
     const std::string error = class_of_error([&] { (void)limited.consume({.business_key = each}, must_not_run); });
     CHECK((error == "access_refused" || error == "redis ERR"));  // Redis 7.0 answers ERR for a command inside a script
+    CHECK(t.server.run({"EXISTS", "txinbox:3:svc:" + each}) == "0");
+  }
+  t.server.run({"ACL", "DELUSER", "worker"});
+}
+
+TEST_CASE("a step whose user lacks a right changes nothing") {
+  RedisLeases t;
+  for (const std::string& each : rights) {
+    if (each == "+ping") continue;
+    CAPTURE(each);
+    t.server.run({"DEL", key_of_order});
+    set_user(t.server, "");
+    LeaseConsumer consumer(open_redis(worker()), "svc", {.retry = once});
+    std::string before;
+    const auto handler = [&](Lease& lease) {
+      set_user(t.server, each);
+      t.server.run({"SCRIPT", "FLUSH"});
+      before = t.server.run({"GET", key_of_order});
+      CHECK(class_of_error([&] { lease.renew(); }) != "nothing");
+      CHECK(t.server.run({"GET", key_of_order}) == before);
+      lease.delivery().store("done");
+    };
+    CHECK(class_of_error([&] { (void)consumer.consume(order, handler); }) != "nothing");
+    CHECK(t.server.run({"GET", key_of_order}) == before);
   }
   t.server.run({"ACL", "DELUSER", "worker"});
 }

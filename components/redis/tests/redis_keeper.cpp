@@ -17,18 +17,18 @@ class RedisKeeper final : public LeaseKeeper {
   }
   std::string state() override {
     const auto keys = server_.keys();
-    return keys.empty() ? "" : server_.run({"HGET", keys.at(0), "state"});
+    return keys.empty() ? "" : server_.field(keys.at(0), "state");
   }
-  std::string ends() override { return server_.run({"HGET", server_.keys().at(0), "ends"}); }
+  std::string ends() override { return server_.field(server_.keys().at(0), "ends"); }
   void let_run_out() override {
     for (const std::string& key : server_.keys()) {
-      if (server_.run({"HGET", key, "state"}) == "consuming") server_.run({"HSET", key, "ends", "1"});
+      if (server_.field(key, "state") == "consuming") server_.set_field(key, "ends", "1");
     }
   }
   bool forget(const std::string& key) override { return server_.run({"DEL", "txinbox:3:svc:" + key}) == "1"; }
   long long consumed() override {
     long long count = 0;
-    for (const std::string& key : server_.keys()) count += server_.run({"HGET", key, "state"}) == "consumed" ? 1 : 0;
+    for (const std::string& key : server_.keys()) count += server_.field(key, "state") == "consumed" ? 1 : 0;
     return count;
   }
 

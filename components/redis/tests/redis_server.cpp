@@ -60,6 +60,21 @@ std::string RedisServer::run(const std::vector<std::string>& command) {
   return text_of(*reply);
 }
 
+std::string RedisServer::field(const std::string& key, const std::string& name) {
+  return run({"EVAL",
+              "local value = redis.call('GET', KEYS[1]) if not value then return '' end "
+              "return cjson.decode(string.sub(value, 10, string.find(value, '\\n', 1, true) - 1))[ARGV[1]] or ''",
+              "1", key, name});
+}
+
+void RedisServer::set_field(const std::string& key, const std::string& name, const std::string& value) {
+  run({"EVAL",
+       "local value = redis.call('GET', KEYS[1]) local line_end = string.find(value, '\\n', 1, true) "
+       "local row = cjson.decode(string.sub(value, 10, line_end - 1)) row[ARGV[1]] = ARGV[2] "
+       "return redis.call('SET', KEYS[1], 'txinbox1 ' .. cjson.encode(row) .. string.sub(value, line_end), 'KEEPTTL')",
+       "1", key, name, value});
+}
+
 std::vector<std::string> RedisServer::keys() {
   run({"PING"});
   const Reply reply = ask({"KEYS", "*"});

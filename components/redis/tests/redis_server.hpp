@@ -39,6 +39,12 @@ class RedisServer {
   /// Errors: `std::runtime_error` for an error reply.
   std::string run(const std::vector<std::string>& command);
 
+  /// A field of the JSON in the value of a key. Empty if there is no key or no field.
+  std::string field(const std::string& key, const std::string& name);
+
+  /// Writes a field of the JSON in the value of a key, and keeps its time to live.
+  void set_field(const std::string& key, const std::string& name, const std::string& value);
+
   /// The names of all keys.
   std::vector<std::string> keys();
 

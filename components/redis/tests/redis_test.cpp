@@ -63,6 +63,30 @@ TEST_CASE("similar pairs of consumer and key have different keys in Redis") {
   CHECK(server.keys().size() == 2);
 }
 
+TEST_CASE("a prefix that other keys could begin with is refused") {
+  RedisOptions options;
+  for (const char* wrong : {"x:7", "x:7:", "x:7:y", ":1", "x:y:64", "x:007"}) {
+    CAPTURE(wrong);
+    options.prefix = wrong;
+    CHECK(thrown_by([&] { (void)open_redis(options); }) == "invalid_argument");
+  }
+  for (const char* right : {"x", "7", "x7", "x:y", "x:y7", "x:7y", "x:", "x::y", "7:x"}) {
+    CAPTURE(right);
+    options.prefix = right;
+    CHECK(thrown_by([&] { (void)open_redis(options); }) == "nothing");
+  }
+}
+
+TEST_CASE("a message id with any characters is kept, and its result has any bytes") {
+  RedisServer server;
+  LeaseConsumer consumer(open_redis(RedisServer::options()), "svc");
+  const Message message{.business_key = "order123", .message_id = "a\"\n\\\x01\xc3\xa4"};
+  const std::string result("\n\0\xff txinbox1 {}\n", 17);
+  CHECK(consumer.consume(message, [&](Lease& lease) { lease.delivery().store(result); }).outcome == consumed);
+  CHECK(consumer.consume(message, must_not_run).stored == result);
+  CHECK(server.field("txinbox:3:svc:order123", "id") == message.message_id);
+}
+
 TEST_CASE("the time to live of a key is `keep`, and at least two leases") {
   RedisServer server;
   RedisOptions options = RedisServer::options();

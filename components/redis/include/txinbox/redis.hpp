@@ -27,7 +27,8 @@ struct RedisOptions {
   int database = 0;                ///< The number of the database, from 0.
 
   /// How the names of all keys begin. A key is called `PREFIX:LENGTH:CONSUMER:KEY`. LENGTH is the length of the
-  /// consumer's name in bytes.
+  /// consumer's name in bytes. A part of the prefix after a colon must not be a number, because it could be taken for
+  /// this length: `shop:no7` is valid, `shop:7` is not.
   std::string prefix = "txinbox";
 
   /// How long Redis keeps a key after its last change, at least 1 s. Keep it longer than a message can be delivered

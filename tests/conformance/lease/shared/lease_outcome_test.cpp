@@ -80,6 +80,17 @@ TEST_CASE("another content of a key that is leased or consumed is a conflict") {
   CHECK(consumer.consume(original, must_not_run).outcome == duplicate);
 }
 
+TEST_CASE("another content of a key whose lease was released is a conflict") {
+  const LeaseSubject t;
+  LeaseConsumer consumer = t.consumer();
+  const Message original{.business_key = "order123", .content = "100"};
+  const Message other{.business_key = "order123", .content = "999"};
+  CHECK_THROWS_AS((void)consumer.consume(original, [](Lease&) { throw std::invalid_argument("no"); }),
+                  std::invalid_argument);
+  CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+  CHECK(consumer.consume(original, nothing).outcome == consumed);
+}
+
 TEST_CASE("failures under a lease are counted, and max_attempts of them park the message") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer({.max_attempts = 2});
