@@ -23,8 +23,15 @@ std::string tenant(const Request& request) {
   return std::string(txinbox::http::find_header(request.headers, "Tenant").value_or("public"));
 }
 
+/// The article in the body.
+std::string sku_in(const Request& request) try {
+  return txinbox::JsonDocument(request.body).text("/sku").value_or("");
+} catch (const txinbox::Error&) {
+  throw txinbox::http::Refusal({.status = 400, .body = "the body must be JSON, and its sku a text"});
+}
+
 Response place_order(soci::session& sql, const Request& request) {
-  const std::string sku = txinbox::JsonDocument(request.body).text("/sku").value_or("");
+  const std::string sku = sku_in(request);
   if (sku.empty()) throw txinbox::http::Refusal({.status = 422, .body = "an order needs a sku"});
   sql << "update t_order_number set last_no = last_no + 1";
   long long no = 0;

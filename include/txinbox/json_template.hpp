@@ -51,6 +51,11 @@ class JsonTemplate {
   /// @errors `Error` invalid_key if a pointer finds nothing, null, an array or an object.
   std::string operator()(const JsonDocument& json) const;
 
+  /// Whether a pointer finds an empty string. Messages with different other values may then get the same text.
+  ///
+  /// @errors `Error` invalid_key if a pointer finds nothing, null, an array or an object.
+  bool finds_empty(const JsonDocument& json) const;
+
   /// A function of the service's own message: `JsonTemplate("/order/no").of(&Incoming::body)`. `member` gives the JSON
   /// of that message: it is a member, a member function, or any function of the message.
   template <class Member>

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include <openssl/rand.h>
+#include <nlohmann/json.hpp>
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
 
@@ -23,6 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr std::size_t longest_scope = 120;
+constexpr std::size_t longest_business_key = 255;
 constexpr int server_error = 500;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
@@ -45,6 +47,27 @@ std::string prefix_of(std::string_view scope) {
            std::to_string(prefix.size()));
   }
   return prefix + "/";
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
+/// Errors: `Error` invalid_key if the key of a client is not valid.
+void check_key(const std::string& key, std::size_t longest) {
+  const auto refuse_key = [](const std::string& text) { throw Error(ErrorCode::invalid_key, text); };
+  if (key.empty()) refuse_key("the key of the request is empty");
+  if (key.size() > longest) {
+    refuse_key("the key of the request has " + std::to_string(key.size()) + " bytes; it must have at most " +
+               std::to_string(longest));
+  }
+  if (key.find('\0') != std::string::npos) refuse_key("the key of the request holds a NUL character");
+  if (!is_utf8(key)) refuse_key("the key of the request is not valid UTF-8");
 }
 
 /// A unique key for a request without a key.
@@ -93,9 +116,13 @@ class Guard::Impl {
   Call call_of(const Request& request) const {
     auto key = options_.key(request);
     if (!key && options_.required) {
-      throw Error(ErrorCode::invalid_key, "the request has no key; send one, and the same one when you send it again");
+      const std::string& where = options_.key.where();
+      throw Error(ErrorCode::invalid_key,
+                  (where.empty() ? "the request has no key" : "the request has no key in " + where) +
+                      "; send one, and the same one when you send it again");
     }
     Call call{.message = {.business_key = prefix_of(scope_(request)), .valid_for = options_.valid_for}};
+    if (key) check_key(key->text, longest_business_key - call.message.business_key.size());
     call.message.business_key += key ? key->text : random_key();
     if (key) {
       call.message.content = fingerprint_of(request, *key);

@@ -83,13 +83,15 @@ std::optional<std::string_view> find_header(const std::vector<Header>& headers, 
 }
 
 KeyOf key_in_header(std::string name) {
-  return [name = std::move(name)](const Request& request) -> std::optional<RequestKey> {
+  std::string where = "the header field " + name;
+  auto key = [name = std::move(name)](const Request& request) -> std::optional<RequestKey> {
     const auto count =
         std::ranges::count_if(request.headers, [&](const Header& each) { return same_name(each.name, name); });
     if (count == 0) return std::nullopt;
     if (count > 1) refuse_key("the header field " + name + " occurs more than once");
     return key_in(*find_header(request.headers, name), name);
   };
+  return {std::move(key), std::move(where)};
 }
 
 KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
@@ -109,7 +111,12 @@ KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers) {
 }
 
 KeyOf key_of(JsonTemplate key) {
-  return [key = std::move(key)](const Request& request) -> std::optional<RequestKey> { return key(request.body); };
+  return [key = std::move(key)](const Request& request) -> std::optional<RequestKey> {
+    const JsonDocument body(request.body);
+    // Of two requests with an empty order number, the second one must not get the answer of the first one.
+    if (key.finds_empty(body)) refuse_key("a value in the body that the key is made of is empty");
+    return key(body);
+  };
 }
 
 std::string whole_request(const Request& request) {

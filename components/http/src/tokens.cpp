@@ -2,6 +2,7 @@
 #include <array>
 #include <cstdint>
 #include <ctime>
+#include <utility>
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -111,8 +112,10 @@ std::string Tokens::issue(std::string_view scope, std::string_view route) const 
 }
 
 KeyOf Tokens::key(Scope scope, std::string route, std::string header) const {
-  return [secrets = secrets_, scope = std::move(scope), route = std::move(route),
-          text = key_in_header(std::move(header))](const Request& request) -> std::optional<RequestKey> {
+  KeyOf in_header = key_in_header(std::move(header));
+  std::string where = in_header.where();
+  auto key_of_token = [secrets = secrets_, scope = std::move(scope), route = std::move(route),
+                       text = std::move(in_header)](const Request& request) -> std::optional<RequestKey> {
     auto key = text(request);
     if (!key) return std::nullopt;
     const auto token = canonical_token_in(key->text);
@@ -129,6 +132,7 @@ KeyOf Tokens::key(Scope scope, std::string route, std::string header) const {
       key->too_late = "the token is too old, and was not used; get a new one";
     return key;
   };
+  return {std::move(key_of_token), std::move(where)};
 }
 
 }  // namespace http

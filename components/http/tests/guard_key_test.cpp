@@ -1,8 +1,11 @@
 // The key and the scope of a request, through a socket.
 
 #include <chrono>
+#include <exception>
 #include <future>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -36,6 +39,49 @@ TEST_CASE("a request without a valid key gets 400, and no handler runs") {
   check_problem(t.service.post("book", {{"Idempotency-Key", "a"}, {"Idempotency-Key", "a"}}), 400);
   CHECK(t.service.order(std::string(128, 'k'), "book").status == 201);
   CHECK(t.db.effects() == 1);
+}
+
+TEST_CASE("the answer to a request without a key says where to put it") {
+  const auto detail = [](http::KeyOf key) {
+    GuardOptions options;
+    options.key = std::move(key);
+    Orders t(place_order, options);
+    return t.guard.handle({.method = "POST", .target = "/orders", .body = "book"}, place_order).body;
+  };
+  CHECK(detail(http::key_in_header()).find("in the header field Idempotency-Key;") != std::string::npos);
+  CHECK(detail(http::key_in_header("X-Request-Id")).find("in the header field X-Request-Id;") != std::string::npos);
+  const http::Tokens tokens({std::string(32, 's')}, 1h);
+  CHECK(detail(tokens.key(tenant, "orders", "Form-Token")).find("in the header field Form-Token;") !=
+        std::string::npos);
+  const auto none = [](const http::Request&) -> std::optional<std::string> { return std::nullopt; };
+  CHECK(detail(none).find("has no key;") != std::string::npos);
+  CHECK(detail({none, "the form's field no"}).find("in the form's field no;") != std::string::npos);
+}
+
+TEST_CASE("a key from anywhere that the inbox cannot keep gets 400, and no handler runs") {
+  std::vector<std::string> logged;
+  GuardOptions options;
+  options.key = [](const http::Request& request) { return request.body; };
+  options.on_error = [&](const std::exception_ptr& error, const http::Request&) {
+    logged.push_back(error_class(error));
+  };
+  Orders t(place_order, options);
+  const auto order_of = [&](const std::string& key, const std::string& who = "nobody") {
+    return t.guard.handle({.method = "POST", .target = "/", .headers = {{"Tenant", who}}, .body = key}, place_order);
+  };
+  const std::string longest_scope(120, 's');
+  for (const std::string& key : {std::string(), std::string(255 - 7 + 1, 'k'), std::string(308, 'k'),
+                                 std::string("a\0b", 3), std::string("\xff\xfe")}) {
+    CAPTURE(key.size());
+    check_problem(order_of(key), 400);
+  }
+  check_problem(order_of(std::string(135, 'k'), longest_scope), 400);
+  CHECK(t.db.effects() == 0);
+  CHECK(logged.empty());
+  CHECK(order_of(std::string(255 - 7, 'k')).status == 201);
+  CHECK(order_of(std::string(134, 'k'), longest_scope).status == 201);
+  CHECK(order_of("\xc3\xa4").status == 201);
+  check_problem(order_of("k", "\xff"), 500);
 }
 
 TEST_CASE("the same key of another tenant is another key, also if there are slashes in it") {
@@ -162,6 +208,9 @@ TEST_CASE("a key can come from the JSON of the body") {
   check_replay(t.service.post(R"({"order":{"no":7}})", {}), first);
   check_problem(t.service.post(R"({"order":{}})", {}), 400);
   check_problem(t.service.post("no JSON", {}), 400);
+  check_problem(t.service.post(R"({"order":{"no":""}})", {}), 400);
+  check_problem(t.service.post(R"({"order":{"no":"a\u0000b"}})", {}), 400);
+  check_problem(t.service.post(R"({"order":{"no":")" + std::string(308, 'a') + "\"}}", {}), 400);
   CHECK(t.db.claim_of("nobody/order:7") == "consumed");
 }
 

@@ -112,6 +112,23 @@ void insist(int port, const std::string& key, Answers& answers, std::atomic<int>
   }
 }
 
+TEST_CASE("the example answers a body that it cannot read with 400" * doctest::test_suite("timed") *
+          doctest::skip(!has_variable("TXINBOX_ORDER_API"))) {
+  const TestDatabase db(TestDatabase::Tables::none);
+  const int port = free_port();
+  const pid_t service = start(variable("TXINBOX_ORDER_API"), db.url(), port);
+  int tries = 0;
+  for (const char* body : {"{\"sku\":", "no JSON", R"({"sku":["tea"]})", ""}) {
+    CAPTURE(body);
+    CHECK(post(port, "/orders", body, {{"Idempotency-Key", "k" + std::to_string(++tries)}}).status == 400);
+  }
+  CHECK(post(port, "/orders", "{}", {{"Idempotency-Key", "none"}}).status == 422);
+  CHECK(post(port, "/orders", R"({"sku":"tea"})", {{"Idempotency-Key", "tea"}}).status == 201);
+  kill(service, SIGKILL);
+  waitpid(service, nullptr, 0);
+  CHECK(db.number("select count(*) from t_order") == 1);
+}
+
 TEST_CASE("a service that is killed accepts each order once, and gives each client the same answer" *
           doctest::test_suite("timed") * doctest::skip(!has_variable("TXINBOX_ORDER_API"))) {
   const std::string program = variable("TXINBOX_ORDER_API");

@@ -1,5 +1,7 @@
 #include "message/json/key_template.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
@@ -81,6 +83,11 @@ std::string KeyTemplate::key(const JsonValue& root) const {
     result += part.is_pointer ? scalar_text(root, part.pointer, "key") : part.literal;
   }
   return result;
+}
+
+bool KeyTemplate::finds_empty(const JsonValue& root) const {
+  return std::ranges::any_of(
+      parts_, [&](const Part& part) { return part.is_pointer && scalar_text(root, part.pointer, "key").empty(); });
 }
 
 }  // namespace detail

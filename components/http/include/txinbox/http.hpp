@@ -103,9 +103,40 @@ struct RequestKey {
   std::string too_late = {};
 };
 
-/// Takes the idempotency key from a request. It returns none if the request has none. It throws `Error` invalid_key if
-/// the key is not valid: the client gets 400 with the error's text.
-using KeyOf = std::function<std::optional<RequestKey>(const Request&)>;
+/// Takes the idempotency key from a request. It holds a function (const Request&) that returns a `RequestKey` or a
+/// text. The function may also return an optional one, which is none if the request has no key. It throws `Error`
+/// invalid_key if the key is not valid: the client gets 400 with the error's text.
+///
+/// @limits a `Guard` takes keys of at least 1 byte, in UTF-8 without NUL. The scope, a slash and the key have at most
+///         255 bytes, so a key of 134 bytes always fits. Another key gets 400.
+/// @threads any number, if the function allows it.
+class KeyOf {
+ public:
+  /// What it holds.
+  using Function = std::function<std::optional<RequestKey>(const Request&)>;
+
+  /// Holds the function. `where` says where a client puts the key, such as "the header field Idempotency-Key". The
+  /// answer 400 to a request without a key names it. Empty: the answer does not name a place.
+  template <class F>
+  requires(!std::same_as<std::remove_cvref_t<F>, KeyOf> && std::constructible_from<Function, F>)
+      KeyOf(F&& function, std::string where = {})  // NOLINT: a function is a KeyOf
+      : function_(std::forward<F>(function)), where_(std::move(where)) {}
+
+  /// Whether it holds a function.
+  explicit operator bool() const noexcept { return static_cast<bool>(function_); }
+
+  /// The key of the request; none if it has none.
+  ///
+  /// @errors `Error` invalid_key, and what the function throws.
+  std::optional<RequestKey> operator()(const Request& request) const { return function_(request); }
+
+  /// Where a client puts the key.
+  const std::string& where() const noexcept { return where_; }
+
+ private:
+  Function function_;
+  std::string where_;
+};
 
 /// The key in a header field: a structured-field string (`"8e03"`), or bare as most clients send it (`8e03`); both are
 /// the same key. Source: draft-ietf-httpapi-idempotency-key-header-07.
@@ -121,7 +152,8 @@ KeyOf key_in_header(std::string name = "Idempotency-Key");
 /// @errors `Error` invalid_argument for a pointer that is not valid.
 KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers = {});
 
-/// A key from the JSON in the body, such as `order:{/order/no}`.
+/// A key from the JSON in the body, such as `order:{/order/no}`. A body that is not JSON gets 400. The same applies to
+/// a body in which a value of the key is missing, null, an array, an object, or an empty string.
 KeyOf key_of(JsonTemplate key);
 
 /// Whose key it is: the tenant or the user, from what the service has authenticated. 1 to 120 bytes of UTF-8.
@@ -175,16 +207,14 @@ struct GuardOptions {
 ///
 /// | situation | answer |
 /// |---|---|
-/// | no key, a key that is not valid, several fields, a token whose time was over before it was used | 400 |
-/// | the first request with the key | the handler's |
-/// | the same request again | the stored answer, and `Idempotent-Replayed: true` |
-/// | another request with the key | 422 |
-/// | the first request is still running | 409 with Retry-After, after the consumer's `claim_wait` or `wait` |
-/// | the handler throws `Refusal` | its response; the SQL is rolled back; the response is kept |
-/// | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry runs again |
-/// | the handler throws something else | 500; the SQL is rolled back; a retry runs again |
-/// | a transient error of the database that outlives its retries, a stop, no schema | 503 with Retry-After |
-/// | the message is parked, torn or discarded | 409: an operator must look at it |
+/// | no key, a key that is not valid or too long, several fields, a token whose time was over before it was used | 400
+/// | | the first request with the key | the handler's | | the same request again | the stored answer, and
+/// `Idempotent-Replayed: true` | | another request with the key | 422 | | the first request is still running | 409 with
+/// Retry-After, after the consumer's `claim_wait` or `wait` | | the handler throws `Refusal` | its response; the SQL is
+/// rolled back; the response is kept | | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry
+/// runs again | | the handler throws something else | 500; the SQL is rolled back; a retry runs again | | a transient
+/// error of the database that outlives its retries, a stop, no schema | 503 with Retry-After | | the message is parked,
+/// torn or discarded | 409: an operator must look at it |
 ///
 /// The answers of the guard itself are problem+json (RFC 9457). The business key is the scope and the key with a slash
 /// between them: `txinbox show` finds it. The consumer's name should be that of the route.
