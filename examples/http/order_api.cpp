@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/http.hpp>
 #include <txinbox/http/httplib.hpp>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 namespace {
@@ -30,13 +31,13 @@ std::string sku_in(const Request& request) try {
   throw txinbox::http::Refusal({.status = 400, .body = "the body must be JSON, and its sku a text"});
 }
 
-Response place_order(soci::session& sql, const Request& request) {
+Response place_order(soci::session& sql, const Request& request, txinbox::Delivery& delivery) {
   const std::string sku = sku_in(request);
   if (sku.empty()) throw txinbox::http::Refusal({.status = 422, .body = "an order needs a sku"});
   sql << "update t_order_number set last_no = last_no + 1";
   long long no = 0;
   sql << "select last_no from t_order_number", soci::into(no);
-  sql << "insert into t_order(no, sku) values (:no, :sku)", soci::use(no), soci::use(sku);
+  txinbox::execute(sql, delivery, "insert into t_order(no, sku) values (:no, :sku)", no, sku);
   return {.status = 201,
           .headers = {{"Content-Type", "application/json"}, {"Location", "/orders/" + std::to_string(no)}},
           .body = "{\"no\":" + std::to_string(no) + "}"};

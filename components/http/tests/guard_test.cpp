@@ -1,6 +1,7 @@
 // Each row of the table in the documentation of Guard, through a socket.
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <latch>
 #include <stdexcept>
@@ -9,6 +10,8 @@
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
+#include <txinbox/native.hpp>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "orders.hpp"
@@ -227,6 +230,54 @@ TEST_CASE("three copies of each of many requests at once: one runs, and all answ
     CHECK(replayed == 2);
   }
   CHECK(t.db.effects() == keys);
+}
+
+struct Statements {
+  explicit Statements(soci::session& /*sql*/) {}
+  int uses = 0;
+};
+
+Response place_prepared(soci::session& sql, const Request& request, Delivery& delivery) {
+  execute(sql, delivery, "insert into effect values (:id)", request.body);
+  const int uses = ++delivery.per_connection<Statements>(sql).uses;
+  return {
+      .status = 201,
+      .body = delivery.message().business_key + " " + std::to_string(delivery.attempt()) + " " + std::to_string(uses)};
+}
+
+TEST_CASE("a handler may take the delivery, and keep statements prepared with it") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "POST /orders", {.claim_wait = 0ms});
+  Guard guard(consumer, tenant);
+  const auto order_with = [&](const std::string& key, const auto& handler) {
+    return guard.handle({.method = "POST", .target = "/orders", .headers = {{"Idempotency-Key", key}}, .body = "book"},
+                        handler);
+  };
+  const Response first = order_with("k1", place_prepared);
+  CHECK(first.status == 201);
+  CHECK(first.body == "nobody/k1 1 1");
+  check_replay(order_with("k1", place_prepared), first);
+  CHECK(order_with("k2", place_prepared).body == "nobody/k2 1 2");
+  const std::function<Response(soci::session&, const Request&, Delivery&)> function = place_prepared;
+  CHECK(order_with("k3", function).body == "nobody/k3 1 3");
+  const auto generic = [](auto& sql, const Request& request, auto& delivery) {
+    return place_prepared(sql, request, delivery);
+  };
+  CHECK(order_with("k4", generic).body == "nobody/k4 1 4");
+  CHECK(db.effects() == 4);
+
+  const Response native = order_with("k6", [](NativeHandle connection, const Request&, Delivery& delivery) {
+    return Response{.status = 200, .body = std::string(connection.database()) + delivery.message().business_key};
+  });
+  CHECK(native.body.ends_with("nobody/k6"));
+
+  const Response stored = order_with("k5", [](soci::session&, const Request&, Delivery& delivery) {
+    delivery.store("of the handler");
+    return Response{.status = 201, .body = "of the guard"};
+  });
+  CHECK(stored.body == "of the guard");
+  check_replay(order_with("k5", place_prepared), stored);
 }
 
 TEST_CASE("a guard with wrong options is refused") {

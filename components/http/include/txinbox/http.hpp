@@ -246,9 +246,13 @@ class Guard {
   /// Answers a request.
   ///
   /// @param request what came.
-  /// @param handler a function that returns a `Response`: (soci::session&, const Request&) for a `TxConsumer`, or with
-  ///                the connection of a client library as a `Handler` may take it; (Lease&, const Request&) for a
-  ///                `LeaseConsumer`. It may run several times for one call; the SQL of one run stays.
+  /// @param handler a function that returns a `Response`. For a `TxConsumer` it takes (soci::session&, const Request&)
+  ///                or (soci::session&, const Request&, Delivery&), or the connection of a client library instead of
+  ///                the session, as a `Handler` may take it. For a `LeaseConsumer` it takes (Lease&, const Request&);
+  ///                `Lease::delivery` is its delivery. It may run several times for one call; the SQL of one run stays.
+  ///                With the delivery, it can keep statements prepared (`execute`, `Delivery::per_connection`), and
+  ///                see the business key. It must not call `store` or `refuse`: the guard stores the answer, and
+  ///                replaces what the handler has stored. Use `Refusal` instead of `refuse`.
   /// @blocking as `consume` of the consumer.
   /// @errors   it does not throw: every error is an answer. A handler of the wrong kind is 500.
   /// @threads  any number, if the consumer and the handler allow it.
@@ -261,8 +265,8 @@ class Guard {
       return handle_in_transaction(
           request, keep,
           [&]<class Connection>(Connection & connection, Delivery & delivery)
-              -> void requires(std::is_invocable_r_v<Response, const F&, Connection&, const Request&>) {
-            keep(delivery, [&]() -> Response { return handler(connection, request); });
+              -> void requires(takes_request<F, Connection> || takes_delivery<F, Connection>) {
+            keep(delivery, [&]() -> Response { return answer_of(handler, connection, request, delivery); });
           });
     }
   }
@@ -270,6 +274,21 @@ class Guard {
  private:
   class Impl;
   class Exchange;
+
+  template <class F, class Connection>
+  static constexpr bool takes_request = std::is_invocable_r_v<Response, const F&, Connection&, const Request&>;
+  template <class F, class Connection>
+  static constexpr bool takes_delivery =
+      std::is_invocable_r_v<Response, const F&, Connection&, const Request&, Delivery&>;
+
+  template <class F, class Connection>
+  static Response answer_of(const F& handler, Connection& connection, const Request& request, Delivery& delivery) {
+    if constexpr (takes_delivery<F, Connection>) {
+      return handler(connection, request, delivery);
+    } else {
+      return handler(connection, request);
+    }
+  }
 
   /// What a handler's answer goes through inside the transaction.
   class Keep {
