@@ -80,15 +80,39 @@ TEST_CASE("another content of a key that is leased or consumed is a conflict") {
   CHECK(consumer.consume(original, must_not_run).outcome == duplicate);
 }
 
-TEST_CASE("another content of a key whose lease was released is a conflict") {
+TEST_CASE("an expired or released lease and a parked message do not go to another content") {
   const LeaseSubject t;
   LeaseConsumer consumer = t.consumer();
   const Message original{.business_key = "order123", .content = "100"};
   const Message other{.business_key = "order123", .content = "999"};
-  CHECK_THROWS_AS((void)consumer.consume(original, [](Lease&) { throw std::invalid_argument("no"); }),
-                  std::invalid_argument);
-  CHECK(consumer.consume(other, must_not_run).outcome == conflict);
-  CHECK(consumer.consume(original, nothing).outcome == consumed);
+  const Message without{.business_key = "order123"};
+  const auto fail = [](Lease&) { throw std::runtime_error("no"); };
+  SUBCASE("expired") {
+    const auto lose_it = [&](Lease&) {
+      t.let_run_out();
+      CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+      CHECK(consumer.consume(original, nothing).outcome == consumed);
+    };
+    CHECK(thrown_by([&] { (void)consumer.consume(original, lose_it); }) == "lease_lost");
+    CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+  }
+  SUBCASE("released") {
+    CHECK_THROWS_AS((void)consumer.consume(original, fail), std::runtime_error);
+    CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+    CHECK(t.state() == "consuming");
+    CHECK(consumer.consume(original, nothing).outcome == consumed);
+  }
+  SUBCASE("released by a message without content, which keeps the hash") {
+    CHECK_THROWS_AS((void)consumer.consume(original, fail), std::runtime_error);
+    CHECK_THROWS_AS((void)consumer.consume(without, fail), std::runtime_error);
+    CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+    CHECK(consumer.consume(without, nothing).outcome == consumed);
+  }
+  SUBCASE("parked") {
+    CHECK(consumer.consume(original, [](Lease&) { throw Error(ErrorCode::rejected, "no"); }).outcome == parked);
+    CHECK(consumer.consume(other, must_not_run).outcome == conflict);
+    CHECK(consumer.consume(original, must_not_run).outcome == parked);
+  }
 }
 
 TEST_CASE("failures under a lease are counted, and max_attempts of them park the message") {
