@@ -35,8 +35,9 @@ struct Message {
 
   /// For how long a consumed delivery of this key makes later deliveries duplicates. A delivery after this time takes
   /// the row over, in the transaction of its own claim, and its handler runs. If that transaction rolls back, the old
-  /// row stays. The new content may differ from the old one. The old result is removed. The time is counted from the
-  /// commit, by the database's clock. Zero, the default: as long as the row exists.
+  /// row stays. The new content may differ from the old one. The old result is removed. The time counts by the
+  /// database's clock, from the end of the handler. If the earlier delivery had no `valid_for`, it counts from the
+  /// start of that handler. Zero, the default: as long as the row exists.
   ///
   /// It is for requests that may be repeated on purpose after some time. It is not for messages of a broker, because a
   /// broker can deliver a message again at any time. Rows that are parked, torn or discarded do not expire.

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "backend/error_class.hpp"
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
+#include "backend/table_check.hpp"
 #include "message/content_hash.hpp"
 #include "types/row_state.hpp"
 
@@ -74,7 +77,8 @@ backend::ClaimRequest GuardedTransaction::claim_request(std::string_view consume
 }
 
 void GuardedTransaction::record_claim(const backend::ClaimRequest& request, HandlerProgress progress) {
-  claims_.push_back({std::string(request.consumer), std::string(request.business_key), token_, progress});
+  claims_.push_back({std::string(request.consumer), std::string(request.business_key), token_, progress,
+                     request.valid_for.count() > 0});
 }
 
 void GuardedTransaction::begin() {
@@ -196,10 +200,21 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
   }
 }
 
+/// Returns the statement after which the row of this claim is new, however long its handler has run.
+std::string GuardedTransaction::restart_clock_sql(const InsertedClaim& claim) const {
+  const backend::Dialect& sql = session_.dialect();
+  return fmt::format("UPDATE {} SET consumed_at = {} WHERE {} AND attempt_token = {}",
+                     sql.table(backend::consumed_message_table), sql.now(),
+                     sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
+}
+
 void GuardedTransaction::commit() {
   std::vector<backend::ClosingClaim> claims;
   claims.reserve(claims_.size());
-  for (const InsertedClaim& each : claims_) claims.push_back(each.closing());
+  for (const InsertedClaim& each : claims_) {
+    claims.push_back(each.closing());
+    if (each.expires) add_write(restart_clock_sql(each));
+  }
   std::span<const backend::ClosingClaim> rest;
   try {
     rest = confirm_all_but_last_statement(claims);

@@ -33,6 +33,7 @@ struct InsertedClaim {
   std::string business_key;
   Token token;
   HandlerProgress progress;
+  bool expires = false;                         ///< The message has a `valid_for`, which counts from the commit.
   std::optional<std::string_view> result = {};  ///< What the handler stored; the commit writes it.
 
   backend::ClosingClaim closing() const {
@@ -145,6 +146,7 @@ class GuardedTransaction {
   bool is_free(const backend::ClaimedRow&, const backend::ClaimRequest&) const;
   bool take_over(const backend::ClaimRequest&);
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
+  std::string restart_clock_sql(const InsertedClaim&) const;
   std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
