@@ -62,9 +62,12 @@ void serve(const char* url, int port) {
   server.set_payload_max_length(1024UL * 1024);
   server.set_tcp_nodelay(true);
   server.Post("/orders", txinbox::http::httplib_route(guard, place_order));
+  if (!server.bind_to_port("127.0.0.1", port)) {
+    throw std::runtime_error("cannot listen on port " + std::to_string(port));
+  }
   std::printf("listening on 127.0.0.1:%d\n", port);
   std::fflush(stdout);
-  if (!server.listen("127.0.0.1", port)) throw std::runtime_error("cannot listen on port " + std::to_string(port));
+  server.listen_after_bind();
 }
 
 }  // namespace
