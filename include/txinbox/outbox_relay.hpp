@@ -48,9 +48,14 @@ struct PublishResult {
 /// the publisher may publish them in any order. It must return `confirmed` only if the broker has confirmed the
 /// message, because the relay removes confirmed messages.
 ///
-/// If the publisher throws, no message of the call counts as published, and none as failed. The relay waits, and then
-/// publishes all of them again. The publisher should throw if the broker cannot be reached. It should return within
-/// half of `RelayOptions::lease`.
+/// If the publisher throws, no message of the call counts as published. The relay publishes them again, in calls with
+/// half as many messages, until it has found the message for which the publisher throws. A message that is alone in a
+/// call that throws counts as failed if another call has succeeded since it was last alone in such a call. So no
+/// message is blamed for a broker that is down. The publisher should throw if the broker cannot be reached. The relay
+/// waits after the second call that throws, and twice as long after each further one, up to
+/// `RelayOptions::max_backoff`.
+///
+/// It should return within half of `RelayOptions::lease`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
 /// What happened in a relay.
@@ -58,7 +63,7 @@ enum class RelayEventType {
   published,  ///< The broker confirmed `messages` messages, and the relay has removed their rows.
   failed,     ///< A message was not confirmed: `id`, `attempts`, `text`. The relay will publish it again.
   parked,     ///< The relay parked a message: `id`, `attempts`, `text`.
-  error,      ///< The publisher threw, or the database failed: `error`. The relay continues after a wait.
+  error,      ///< The publisher threw, or the database failed: `error`. The relay continues, after a wait if it must.
   parts,      ///< The relay now publishes `parts` of the 64 parts.
 };
 

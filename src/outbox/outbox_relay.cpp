@@ -55,7 +55,7 @@ class OutboxRelay::Impl {
         options_(std::move(options)),
         run_(source_, publisher_, options_),
         stops_with_(options_.stop, [this] { stop_.request_stop(); }),
-        thread_([this] { run(); }) {}
+        thread_([this] { run_.run(stop_.get_token(), [this](Clock::time_point until) { return wait(until); }); }) {}
   ~Impl() { stop_.request_stop(); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -75,28 +75,6 @@ class OutboxRelay::Impl {
 
  private:
   using Clock = std::chrono::steady_clock;
-
-  void run() noexcept {
-    milliseconds idle = options_.poll;
-    milliseconds backoff = options_.initial_backoff;
-    while (!stop_.stop_requested()) {
-      try {
-        const auto found = run_.step(stop_.get_token());
-        if (found != detail::RelayRun::Found::nothing) idle = options_.poll;
-        if (found != detail::RelayRun::Found::more) {
-          const bool woken = wait(run_.next(Clock::now() + idle));
-          idle = woken ? options_.poll : std::min(idle * 2, std::max(options_.poll, options_.idle_poll));
-        }
-        backoff = options_.initial_backoff;
-      } catch (...) {
-        if (stop_.stop_requested()) break;
-        run_.notify({.type = RelayEventType::error, .error = std::current_exception()});
-        wait(Clock::now() + backoff);
-        backoff = std::min(backoff * 2, std::max(backoff, options_.max_backoff));
-      }
-    }
-    run_.leave();
-  }
 
   /// Waits until this time or until `wake`. Returns whether `wake` was called.
   bool wait(Clock::time_point until) noexcept {

@@ -49,9 +49,7 @@ bool PartLeases::refresh(const std::stop_token& stop) {
     const OutboxPartTable table(session);
     if (!renewed) enter(table);
     table.remove_expired();
-    const bool took = balance(table);
-    refreshed_ = Clock::now();
-    return took;
+    return balance(table);
   });
 }
 

@@ -31,14 +31,8 @@ class PartLeases {
   /// Extends the lease and changes no part. Returns false if the lease is lost. Then this relay has no parts.
   bool renew(const std::stop_token& stop);
 
-  /// When the next `refresh` is due.
-  Clock::time_point next_refresh() const noexcept { return refreshed_ + lease_ / 6; }
-
-  /// Whether less than half of the lease is left.
-  bool needs_renewal() const noexcept { return Clock::now() > expires_ - lease_ / 2; }
-
-  /// Whether the parts still belong to this relay. The time is counted from before the last extension was sent.
-  bool valid() const noexcept { return Clock::now() < expires_; }
+  /// The end of the lease, counted from before the last extension was sent.
+  Clock::time_point expires() const noexcept { return expires_; }
 
   const std::set<int>& parts() const noexcept { return parts_; }
 
@@ -56,7 +50,6 @@ class PartLeases {
   Token token_ = Token::random();
   bool entered_ = false;
   Clock::time_point expires_{};
-  Clock::time_point refreshed_{};
   std::set<int> parts_;
 };
 

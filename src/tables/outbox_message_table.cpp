@@ -100,7 +100,9 @@ std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) 
   std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
   if (query.up_to) condition += fmt::format(" AND m.seq <= {}", *query.up_to);
   if (!query.keys.empty()) condition += fmt::format(" AND m.aggregateid IN ({})", texts(sql, query.keys));
-  if (!query.rows.empty()) condition += fmt::format(" AND m.seq IN ({})", fmt::join(query.rows, ", "));
+  if (!query.rows.empty()) {
+    condition += fmt::format(" AND m.seq IN ({}) AND m.aggregateid = {}", fmt::join(query.rows, ", "), sql.text(""));
+  }
   if (query.parts.size() < outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
   }

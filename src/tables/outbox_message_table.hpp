@@ -63,7 +63,8 @@ struct OutboxQuery {
   std::int64_t after = 0;                   ///< Only rows with a greater `seq`.
   std::optional<std::int64_t> up_to = {};   ///< Only rows with this `seq` or a smaller one.
   std::span<const std::string> keys = {};   ///< If it is not empty: only rows of these keys.
-  std::span<const std::int64_t> rows = {};  ///< If it is not empty: only these rows.
+  std::span<const std::int64_t> rows = {};  ///< If it is not empty: only those of these rows that have no key. Another
+                                            ///< message can have the number by now.
   std::size_t limit = 0;                    ///< At most so many rows.
 };
 

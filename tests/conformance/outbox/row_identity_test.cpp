@@ -1,7 +1,9 @@
 // A row of the outbox is one message. Its number can be given again, and its id can come back with other content.
 
+#include <cstdint>
 #include <latch>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,12 +13,17 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "backend/query.hpp"
+#include "backend/registry.hpp"
+#include "backend/table_check.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/effects.hpp"
 #include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
 #include "support/schema_tools.hpp"
 #include "support/thrown.hpp"
+#include "tables/outbox_message_table.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -190,6 +197,24 @@ TEST_CASE("doctor warns of a sequence that is behind, and of one whose numbers d
   REQUIRE(findings.size() == 1);
   db.run(findings[0].remedy);
   CHECK(found().empty());
+}
+
+TEST_CASE("a message with a key is not read by the number of a message without a key") {
+  const TestDatabase db;
+  add(db, "", {"old"});
+  const std::vector<std::int64_t> numbers = {db.number("select max(seq) from txinbox_outbox_message")};
+  std::set<int> parts;
+  for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
+  const auto sql = db.session();
+  const auto read = [&] {
+    const auto dialect = backend::database_of(*sql).dialect("");
+    const detail::OutboxQuery query{.parts = parts, .rows = numbers, .limit = 10};
+    return backend::query(*backend::connection_of(*sql),
+                          detail::select_outbox_rows(*dialect, backend::outbox_message_table, query), 9);
+  };
+  CHECK(read().size() == 1);
+  give_number_again(db, "new");
+  CHECK(read().empty());
 }
 
 }  // namespace

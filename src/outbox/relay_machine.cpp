@@ -1,0 +1,360 @@
+#include "outbox/relay_machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/error.hpp>
+
+#include "base/one_line.hpp"
+#include "base/utf8.hpp"
+#include "outbox/outgoing_message.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr std::size_t most_listed = 10'000;
+
+/// Whether the query has read all rows that it selects.
+bool is_all(const std::vector<OutboxRow>& rows, std::size_t limit) {
+  std::size_t bytes = 0;
+  for (const OutboxRow& row : rows) bytes += row.payload.size();
+  return rows.size() < limit && bytes < most_payload_bytes;
+}
+
+/// Returns the part of the text that the table keeps.
+std::string short_text(std::string_view text) {
+  constexpr std::size_t longest = 1'000;
+  std::string line = one_line(text.substr(0, longest));
+  std::erase(line, '\0');
+  line.resize(std::min(line.size(), find_invalid_utf8(line)));
+  return line;
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "the publisher threw an object that is not a std::exception";
+  }
+}
+
+/// Splits the rows into rounds, so that no round has two rows of one key. Each round keeps the order of the rows.
+std::vector<std::vector<OutboxRow>> in_rounds(std::vector<OutboxRow> rows) {
+  std::vector<std::vector<OutboxRow>> rounds;
+  std::map<std::string, std::size_t, std::less<>> next_round;
+  for (OutboxRow& row : rows) {
+    const std::size_t round = row.key.empty() ? 0 : next_round[row.key]++;
+    if (round == rounds.size()) rounds.emplace_back();
+    rounds[round].push_back(std::move(row));
+  }
+  return rounds;
+}
+
+/// Returns `first`, doubled `times` times, but at most `longest`.
+milliseconds doubled(milliseconds first, int times, milliseconds longest) {
+  return std::min(longest, first * (std::int64_t{1} << std::min(times, 20)));
+}
+
+}  // namespace
+
+milliseconds RelayMachine::Doubling::take() noexcept { return std::exchange(next_, std::min(next_ * 2, longest_)); }
+
+RelayMachine::RelayMachine(const RelayOptions& options, const std::function<void(const RelayEvent&)>& notify)
+    : options_(options),
+      notify_(notify),
+      position_(options.sweep),
+      idle_(options.poll, options.idle_poll),
+      call_backoff_(options.initial_backoff, options.max_backoff),
+      database_backoff_(options.initial_backoff, options.max_backoff) {}
+
+RelayJob RelayMachine::next(Time now) {
+  for (;;) {
+    if (now < database_resumes_ && !stopping_) return relay_job::Wait{database_resumes_};
+    if (auto settlement = next_settlement(now)) return *settlement;
+    if (stopping_) return relay_job::End{};
+    if (round_ < rounds_.size()) {
+      if (auto call = next_call(now)) return *call;
+      continue;
+    }
+    keep_due(now);
+    if (now >= next_refresh_ || now >= expires_) return relay_job::Refresh{};
+    if (parts_.empty()) return relay_job::Wait{next_refresh_};
+    if (now < calls_resume_) return relay_job::Wait{std::min(calls_resume_, next_refresh_)};
+    if (auto step = next_in_cycle(now)) return *step;
+  }
+}
+
+/// Between two calls, it settles only if the last time is long ago.
+std::optional<RelayJob> RelayMachine::next_settlement(Time now) {
+  constexpr std::chrono::seconds longest_unsettled(1);
+  if (round_ < rounds_.size() && !stopping_ && now - settled_at_ <= longest_unsettled) return std::nullopt;
+  if (!confirmed_.empty()) return relay_job::Remove{confirmed_};
+  if (counted_ < failures_.size()) return relay_job::Count{std::span(failures_).subspan(counted_)};
+  failures_.clear();
+  counted_ = 0;
+  settled_at_ = now;
+  return std::nullopt;
+}
+
+/// Returns the call for the next round. None if no row of the round can be published now.
+std::optional<RelayJob> RelayMachine::next_call(Time now) {
+  if (parts_.empty()) {  // the lease was lost
+    drop_rounds(now);
+    return std::nullopt;
+  }
+  if (must_renew_ || now > expires_ - options_.lease / 2) return relay_job::Renew{};  // a call may take half of it
+  messages_.clear();
+  sent_.clear();
+  for (OutboxRow& row : rounds_[round_++]) {
+    if (blocked_.contains(row)) continue;
+    OutboxRow kept{.seq = row.seq, .id = row.id, .key = row.key, .attempts = row.attempts};
+    try {
+      messages_.push_back(message_of(std::move(row)));
+      sent_.push_back(std::move(kept));
+    } catch (const Error& error) {
+      fail(kept, {.status = PublishStatus::rejected, .error = error.what()}, BlockedKeys::any_number, now);
+    }
+  }
+  if (messages_.empty()) return std::nullopt;
+  return relay_job::Publish{messages_};
+}
+
+std::optional<RelayJob> RelayMachine::next_in_cycle(Time now) {
+  switch (phase_) {
+    case Phase::sweep:
+      phase_ = Phase::due;
+      if (!position_.sweep_is_due(now)) return std::nullopt;
+      return relay_job::List{
+          {.parts = parts_, .after = position_.swept(), .up_to = position_.after(), .limit = most_listed}};
+    case Phase::due:
+      phase_ = Phase::latest;
+      due_ = blocked_.due(now, options_.batch);
+      if (due_.rows.empty()) return std::nullopt;
+      return read_due();
+    case Phase::latest:
+      phase_ = Phase::rest;
+      return relay_job::Read{{{.parts = parts_, .after = position_.after(), .limit = options_.batch}}};
+    case Phase::rest:
+      break;
+  }
+  const Time end = end_of_rest(now);
+  if (now < end) return relay_job::Wait{end};
+  rest_ends_.reset();
+  found_rows_ = more_rows_ = false;
+  phase_ = Phase::sweep;
+  return std::nullopt;
+}
+
+RelayJob RelayMachine::read_due() {
+  reads_due_ = true;
+  due_keys_.clear();
+  due_numbers_.clear();
+  for (const OutboxRow& row : due_.rows) {
+    if (row.key.empty()) {
+      due_numbers_.push_back(row.seq);
+    } else {
+      due_keys_.push_back(row.key);
+    }
+  }
+  relay_job::Read job;
+  if (!due_keys_.empty()) job.queries.push_back({.parts = parts_, .keys = due_keys_, .limit = options_.batch});
+  if (!due_numbers_.empty()) job.queries.push_back({.parts = parts_, .rows = due_numbers_, .limit = options_.batch});
+  return job;
+}
+
+RelayMachine::Time RelayMachine::end_of_rest(Time now) {
+  if (!rest_ends_) {
+    if (found_rows_) idle_.reset();
+    rest_ends_ = more_rows_ ? now : now + idle_.take();
+  }
+  return blocked_.next(std::min(*rest_ends_, next_refresh_));
+}
+
+void RelayMachine::woken() noexcept {
+  idle_.reset();
+  rest_ends_ = Time{};
+}
+
+void RelayMachine::refreshed(std::set<int> parts, bool took, Time expires, Time now) {
+  const std::size_t before = parts_.size();
+  parts_ = std::move(parts);
+  expires_ = expires;
+  must_renew_ = false;
+  next_refresh_ = now + options_.lease / 6;
+  if (took) position_.start_over(now);
+  if (parts_.size() != before) notify_({.type = RelayEventType::parts, .parts = parts_.size()});
+}
+
+void RelayMachine::renewed(std::optional<Time> expires) {
+  must_renew_ = false;
+  expires_ = expires.value_or(Time{});
+  if (!expires) parts_.clear();
+}
+
+void RelayMachine::listed(const std::vector<OutboxRow>& rows, Time now) {
+  for (const OutboxRow& row : rows) {
+    if (!blocked_.contains(row)) blocked_.block(row, now);
+  }
+  const bool all = rows.size() < most_listed;
+  if (!all) more_rows_ = true;
+  position_.advance_sweep(rows.empty() ? 0 : rows.back().seq, all, now);
+}
+
+void RelayMachine::read(std::vector<OutboxRow> rows, bool durable, Time now) {
+  const bool all = is_all(rows, options_.batch);
+  if (!rows.empty()) found_rows_ = true;
+  if (!durable && !rows.empty()) must_renew_ = true;  // the renewal commits
+  if (reads_due_) {
+    reads_due_ = false;
+    found_rows_ = true;
+    for (const OutboxRow& row : due_.rows) blocked_.release(row);
+    if (all) {
+      forget_suspects_without(rows);
+      due_.rows.clear();
+    }
+  } else {
+    if (!all) more_rows_ = true;
+    position_.advance(rows.empty() ? 0 : rows.back().seq, all, now);
+    database_backoff_.reset();
+  }
+  for (const OutboxRow& row : rows) {
+    if (row.is_late && !blocked_.contains(row)) blocked_.block(row, now);
+  }
+  rounds_ = in_rounds(std::move(rows));
+  round_ = 0;
+  settled_at_ = now;
+}
+
+/// The keys whose rows were not all read are due again.
+void RelayMachine::keep_due(Time now) {
+  rounds_.clear();
+  round_ = 0;
+  for (const OutboxRow& row : std::exchange(due_.rows, {})) {
+    if (!blocked_.contains(row)) blocked_.block(row, now, due_.most);
+  }
+}
+
+/// Forgets the suspects among the due rows that are not in the table any more.
+void RelayMachine::forget_suspects_without(const std::vector<OutboxRow>& rows) {
+  std::erase_if(suspects_, [&](const auto& suspect) {
+    const auto is_asked_for = [&](const OutboxRow& row) { return row.seq == suspect.second.seq; };
+    const auto is_read = [&](const OutboxRow& row) { return row.id == suspect.first; };
+    return std::ranges::any_of(due_.rows, is_asked_for) && std::ranges::none_of(rows, is_read);
+  });
+}
+
+/// The rows that were read and not tried are due at once.
+void RelayMachine::drop_rounds(Time now) {
+  for (; round_ < rounds_.size(); ++round_) {
+    for (const OutboxRow& row : rounds_[round_]) {
+      if (!blocked_.contains(row)) blocked_.block(row, now);
+    }
+  }
+}
+
+void RelayMachine::published(const std::vector<PublishResult>& results, Time now) {
+  if (results.size() != sent_.size()) {
+    return publisher_threw(
+        std::make_exception_ptr(
+            Error(ErrorCode::invalid_argument,
+                  fmt::format("the publisher returned {} results for {} messages", results.size(), sent_.size()))),
+        now);
+  }
+  succeeded_ = true;
+  call_backoff_.reset();
+  const auto is_confirmed = [](const PublishResult& result) { return result.status == PublishStatus::confirmed; };
+  if (std::ranges::any_of(results, is_confirmed)) ++successes_;
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    suspects_.erase(sent_[i].id);
+    take_result(sent_[i], results[i], now);
+  }
+}
+
+void RelayMachine::publisher_threw(const std::exception_ptr& error, Time now) {
+  notify_({.type = RelayEventType::error, .error = error});
+  // The first call that throws can have its reason in a message. If the next one throws, too, the broker may be down.
+  if (!std::exchange(succeeded_, false)) calls_resume_ = now + call_backoff_.take();
+  if (sent_.size() == 1) return alone_in_failed_call(sent_[0], error, now);
+  for (const OutboxRow& row : sent_) blocked_.block(row, now, (sent_.size() + 1) / 2);
+}
+
+void RelayMachine::alone_in_failed_call(const OutboxRow& row, const std::exception_ptr& error, Time now) {
+  Suspect& suspect = suspects_[row.id];
+  const bool is_reason = suspect.throws > 0 && successes_ > suspect.successes;
+  suspect = {.seq = row.seq, .successes = successes_, .throws = suspect.throws + 1};
+  if (is_reason) {
+    fail(row, {.status = PublishStatus::failed, .error = text_of(error)}, 1, now);
+  } else {
+    blocked_.block(row, now + doubled(options_.initial_backoff, suspect.throws - 1, options_.max_backoff), 1);
+  }
+}
+
+void RelayMachine::take_result(const OutboxRow& row, const PublishResult& result, Time now) {
+  switch (result.status) {
+    case PublishStatus::confirmed:
+      confirmed_.push_back({row.seq, row.id});
+      break;
+    case PublishStatus::postponed:
+      wait(row, options_.poll, result.retry_after, now);
+      break;
+    case PublishStatus::failed:
+    case PublishStatus::rejected:
+      fail(row, result, BlockedKeys::any_number, now);
+      break;
+  }
+}
+
+/// Handles a message that was not confirmed. If the message is parked, its key waits only until the table contains
+/// this.
+void RelayMachine::fail(const OutboxRow& row, const PublishResult& result, std::size_t most, Time now) {
+  std::string error = short_text(result.error);
+  const int attempts = row.attempts + 1;
+  const bool park =
+      result.status == PublishStatus::rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
+  if (park) {
+    suspects_.erase(row.id);
+    wait(row, {}, {}, now);
+  } else {
+    wait(row, doubled(options_.initial_backoff, row.attempts, options_.max_backoff), result.retry_after, now, most);
+  }
+  notify_({.type = park ? RelayEventType::parked : RelayEventType::failed,
+           .id = row.id,
+           .attempts = attempts,
+           .text = error});
+  failures_.push_back({{row.seq, row.id}, std::move(error), park});
+}
+
+void RelayMachine::wait(const OutboxRow& row, milliseconds least, milliseconds wanted, Time now, std::size_t most) {
+  constexpr milliseconds longest = std::chrono::days(1);
+  blocked_.block(row, now + std::max(least, std::min(wanted, longest)), most);
+}
+
+void RelayMachine::removed(Time now) {
+  const std::size_t messages = std::exchange(confirmed_, {}).size();
+  notify_({.type = RelayEventType::published, .messages = messages, .duration = now - settled_at_});
+}
+
+void RelayMachine::database_failed(const std::exception_ptr& error, Time now) {
+  if (stopping_) {  // do not wait for the database: these messages are published again
+    confirmed_.clear();
+    failures_.clear();
+    counted_ = 0;
+    return;
+  }
+  notify_({.type = RelayEventType::error, .error = error});
+  database_resumes_ = now + database_backoff_.take();
+  reads_due_ = false;
+  phase_ = Phase::sweep;
+}
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
