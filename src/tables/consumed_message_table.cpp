@@ -30,6 +30,12 @@ bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view
                                      is_claim(consumer, business_key, token))) > 0;
 }
 
+std::string ConsumedMessageTable::restart_clock_sql(std::string_view consumer, std::string_view business_key,
+                                                    const Token& token) const {
+  return fmt::format("UPDATE {} SET consumed_at = {} WHERE {}", table(), session_.dialect().now(),
+                     is_claim(consumer, business_key, token));
+}
+
 bool ConsumedMessageTable::park(std::string_view consumer, const Message& message) const {
   const backend::Dialect& sql = session_.dialect();
   const ContentHash hash(message.content);

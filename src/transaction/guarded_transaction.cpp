@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "backend/error_class.hpp"
 #include "backend/error_classification.hpp"
 #include "backend/session.hpp"
-#include "backend/table_check.hpp"
 #include "message/content_hash.hpp"
+#include "tables/consumed_message_table.hpp"
 #include "types/row_state.hpp"
 
 namespace txinbox {
@@ -200,20 +198,13 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
   }
 }
 
-/// Returns the statement after which the row of this claim is new, however long its handler has run.
-std::string GuardedTransaction::restart_clock_sql(const InsertedClaim& claim) const {
-  const backend::Dialect& sql = session_.dialect();
-  return fmt::format("UPDATE {} SET consumed_at = {} WHERE {} AND attempt_token = {}",
-                     sql.table(backend::consumed_message_table), sql.now(),
-                     sql.is_key(claim.consumer, claim.business_key), sql.token(claim.token));
-}
-
 void GuardedTransaction::commit() {
   std::vector<backend::ClosingClaim> claims;
   claims.reserve(claims_.size());
+  const ConsumedMessageTable table(session_);
   for (const InsertedClaim& each : claims_) {
     claims.push_back(each.closing());
-    if (each.expires) add_write(restart_clock_sql(each));
+    if (each.expires) add_write(table.restart_clock_sql(each.consumer, each.business_key, each.token));
   }
   std::span<const backend::ClosingClaim> rest;
   try {

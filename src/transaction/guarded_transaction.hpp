@@ -146,7 +146,6 @@ class GuardedTransaction {
   bool is_free(const backend::ClaimedRow&, const backend::ClaimRequest&) const;
   bool take_over(const backend::ClaimRequest&);
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
-  std::string restart_clock_sql(const InsertedClaim&) const;
   std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
 
   backend::Session& session_;
