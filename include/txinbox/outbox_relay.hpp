@@ -50,9 +50,9 @@ struct PublishResult {
 ///
 /// If the publisher throws, no message of the call counts as published. The relay publishes them again, in calls with
 /// half as many messages, until it has found the message for which the publisher throws. A message that is alone in a
-/// call that throws counts as failed if another call has succeeded since it was last alone in such a call. So no
-/// message is blamed for a broker that is down. The publisher should throw if the broker cannot be reached. The relay
-/// waits after the second call that throws, and twice as long after each further one, up to
+/// call that throws counts as failed if other messages were published since it was first in such a call, and if no call
+/// with others throws. So no message is blamed for a broker that is down. The publisher should throw if the broker
+/// cannot be reached. The relay waits after the second such call, and twice as long after each further one, up to
 /// `RelayOptions::max_backoff`.
 ///
 /// It should return within half of `RelayOptions::lease`.

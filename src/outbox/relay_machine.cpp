@@ -1,6 +1,8 @@
 #include "outbox/relay_machine.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -244,11 +246,13 @@ void RelayMachine::keep_due(Time now) {
 
 /// Forgets the suspects among the due rows that are not in the table any more.
 void RelayMachine::forget_suspects_without(const std::vector<OutboxRow>& rows) {
-  std::erase_if(suspects_, [&](const auto& suspect) {
-    const auto is_asked_for = [&](const OutboxRow& row) { return row.seq == suspect.second.seq; };
-    const auto is_read = [&](const OutboxRow& row) { return row.id == suspect.first; };
-    return std::ranges::any_of(due_.rows, is_asked_for) && std::ranges::none_of(rows, is_read);
-  });
+  if (suspects_.empty()) return;
+  std::set<std::string_view> read;
+  for (const OutboxRow& row : rows) read.insert(row.id);
+  for (const OutboxRow& row : due_.rows) {
+    const auto suspect = suspects_.find(row.seq);
+    if (suspect != suspects_.end() && !read.contains(suspect->second.id)) suspects_.erase(suspect);
+  }
 }
 
 /// The rows that were read and not tried are due at once.
@@ -271,30 +275,40 @@ void RelayMachine::published(const std::vector<PublishResult>& results, Time now
   succeeded_ = true;
   call_backoff_.reset();
   const auto is_confirmed = [](const PublishResult& result) { return result.status == PublishStatus::confirmed; };
-  if (std::ranges::any_of(results, is_confirmed)) ++successes_;
+  if (std::ranges::any_of(results, is_confirmed)) {
+    ++successes_;
+    broker_may_be_down_ = false;
+  }
   for (std::size_t i = 0; i < sent_.size(); ++i) {
-    suspects_.erase(sent_[i].id);
+    suspects_.erase(sent_[i].seq);
     take_result(sent_[i], results[i], now);
   }
 }
 
 void RelayMachine::publisher_threw(const std::exception_ptr& error, Time now) {
   notify_({.type = RelayEventType::error, .error = error});
-  // The first call that throws can have its reason in a message. If the next one throws, too, the broker may be down.
+  for (const OutboxRow& row : sent_) {
+    Suspect& suspect = suspects_[row.seq];
+    if (suspect.id != row.id) suspect = {.id = row.id, .successes = successes_};
+  }
+  if (sent_.size() == 1 && is_reason(suspects_[sent_[0].seq])) {
+    return fail(sent_[0], {.status = PublishStatus::failed, .error = text_of(error)}, 1, now);
+  }
+  broker_may_be_down_ = true;
+  // The first such call can have its reason in a message. So only the second one waits.
   if (!std::exchange(succeeded_, false)) calls_resume_ = now + call_backoff_.take();
-  if (sent_.size() == 1) return alone_in_failed_call(sent_[0], error, now);
-  for (const OutboxRow& row : sent_) blocked_.block(row, now, (sent_.size() + 1) / 2);
+  if (sent_.size() == 1) {
+    const int throws = suspects_[sent_[0].seq].throws++;
+    blocked_.block(sent_[0], now + doubled(options_.initial_backoff, throws, options_.max_backoff), 1);
+  } else {
+    for (const OutboxRow& row : sent_) blocked_.block(row, now, (sent_.size() + 1) / 2);
+  }
 }
 
-void RelayMachine::alone_in_failed_call(const OutboxRow& row, const std::exception_ptr& error, Time now) {
-  Suspect& suspect = suspects_[row.id];
-  const bool is_reason = suspect.throws > 0 && successes_ > suspect.successes;
-  suspect = {.seq = row.seq, .successes = successes_, .throws = suspect.throws + 1};
-  if (is_reason) {
-    fail(row, {.status = PublishStatus::failed, .error = text_of(error)}, 1, now);
-  } else {
-    blocked_.block(row, now + doubled(options_.initial_backoff, suspect.throws - 1, options_.max_backoff), 1);
-  }
+/// Whether a message that was alone in a call that threw must be the reason: other messages have been published since
+/// it was first in such a call, and no other call has thrown since then without a reason.
+bool RelayMachine::is_reason(const Suspect& suspect) const noexcept {
+  return successes_ > suspect.successes && !broker_may_be_down_;
 }
 
 void RelayMachine::take_result(const OutboxRow& row, const PublishResult& result, Time now) {
@@ -320,7 +334,7 @@ void RelayMachine::fail(const OutboxRow& row, const PublishResult& result, std::
   const bool park =
       result.status == PublishStatus::rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
   if (park) {
-    suspects_.erase(row.id);
+    suspects_.erase(row.seq);
     wait(row, {}, {}, now);
   } else {
     wait(row, doubled(options_.initial_backoff, row.attempts, options_.max_backoff), result.retry_after, now, most);

@@ -82,9 +82,9 @@ using RelayJob = std::variant<relay_job::Refresh, relay_job::Renew, relay_job::L
 /// - A row is removed only after the publisher has confirmed it.
 ///
 /// If the publisher throws, nobody knows which message is the reason. So the messages of this call are published again
-/// in calls that are half as large, until each call that throws has one message. That message is blamed, and its
-/// attempt counted, if another call has succeeded since it was last alone in a call that threw. Otherwise the broker
-/// may be the reason.
+/// in calls that are half as large, until each call that throws has one message. Such a message is the reason if other
+/// messages were published since it was first in a call that threw, and if no call throws for which this does not hold.
+/// Then its attempt is counted. Otherwise the broker may be down.
 ///
 /// @threads one.
 class RelayMachine {
@@ -123,11 +123,11 @@ class RelayMachine {
   /// What a cycle does next. It does each of these things once, so that none of them waits for ever for another.
   enum class Phase { sweep, due, latest, rest };
 
-  /// A message that was alone in a call that threw.
+  /// A message that was in a call that threw, and in no other call since then.
   struct Suspect {
-    std::int64_t seq = 0;
-    std::uint64_t successes = 0;  ///< How many calls had succeeded when it was last alone in such a call.
-    int throws = 0;
+    std::string id = {};
+    std::uint64_t successes = 0;  ///< How many calls had succeeded before the first of these calls.
+    int throws = 0;               ///< How often it was alone and was not the reason.
   };
 
   /// A wait that doubles each time.
@@ -151,8 +151,7 @@ class RelayMachine {
   void drop_rounds(Time now);
   void keep_due(Time now);
   void forget_suspects_without(const std::vector<OutboxRow>& rows);
-  void call_failed(const std::exception_ptr& error, Time now);
-  void alone_in_failed_call(const OutboxRow& row, const std::exception_ptr& error, Time now);
+  bool is_reason(const Suspect& suspect) const noexcept;
   void take_result(const OutboxRow& row, const PublishResult& result, Time now);
   void fail(const OutboxRow& row, const PublishResult& result, std::size_t most, Time now);
   void wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted, Time now,
@@ -190,11 +189,12 @@ class RelayMachine {
   std::size_t counted_ = 0;  ///< How many of `failures_` are in the table.
   Time settled_at_{};
 
-  std::uint64_t successes_ = 0;  ///< Calls with a confirmed message.
+  std::uint64_t successes_ = 0;  ///< The number of calls with a confirmed message.
   bool succeeded_ = true;        ///< Whether a call has returned since the latest one that threw.
   Time calls_resume_{};          ///< The publisher is not called before.
   Doubling call_backoff_;
-  std::map<std::string, Suspect> suspects_;  ///< By their ids.
+  std::map<std::int64_t, Suspect> suspects_;  ///< By the numbers of their rows.
+  bool broker_may_be_down_ = false;           ///< Since the latest success, a call has thrown without a reason.
 
   Time database_resumes_{};  ///< The database is not asked before.
   Doubling database_backoff_;

@@ -35,7 +35,7 @@ while read -r line; do
   id=${line#*\"id\":\"}; id=${id%%\"*}
   )" << answer << R"(
   echo "$line" >>published
-  echo "{\"id\":\"$id\"}"
+  echo "{\"id\":\"$id\",\"published\":true}"
 done
 )";
   }
@@ -144,10 +144,8 @@ TEST_CASE("a program that ends, answers nonsense or hangs is started again, and 
   case $n in
     1) exit 1;;
     2) echo nonsense; continue;;
-    3) echo '{"id":"other"}'; continue;;
+    3) echo '{"id":"other","published":true}'; continue;;
     4) exec sleep 600;;
-    5) echo "{\"id\":\"$id\",\"rejected\":\"true\"}"; continue;;
-    6) echo "{\"id\":\"$id\",\"error\":1}"; continue;;
   esac)");
   add(db, "a");
   const Ended ended = run({"relay", "--exec", publisher.command(), "--until-empty", "--timeout", "300ms"}, db.url());
@@ -158,6 +156,32 @@ TEST_CASE("a program that ends, answers nonsense or hangs is started again, and 
   CHECK(ended.err.find("has ended") != std::string::npos);
   CHECK(ended.err.find("not given") != std::string::npos);
   CHECK(ended.err.find("in time") != std::string::npos);
+}
+
+TEST_CASE("a program that ends at one message publishes the others, and the message is parked" *
+          doctest::test_suite("timed")) {
+  const TestDatabase db;
+  const Publisher publisher("case $line in *poison*) exit 1;; esac");
+  for (int i = 0; i < 20; ++i) add(db, "k" + std::to_string(i), i == 8 ? "poison" : "good");
+  const Ended ended = run({"relay", "--exec", publisher.command(), "--until-empty", "--max-attempts", "3"}, db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.status == 1);
+  CHECK(ended.last_line() == "published 19, failed attempts 2, parked 1");
+  CHECK(db.number("select attempts from txinbox_outbox_message") == 3);
+}
+
+TEST_CASE("a program that is slower than a batch makes progress, and its text cannot control the terminal" *
+          doctest::test_suite("timed")) {
+  const TestDatabase db;
+  const Publisher publisher(R"(case $line in *bad*)
+    printf '{"id":"%s","error":"\\u001b[31m","rejected":true}\n' "$id"; continue;; esac; sleep 0.1)");
+  add(db, "bad", "bad");
+  for (int i = 0; i < 30; ++i) add(db, "k" + std::to_string(i));
+  const Ended ended = run({"relay", "--exec", publisher.command(), "--until-empty", "--timeout", "1s"}, db.url());
+  CAPTURE(ended.err);
+  CHECK(ended.last_line() == "published 30, failed attempts 0, parked 1");
+  CHECK(lines_in(publisher.published()) < 60);
+  CHECK(ended.err.find("\\x1b[31m; parked") != std::string::npos);
 }
 
 TEST_CASE("a signal ends the relay, and other relays can take its parts at once") {

@@ -90,7 +90,8 @@ TEST_CASE("relays that are killed lose nothing, and keep the order of each key" 
   // The program appends before it answers. So if it is killed between the two, a message is published again.
   std::ofstream(folder / "publish.sh") << "while read -r line; do id=${line#*\\\"id\\\":\\\"}; id=${id%%\\\"*}\n"
                                           "printf '%s\\n' \"$line\" >>"
-                                       << file.string() << "\necho \"{\\\"id\\\":\\\"$id\\\"}\"; done\n";
+                                       << file.string()
+                                       << "\necho \"{\\\"id\\\":\\\"$id\\\",\\\"published\\\":true}\"; done\n";
   const auto start = [&] {
     return std::make_unique<Command>(Command::Arguments{"relay", "--exec", "sh " + (folder / "publish.sh").string(),
                                                         "--batch", "20", "--lease", "1s"},

@@ -43,6 +43,9 @@ TEST_CASE("a URL without a password is accepted") {
 TEST_CASE("control characters never reach the terminal") {
   CHECK(printable("a\x1b[31mb\n\t\x7f\xc2\x9b"
                   "é\xff") == "a\\x1b[31mb\\x0a\\x09\\x7f\\xc2\\x9bé\\xff");
+  CHECK(printable("a\xe2\x80\xae"
+                  "b\xe2\x81\xa6\xd8\x9c") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c");
+  CHECK(printable("\xe2\x82\xac \xe2\x80\x93") == "\xe2\x82\xac \xe2\x80\x93");
   CHECK(text_or_hex("two\nlines é") == "two\nlines é");
   CHECK(text_or_hex("a\x1b") == "0x611b");
   CHECK(text_or_hex("\xff") == "0xff");

@@ -89,16 +89,55 @@ TEST_CASE("a broker that is down for an hour blames no message, and is not calle
   }
 }
 
-TEST_CASE("a message is blamed for a call that throws only if another call has succeeded since its last one") {
-  RelayWorld world(large_batch(1));
+TEST_CASE("a message is blamed for a call that throws only if other messages have been published since its first one") {
+  RelayWorld world(large_batch(3));
   const std::string id = world.add("k");
   world.publisher = dies_at({id});
   world.run_for(1h);
   CHECK(row_of(world, id).attempts == 0);
   world.add("others");
-  world.run_for(2min);
+  world.run_for(3min);
   CHECK(row_of(world, id).parked);
-  CHECK(std::ranges::count(world.events, RelayEventType::parked) == 1);
+  CHECK(row_of(world, id).attempts == 3);
+}
+
+TEST_CASE("the last messages of an outbox are parked if the publisher throws for each of them") {
+  RelayWorld world(large_batch(3));
+  std::set<std::string> poison;
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = world.add("k" + std::to_string(i));
+    if (i % 8 == 0) poison.insert(id);
+  }
+  world.publisher = dies_at(poison);
+  world.run_for(5min);
+  CHECK(world.stored.size() == 17);
+  for (const std::string& id : poison) CHECK(row_of(world, id).parked);
+}
+
+TEST_CASE("a message for which the publisher throws makes no other message wait") {
+  RelayWorld world(large_batch(0));
+  const std::string id = world.add("k");
+  world.add("others");
+  world.publisher = dies_at({id});
+  world.run_for(10min);
+  world.add("more");
+  world.run_for(2s);
+  CHECK(world.stored.size() == 2);
+}
+
+TEST_CASE("a broker that is down twice counts at most one attempt of a message") {
+  RelayWorld world(large_batch(0));
+  world.publisher = always_throws;
+  const std::string id = world.add("k");
+  world.run_for(20s);  // the message now waits for 16 s
+  world.publisher = {};
+  world.add("others");
+  world.run_for(5s);
+  world.publisher = always_throws;
+  world.add("more");
+  world.run_for(10min);
+  REQUIRE(world.stored.size() == 1);
+  CHECK(row_of(world, id).attempts <= 1);
 }
 
 TEST_CASE("a message that was tried with success in between is not blamed for an earlier throw") {

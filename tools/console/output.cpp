@@ -1,6 +1,8 @@
 #include "console/output.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <string>
 #include <system_error>
 
@@ -8,6 +10,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
+
+#include "console/utf8.hpp"
 
 namespace txinbox::cli {
 
@@ -47,8 +51,12 @@ bool Output::lines(std::string_view text) {
 }
 
 void message(std::string_view text) {
-  std::string whole(text);
-  whole += '\n';
+  std::string whole;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    whole += printable(text.substr(at, end - at)) + '\n';
+    at = end + 1;
+  }
   write_all(STDERR_FILENO, whole);  // if this fails, there is nowhere to report it
 }
 

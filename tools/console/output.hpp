@@ -28,7 +28,7 @@ class Output {
   bool failed_ = false;
 };
 
-/// Writes a message to standard error, line by line.
+/// Writes a message to standard error, line by line. Characters that could control the terminal are escaped.
 void message(std::string_view text);
 
 }  // namespace txinbox::cli

@@ -14,6 +14,16 @@ bool is_control(std::string_view character) {
   return character.size() == 2 && first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
+// They change the order of the characters around them, or end the line: U+061C, U+200E, U+200F, U+2028 to U+202E, and
+// U+2066 to U+2069.
+bool moves_text(std::string_view character) {
+  if (character == "\xD8\x9C") return true;
+  if (character.size() != 3 || character[0] != '\xE2') return false;
+  const auto last = static_cast<unsigned char>(character[2]);
+  if (character[1] == '\x80') return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);
+  return character[1] == '\x81' && last >= 0xA6 && last <= 0xA9;
+}
+
 }  // namespace
 
 std::size_t count_characters(std::string_view text) {
@@ -27,7 +37,7 @@ std::string printable(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto length = character_length(text.substr(at));
     const auto character = text.substr(at, length == 0 ? 1 : length);
-    if (length == 0 || is_control(character)) {
+    if (length == 0 || is_control(character) || moves_text(character)) {
       for (char c : character) result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     } else {
       result += character;

@@ -13,8 +13,8 @@ using detail::find_invalid_utf8;
 /// The number of characters. The text must be valid UTF-8.
 std::size_t count_characters(std::string_view text);
 
-/// The text with control characters and invalid bytes as \xNN. So a key from outside cannot send commands to the
-/// terminal.
+/// The text with control characters, invalid bytes, and characters that change the direction of text as \xNN. So a key
+/// from outside cannot send commands to the terminal, or show another text than it has.
 std::string printable(std::string_view text);
 
 /// The text itself if it is valid UTF-8 without control characters other than tab and line feed. Otherwise its bytes in

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 
@@ -38,6 +37,16 @@ void close_end(int& end) {
   end = -1;
 }
 
+/// The environment of this process, without the variables of txinbox.
+std::vector<char*> environment_of_program() {
+  std::vector<char*> variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    if (!std::string_view(*each).starts_with("TXINBOX_")) variables.push_back(*each);
+  }
+  variables.push_back(nullptr);
+  return variables;
+}
+
 void never_block(int end) { ::fcntl(end, F_SETFL, ::fcntl(end, F_GETFL) | O_NONBLOCK); }
 
 }  // namespace
@@ -48,6 +57,7 @@ Program::Program(const std::string& command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, in.read, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, out.write, STDOUT_FILENO);
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);  // such as the sockets of the database
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -60,7 +70,8 @@ Program::Program(const std::string& command) {
                            static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP));
   std::string shell = "sh", option = "-c", text = command;
   const std::array<char*, 4> words{shell.data(), option.data(), text.data(), nullptr};
-  const int error = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, words.data(), environ);
+  const std::vector<char*> environment = environment_of_program();
+  const int error = ::posix_spawn(&pid_, "/bin/sh", &actions, &attributes, words.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close_end(in.read);
@@ -100,33 +111,39 @@ void Program::take_lines(std::vector<std::string>& lines, std::size_t most) {
   unread_.erase(0, from);
 }
 
-std::vector<std::string> Program::exchange(std::string_view input, std::size_t count,
-                                           std::chrono::milliseconds timeout) {
-  constexpr std::size_t longest_output = 64UL * 1024 * 1024;
+Program::Answer Program::exchange(std::string_view input, std::size_t count, std::chrono::milliseconds timeout) {
   const auto give_up = Clock::now() + timeout;
-  std::vector<std::string> lines;
-  take_lines(lines, count);
-  while (lines.size() < count) {
+  Answer answer;
+  take_lines(answer.lines, count);
+  while (answer.lines.size() < count && answer.error.empty()) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now());
-    if (left.count() <= 0) throw std::runtime_error("the program does not answer in time");
-    std::array<pollfd, 2> ends{pollfd{output_, POLLIN, 0}, pollfd{input.empty() ? -1 : input_, POLLOUT, 0}};
-    if (::poll(ends.data(), ends.size(), static_cast<int>(left.count())) < 0 && errno != EINTR) fail(errno, "poll");
-    if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
-      const ssize_t written = ::write(input_, input.data(), input.size());
-      if (written > 0) input.remove_prefix(static_cast<std::size_t>(written));
-      if (written < 0 && errno != EAGAIN && errno != EINTR)
-        throw std::runtime_error("the program does not read its input any more");
-    }
-    if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
-      std::array<char, 65'536> buffer{};
-      const ssize_t got = ::read(output_, buffer.data(), buffer.size());
-      if (got == 0) throw std::runtime_error("the program has ended before it answered each message");
-      if (got > 0) unread_.append(buffer.data(), static_cast<std::size_t>(got));
-      if (unread_.size() > longest_output) throw std::runtime_error("the program writes a line that is too long");
-      take_lines(lines, count);
-    }
+    answer.error = left.count() <= 0 ? "the program does not answer in time" : send_and_receive(input, left);
+    take_lines(answer.lines, count);
   }
-  return lines;
+  if (answer.lines.size() == count) answer.error.clear();
+  return answer;
+}
+
+/// Waits until the program reads or writes. Removes from `input` what the program has read. Returns why the program
+/// cannot be used any more, or an empty text.
+std::string Program::send_and_receive(std::string_view& input, std::chrono::milliseconds longest) {
+  constexpr std::size_t longest_output = 64UL * 1024 * 1024;
+  std::array<pollfd, 2> ends{pollfd{output_, POLLIN, 0}, pollfd{input.empty() ? -1 : input_, POLLOUT, 0}};
+  if (::poll(ends.data(), ends.size(), static_cast<int>(longest.count())) < 0 && errno != EINTR) fail(errno, "poll");
+  if ((ends[0].revents & (POLLIN | POLLHUP)) != 0) {
+    std::array<char, 65'536> buffer{};
+    const ssize_t got = ::read(output_, buffer.data(), buffer.size());
+    if (got == 0) return "the program has ended before it answered each message";
+    if (got > 0) unread_.append(buffer.data(), static_cast<std::size_t>(got));
+    if (unread_.size() > longest_output) return "the program writes a line that is too long";
+  }
+  if ((ends[1].revents & (POLLOUT | POLLERR)) != 0) {
+    const ssize_t written = ::write(input_, input.data(), input.size());
+    if (written > 0) input.remove_prefix(static_cast<std::size_t>(written));
+    // Its last answers may still be in the pipe. So go on reading until the end.
+    if (written < 0 && errno != EAGAIN && errno != EINTR) input = {};
+  }
+  return {};
 }
 
 }  // namespace txinbox::cli

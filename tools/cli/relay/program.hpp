@@ -13,7 +13,9 @@ namespace txinbox::cli {
 /// standard output. Its standard error is that of the command.
 class Program {
  public:
-  /// Starts `sh -c command` in a process group of its own, so that a signal of the terminal does not reach it.
+  /// Starts `sh -c command` in a process group of its own, so that a signal of the terminal does not reach it. The
+  /// program gets no open file besides the three standard ones, and no environment variable whose name begins with
+  /// TXINBOX_, because these can hold passwords.
   ///
   /// Errors: std::system_error.
   explicit Program(const std::string& command);
@@ -23,13 +25,21 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  /// Writes `input`, and returns the next `lines` lines of the answer.
+  /// The answer to an input.
+  struct Answer {
+    std::vector<std::string> lines;
+    std::string error = {};  ///< Why there are not more lines. Empty if there are as many as were asked for.
+  };
+
+  /// Writes `input`, and reads `lines` lines of the answer. Reads fewer if the program ends too early, takes longer
+  /// than `timeout`, or writes a line with more than 64 MiB. The program must not be used any more then.
   ///
-  /// Errors: std::runtime_error if the program ends too early, takes longer than `timeout`, or writes more than 64 MiB.
-  std::vector<std::string> exchange(std::string_view input, std::size_t lines, std::chrono::milliseconds timeout);
+  /// Errors: std::system_error.
+  Answer exchange(std::string_view input, std::size_t lines, std::chrono::milliseconds timeout);
 
  private:
   void take_lines(std::vector<std::string>& lines, std::size_t most);
+  std::string send_and_receive(std::string_view& input, std::chrono::milliseconds longest);
 
   pid_t pid_ = -1;
   int input_ = -1;  ///< The program's process.

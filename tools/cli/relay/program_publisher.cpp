@@ -1,10 +1,14 @@
 #include "cli/relay/program_publisher.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <map>
 #include <stdexcept>
 #include <string_view>
+
+#include <fmt/format.h>
 
 #include "cli/base64.hpp"
 #include "console/json_output.hpp"
@@ -19,15 +23,28 @@ std::string text_in(const detail::JsonValue& json, std::string_view name) {
   return value != nullptr && value->kind == detail::JsonValue::Kind::string ? value->text : std::string();
 }
 
-/// An answer that is not understood must not count as a confirmation: the relay would delete the message.
-void check_kind(const detail::JsonValue& json, std::string_view name, detail::JsonValue::Kind kind, const char* what) {
-  const detail::JsonValue* value = json.find(name);
-  if (value != nullptr && value->kind != kind) throw std::runtime_error(what);
-}
-
+/// Returns the value of a boolean that may be missing.
 bool is_true(const detail::JsonValue& json, std::string_view name) {
   const detail::JsonValue* value = json.find(name);
-  return value != nullptr && value->kind == detail::JsonValue::Kind::boolean && value->boolean;
+  if (value == nullptr) return false;
+  if (value->kind == detail::JsonValue::Kind::boolean) return value->boolean;
+  throw std::runtime_error(fmt::format("the program's \"{}\" is not a boolean", name));
+}
+
+/// Only an answer that says so is a confirmation, because the relay deletes the message. A program that repeats its
+/// input confirms nothing.
+PublishResult result_in(const detail::JsonValue& answer) {
+  const detail::JsonValue* error = answer.find("error");
+  if (error != nullptr && error->kind != detail::JsonValue::Kind::string) {
+    throw std::runtime_error("the program's \"error\" is not a string");
+  }
+  const bool rejected = is_true(answer, "rejected");
+  const bool published = is_true(answer, "published");
+  if (published == (rejected || error != nullptr)) {
+    throw std::runtime_error("the program's answer must have either \"published\":true or an \"error\"");
+  }
+  if (published) return {};
+  return {.status = rejected ? PublishStatus::rejected : PublishStatus::failed, .error = text_in(answer, "error")};
 }
 
 }  // namespace
@@ -46,35 +63,46 @@ std::string line_of(const OutgoingMessage& message) {
 }
 
 std::vector<PublishResult> ProgramPublisher::operator()(std::span<const OutgoingMessage> messages) {
+  std::vector<PublishResult> results(messages.size(), {.status = PublishStatus::postponed});
+  const auto given = messages.first(std::min(messages.size(), most_));
+  std::string error;
+  const std::size_t answered = publish(given, results, error);
+  if (error.empty()) {
+    most_ = most_ > any_number / 2 ? any_number : 2 * most_;
+    return results;
+  }
+  program_.reset();
+  if (answered == 0) throw std::runtime_error(error);
+  most_ = answered;
+  report_(fmt::format("{}; it has answered {} of {} messages", error, answered, given.size()));
+  return results;
+}
+
+/// Writes the answers of the program to `results`. Returns how many messages it has answered. If it has not answered
+/// all of them, `error` says why.
+std::size_t ProgramPublisher::publish(std::span<const OutgoingMessage> messages, std::vector<PublishResult>& results,
+                                      std::string& error) {
   std::map<std::string, std::size_t, std::less<>> open;
   std::string input;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     open[messages[i].id] = i;
     input += line_of(messages[i]);
   }
+  if (!program_) program_ = std::make_unique<Program>(command_);
+  const Program::Answer answer = program_->exchange(input, messages.size(), timeout_);
+  error = answer.error;
   try {
-    if (!program_) program_ = std::make_unique<Program>(command_);
-    std::vector<PublishResult> results(messages.size());
-    for (const std::string& line : program_->exchange(input, messages.size(), timeout_)) {
-      const detail::JsonValue answer = detail::parse_json(line);
-      const auto found = open.find(text_in(answer, "id"));
+    for (const std::string& line : answer.lines) {
+      const detail::JsonValue json = detail::parse_json(line);
+      const auto found = open.find(text_in(json, "id"));
       if (found == open.end()) throw std::runtime_error("the program answers a message that it was not given");
-      check_kind(answer, "rejected", detail::JsonValue::Kind::boolean, "the program's \"rejected\" is not a boolean");
-      check_kind(answer, "error", detail::JsonValue::Kind::string, "the program's \"error\" is not a string");
-      PublishResult& result = results[found->second];
-      result.error = text_in(answer, "error");
-      if (is_true(answer, "rejected")) {
-        result.status = PublishStatus::rejected;
-      } else if (answer.find("error") != nullptr) {
-        result.status = PublishStatus::failed;
-      }
+      results[found->second] = result_in(json);
       open.erase(found);
     }
-    return results;
-  } catch (...) {
-    program_.reset();
-    throw;
+  } catch (const std::exception& e) {
+    error = e.what();
   }
+  return messages.size() - open.size();
 }
 
 }  // namespace txinbox::cli

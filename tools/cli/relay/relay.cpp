@@ -107,7 +107,8 @@ Publisher publisher_of(const CommandOptions& options, std::chrono::milliseconds 
     throw UsageError("relay: say where to publish, with either --exec PROGRAM or --to URL");
   }
   if (!options.broker.empty()) return open_publisher(options.broker, timeout);
-  const auto program = std::make_shared<ProgramPublisher>(options.program, timeout);
+  const auto program = std::make_shared<ProgramPublisher>(
+      options.program, timeout, [](const std::string& text) { message("txinbox: " + text + "; tried again"); });
   return [program](std::span<const OutgoingMessage> messages) { return (*program)(messages); };
 }
 
@@ -146,8 +147,8 @@ void add_relay(Command app, Run& run) {
   options->database.add_to(command);
   command
       .option("--exec", options->program,
-              "The program that publishes: it reads a message as JSON from each line, and answers with {\"id\":\"…\"} "
-              "when the message is published")
+              "The program that publishes: it reads a message as JSON from each line, and answers "
+              "{\"id\":\"…\",\"published\":true} when the message is published")
       .type("PROGRAM");
   command
       .option("--to", options->broker,
