@@ -53,15 +53,16 @@ struct Listed {
   OutboxMessageInfo message;
 };
 
-std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter) {
+/// Returns the rows behind the row `after`.
+std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter, std::int64_t after = 0) {
   const backend::Dialect& sql = session.dialect();
   std::vector<Listed> found;
   for (backend::Row& row : session.read(
            fmt::format("SELECT seq, id, aggregatetype, aggregateid, type, attempts, last_error, {}, {}, {}, {} FROM {} "
-                       "WHERE {} ORDER BY seq LIMIT {}",
+                       "WHERE seq > {} AND {} ORDER BY seq LIMIT {}",
                        sql.utc_text("created_at"), sql.milliseconds_since("created_at"), sql.utc_text("parked_at"),
                        filter.payloads ? sql.hex_text("payload") : "NULL", sql.table(backend::outbox_message_table),
-                       condition_of(filter, sql), filter.limit),
+                       after, condition_of(filter, sql), filter.limit),
            11)) {
     const auto take = [&](std::size_t column) { return std::move(row[column]).value_or(""); };
     OutboxMessageInfo message{.id = take(1),
@@ -85,14 +86,24 @@ std::vector<Listed> read(backend::Session& session, const OutboxFilter& filter) 
   return found;
 }
 
-/// Changes each message with a statement of its own, because a relay also locks one message after the other.
+/// Changes each message with a statement of its own, because a relay also locks one message after the other. It goes on
+/// until it has changed as many as the filter says, or has tried all: a relay can remove what it has read.
 std::size_t change_each(const ConnectionRef& connection, OutboxFilter filter,
                         bool (*change)(const detail::OutboxMessageTable&, const Listed&)) {
+  constexpr std::size_t at_once = 1'000;
   const detail::InboxSession session(detail::ConnectionAccess::of(connection));
   const detail::OutboxMessageTable table(*session);
+  const std::size_t most = filter.limit;
   filter.payloads = false;
   std::size_t changed = 0;
-  for (const Listed& each : read(*session, filter)) changed += change(table, each) ? 1U : 0U;
+  std::int64_t after = 0;
+  for (bool more = true; more && changed < most;) {
+    filter.limit = std::min(at_once, most - changed);
+    const std::vector<Listed> found = read(*session, filter, after);
+    for (const Listed& each : found) changed += change(table, each) ? 1U : 0U;
+    more = found.size() == filter.limit;
+    if (more) after = found.back().row.seq;
+  }
   return changed;
 }
 

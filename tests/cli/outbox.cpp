@@ -99,6 +99,23 @@ TEST_CASE("outbox lists waiting messages, retries and discards") {
   CHECK(run({"outbox", "list", id}, db.url()).status == 1);
 }
 
+TEST_CASE("a filter without a value is refused, because it would choose all rows") {
+  const TestDatabase db;
+  add(db, "a");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"outbox", "discard", "--all", "--state", "waiting", "--key", ""},
+                                             {"outbox", "discard", "--all", "--state", "waiting", "--topic="},
+                                             {"outbox", "discard", ""},
+                                             {"outbox", "retry", "--all", "--topic", ""},
+                                             {"failed", "discard", "--all", "--consumer", ""},
+                                             {"failed", "retry", "--all", "--consumer", "c", "--error-class", ""},
+                                             {"purge", "--older-than", "1d", "--consumer", ""}}) {
+    CAPTURE(arguments[0]);
+    CHECK(run(arguments, db.url()).status == 2);
+  }
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1);
+}
+
 TEST_CASE("relay passes each message to the program, and removes what it answers") {
   const TestDatabase db;
   const Publisher publisher(":");

@@ -231,6 +231,18 @@ TEST_CASE("a database that is down for an hour is not asked without a wait, and 
   CHECK(world.problem() == "");
 }
 
+TEST_CASE("an attempt is counted once, also if the database fails before it has counted all of them") {
+  RelayWorld world;
+  for (const char* key : {"a", "b", "c"}) world.add(key);
+  world.publisher = [&](std::span<const OutgoingMessage> messages) {
+    const auto status = world.calls.size() == 1 ? PublishStatus::failed : PublishStatus::confirmed;
+    return std::vector<PublishResult>(messages.size(), {.status = status});
+  };
+  world.run({{3, Twist::fails_after}});  // after refresh, read and call
+  CHECK(world.problem() == "");
+  CHECK(world.stored.size() == 3);
+}
+
 TEST_CASE("an idle relay reads less and less often, until it is woken") {
   RelayWorld world;
   world.run_for(1min);

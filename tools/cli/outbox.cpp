@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -155,12 +156,8 @@ int run_change(const OutboxOptions& options, std::string_view command, std::stri
   auto pool = open_database(options.database);
   auto connection = pool.acquire();
   OutboxFilter filter = options.filter();
-  filter.limit = 1'000;
-  std::size_t changed = 0, some = 0;
-  do {
-    some = change(connection.session(), filter);
-    changed += some;
-  } while (some == filter.limit);
+  filter.limit = std::numeric_limits<std::size_t>::max();
+  const std::size_t changed = change(connection.session(), filter);
   Output output;
   output.line(options.json ? Json{{done, changed}}.text() : fmt::format("{} {} messages", done, changed));
   if (output.failed()) return exit_stopped;

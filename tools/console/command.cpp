@@ -47,6 +47,11 @@ CommandDescription describe(const CLI::App& app) {
   return description;
 }
 
+/// An empty value is mostly a variable of a shell that is not set. An empty filter would choose all rows.
+std::string not_empty(const std::string& value) {
+  return value.empty() ? "the value is empty; give a value, or leave the option out" : "";
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -113,11 +118,11 @@ Command Command::group(const std::string& name, const std::string& help) {
 }
 
 Option Command::option(const std::string& name, std::string& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)).checked(not_empty);
 }
 
 Option Command::option(const std::string& name, std::vector<std::string>& values, const std::string& help) {
-  return Option(app_->add_option(name, values, help));
+  return Option(app_->add_option(name, values, help)).checked(not_empty);
 }
 
 Option Command::option(const std::string& name, std::size_t& value, const std::string& help) {

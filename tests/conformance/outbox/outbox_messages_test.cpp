@@ -1,6 +1,8 @@
 // Operators read the status of the outbox, and list, retry and discard its messages.
 
 #include <chrono>
+#include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 
 #include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
+#include "support/relay_kit.hpp"
 #include "support/schema_tools.hpp"
 #include "support/thrown.hpp"
 
@@ -174,6 +177,20 @@ TEST_CASE("doctor warns of messages that no relay publishes, and notes parked me
   CHECK(found().find("no relay runs") != std::string::npos);
   scene.db.run("delete from txinbox_outbox_message");
   CHECK(found().empty());
+}
+
+TEST_CASE("a change of many messages ends at its limit, or when all were tried") {
+  const TestDatabase db;
+  add(db, "a", std::vector<std::string>(2'500, "x"));
+  const auto sql = db.session();
+  CHECK(discard_outbox(*sql, {.state = OutboxState::waiting, .limit = 1'200}) == 1'200);
+  CHECK(db.number("select count(*) from txinbox_outbox_message") == 1'300);
+  db.run("update txinbox_outbox_message set attempts = 1, parked_at = created_at");
+  CHECK(retry_outbox(*sql, {.limit = 1}) == 1);
+  const auto all = std::numeric_limits<std::size_t>::max();
+  CHECK(retry_outbox(*sql, {.limit = all}) == 1'299);
+  CHECK(discard_outbox(*sql, {.limit = all}) == 0);  // neither parked nor failing
+  CHECK(discard_outbox(*sql, {.state = OutboxState::waiting, .limit = all}) == 1'300);
 }
 
 }  // namespace
