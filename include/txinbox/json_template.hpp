@@ -42,19 +42,15 @@ class JsonTemplate {
   ///
   /// @limits arrays and objects 256 deep, a million values.
   /// @errors `Error` invalid_key if `json` is not valid JSON (RFC 8259, in UTF-8), if an object has a member twice, or
-  ///         if a pointer finds nothing, null, an array or an object. The error text holds none of the values. Such a
-  ///         message fails at each delivery: dead-letter it.
+  ///         if a pointer finds nothing, null, an array, an object, or an empty string: all messages without a value
+  ///         would get the same key. The error text holds none of the values. Such a message fails at each delivery:
+  ///         dead-letter it.
   std::string operator()(std::string_view json) const;
 
   /// The same for a message that is parsed already.
   ///
-  /// @errors `Error` invalid_key if a pointer finds nothing, null, an array or an object.
+  /// @errors `Error` invalid_key if a pointer finds nothing, null, an array, an object, or an empty string.
   std::string operator()(const JsonDocument& json) const;
-
-  /// Whether a pointer finds an empty string. Messages with different other values may then get the same text.
-  ///
-  /// @errors `Error` invalid_key if a pointer finds nothing, null, an array or an object.
-  bool finds_empty(const JsonDocument& json) const;
 
   /// A function of the service's own message: `JsonTemplate("/order/no").of(&Incoming::body)`. `member` gives the JSON
   /// of that message: it is a member, a member function, or any function of the message.

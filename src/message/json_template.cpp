@@ -12,7 +12,5 @@ std::string JsonTemplate::operator()(std::string_view json) const { return templ
 
 std::string JsonTemplate::operator()(const JsonDocument& json) const { return template_->key(*json.root_); }
 
-bool JsonTemplate::finds_empty(const JsonDocument& json) const { return template_->finds_empty(*json.root_); }
-
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

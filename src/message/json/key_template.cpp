@@ -1,7 +1,5 @@
 #include "message/json/key_template.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
 
@@ -80,14 +78,11 @@ KeyTemplate::KeyTemplate(std::string_view text, std::string_view name) {
 std::string KeyTemplate::key(const JsonValue& root) const {
   std::string result;
   for (const auto& part : parts_) {
-    result += part.is_pointer ? scalar_text(root, part.pointer, "key") : part.literal;
+    const std::string text = part.is_pointer ? scalar_text(root, part.pointer, "key") : part.literal;
+    if (part.is_pointer && text.empty()) throw JsonError(fmt::format("key: {} is empty", part.pointer.text()));
+    result += text;
   }
   return result;
-}
-
-bool KeyTemplate::finds_empty(const JsonValue& root) const {
-  return std::ranges::any_of(
-      parts_, [&](const Part& part) { return part.is_pointer && scalar_text(root, part.pointer, "key").empty(); });
 }
 
 }  // namespace detail

@@ -35,11 +35,6 @@ class KeyTemplate {
   /// Errors: `JsonError`, as `scalar_text`.
   std::string key(const JsonValue& root) const;
 
-  /// Whether a pointer finds an empty string.
-  ///
-  /// Errors: `JsonError`, as `scalar_text`.
-  bool finds_empty(const JsonValue& root) const;
-
  private:
   struct Part {
     std::string literal;
