@@ -46,8 +46,8 @@ struct [[nodiscard]] Result {
   /// For consumed: the handler called `Delivery::refuse`. Its SQL was rolled back, and `stored` is its answer.
   bool refused = false;
 
-  /// For already_consumed: the time since the original was consumed, as `Message::valid_for` counts it. None if the cache of recent keys answered, or if
-  /// the original is in the same batch.
+  /// For already_consumed: the time since the original was consumed, as `Message::valid_for` counts it. None if the
+  /// cache of recent keys answered, or if the original is in the same batch.
   std::optional<std::chrono::milliseconds> age = {};
 };
 

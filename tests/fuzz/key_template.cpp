@@ -112,7 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!line) return 0;
     const auto expected = make(*parts, *line);
     const auto key = unless_refused<LineError>([&] { return (*tried)(json); });
-    claim(key.has_value() == expected.has_value(), "a line has a key if all pointers select scalars that are not empty, and only then");
+    claim(key.has_value() == expected.has_value(),
+          "a line has a key if all pointers select scalars that are not empty, and only then");
     if (!key) return 0;
     claim(*key == expected->key, "a key is the literals and the values in order");
     claim((*tried)(txinbox::JsonDocument(json)) == *key, "a parsed text has the same key");
