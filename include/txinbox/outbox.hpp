@@ -47,14 +47,15 @@ class Outbox {
   /// Adds a message to the outbox, and returns its id. The row commits with the transaction, or not at all.
   ///
   /// If `OutgoingMessage::id` is empty, `add` chooses the id. It derives the id if `connection` is the connection of a
-  /// running handler of a `TxConsumer`, or of a `Transaction` with a claim. A derived id is made from the consumer, the
-  /// business key, and the number of messages that this run has added before. So a handler that runs again, for example
-  /// after `forget`, adds the same ids. If a row with a derived id is still in the outbox, the new message replaces
-  /// that row, and counts as never tried. It comes after the messages of its key that are in the outbox. With
-  /// `Message::valid_for`, in a `BatchHandler`, and outside of a handler, the id is random.
+  /// running handler of a `TxConsumer`, or of a `Transaction` with a claim. A derived id is made from the database, the
+  /// consumer, the business key, and the number of messages that this run has added before. So a handler that runs
+  /// again, for example after `forget`, adds the same ids. If a row with a derived id is still in the outbox, the new
+  /// message replaces that row, and counts as never tried. It comes after the messages of its key that are in the
+  /// outbox. With `Message::valid_for`, in a `BatchHandler`, and outside of a handler, the id is random.
   ///
   /// @transaction the one that is open on the connection. If no transaction is open, the row is committed at once.
-  /// @blocking    one round trip. If two transactions add the same id, the second waits for the first.
+  /// @blocking    one round trip, and one more for the first derived id on a connection. If two transactions add the
+  /// same id, the second waits for the first.
   /// @limits      those of `OutgoingMessage`.
   /// @errors      after a database error, the transaction must be rolled back.
   /// - `Error` invalid_message for a message that breaks the limits, before a statement is sent. If a handler lets this

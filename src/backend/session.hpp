@@ -216,6 +216,14 @@ class Session {
   /// Runs one SELECT and leaves no transaction open.
   virtual std::vector<Row> read(const std::string& sql, std::size_t columns) = 0;
 
+  /// The id of the database, which `detail::outbox_database_id` reads once for each connection and schema.
+  struct DatabaseId {
+    const void* handle = nullptr;
+    std::string table;
+    std::string id;
+  };
+  DatabaseId& database_id() noexcept { return database_id_; }
+
   /// Removes some old rows and commits. It skips rows that another transaction has locked.
   virtual PurgeReply purge_some(const PurgeBatch&) = 0;
 
@@ -260,6 +268,7 @@ class Session {
 
   ConnectionPtr connection_;
   int duplicates_in_a_row_ = 0;
+  DatabaseId database_id_;
 };
 
 }  // namespace backend

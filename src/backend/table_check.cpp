@@ -109,6 +109,7 @@ int version_of(std::string_view name) noexcept {
   if (name == consumer_table) return 4;
   if (name == guard_trigger) return 5;
   if (name == outbox_message_table || name == outbox_relay_table || name == outbox_part_table) return 7;
+  if (name == outbox_database_table) return 9;
   return 1;
 }
 
@@ -141,7 +142,7 @@ bool concerns(const Problem& problem, std::string_view table) {
 
 bool concerns_outbox(const Problem& problem) {
   return concerns(problem, outbox_message_table) || concerns(problem, outbox_relay_table) ||
-         concerns(problem, outbox_part_table);
+         concerns(problem, outbox_part_table) || concerns(problem, outbox_database_table);
 }
 
 std::string definition_of(const ExpectedColumn& column) {

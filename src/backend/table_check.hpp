@@ -23,6 +23,7 @@ inline constexpr std::string_view consumer_table = "txinbox_consumer";
 inline constexpr std::string_view outbox_message_table = "txinbox_outbox_message";
 inline constexpr std::string_view outbox_relay_table = "txinbox_outbox_relay";
 inline constexpr std::string_view outbox_part_table = "txinbox_outbox_part";
+inline constexpr std::string_view outbox_database_table = "txinbox_outbox_database";
 
 /// PostgreSQL: the name of the trigger on the consumed-message table.
 inline constexpr std::string_view guard_trigger = "txinbox_guard";
@@ -50,11 +51,11 @@ struct ExpectedTable {
 /// The columns of each table, with the types of one database.
 struct ExpectedColumns {
   std::span<const ExpectedColumn> consumed_message, schema, failed_message, conflicting_message, consumer,
-      outbox_message, outbox_relay, outbox_part;
+      outbox_message, outbox_relay, outbox_part, outbox_database;
 };
 
 /// The tables of the inbox. They differ between databases only in the types of their columns.
-constexpr std::array<ExpectedTable, 8> expected_tables(const ExpectedColumns& columns) {
+constexpr std::array<ExpectedTable, 9> expected_tables(const ExpectedColumns& columns) {
   return {{
       {consumed_message_table, columns.consumed_message, "consumer, business_key", "consumed_at"},
       {schema_table, columns.schema, "version", ""},
@@ -64,6 +65,7 @@ constexpr std::array<ExpectedTable, 8> expected_tables(const ExpectedColumns& co
       {outbox_message_table, columns.outbox_message, "seq", "", "id"},
       {outbox_relay_table, columns.outbox_relay, "token", ""},
       {outbox_part_table, columns.outbox_part, "part", ""},
+      {outbox_database_table, columns.outbox_database, "one", ""},
   }};
 }
 

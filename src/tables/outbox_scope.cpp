@@ -1,10 +1,14 @@
 #include "tables/outbox_scope.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <txinbox/error.hpp>
 
+#include "backend/query.hpp"
+#include "backend/table_check.hpp"
 #include "base/token.hpp"
 #include "base/uuid.hpp"
 #include "message/content_hash.hpp"
@@ -39,14 +43,32 @@ std::shared_ptr<OutboxClaim> OutboxScope::on(const void* handle) noexcept {
 
 std::string OutboxClaim::next_id() {
   if (key_recurs_) return {};
-  return derived_message_id(consumer_, business_key_, added_++);
+  return derived_message_id(outbox_database_id(session_), consumer_, business_key_, added_++);
 }
 
 std::string random_message_id() { return format_uuid(std::string(Token::random().bytes()), 4); }
 
-std::string derived_message_id(std::string_view consumer, std::string_view business_key, std::uint64_t number) {
-  // Neither name contains NUL, so the separators are unambiguous.
-  const ContentHash hash(fmt::format("txinbox outbox{0}{1}{0}{2}{0}{3}", '\0', consumer, business_key, number));
+const std::string& outbox_database_id(backend::Session& session) {
+  const void* const handle = session.connection_ptr()->handle();
+  const std::string table = session.dialect().table(backend::outbox_database_table);
+  backend::Session::DatabaseId& known = session.database_id();
+  if (known.handle == handle && known.table == table) return known.id;
+  std::string id =
+      backend::query_text(*session.connection_ptr(),
+                          fmt::format("SELECT {} FROM {} WHERE one = 1", session.dialect().hex_token("id"), table));
+  if (id.empty()) {
+    throw Error(ErrorCode::schema_mismatch,
+                fmt::format("{} has no row; insert the row as migrations/*/V9__outbox_database.sql does", table));
+  }
+  known = {.handle = handle, .table = table, .id = std::move(id)};
+  return known.id;
+}
+
+std::string derived_message_id(std::string_view database, std::string_view consumer, std::string_view business_key,
+                               std::uint64_t number) {
+  // None of the names contains NUL, so the separators are unambiguous.
+  const ContentHash hash(
+      fmt::format("txinbox outbox{0}{1}{0}{2}{0}{3}{0}{4}", '\0', database, consumer, business_key, number));
   return format_uuid(std::string(hash.bytes().substr(0, 16)), 8);
 }
 

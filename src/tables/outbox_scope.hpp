@@ -25,6 +25,8 @@ class OutboxClaim {
   backend::Session& session() const noexcept { return session_; }
 
   /// Returns the next derived message id. Empty if the key can have several messages (`valid_for`).
+  ///
+  /// Errors: as `outbox_database_id`.
   std::string next_id();
 
  private:
@@ -58,8 +60,15 @@ class OutboxScope {
 /// Returns a random message id, a UUID of version 4.
 std::string random_message_id();
 
+/// Returns the id of this database, 32 hexadecimal digits. The first call on a connection reads it, also in an open
+/// transaction.
+///
+/// Errors: `Error` schema_mismatch if the table has no row; a database error as it was.
+const std::string& outbox_database_id(backend::Session& session);
+
 /// Returns the id of a message that a handler adds, a UUID of version 8. `number` counts the messages of the run.
-std::string derived_message_id(std::string_view consumer, std::string_view business_key, std::uint64_t number);
+std::string derived_message_id(std::string_view database, std::string_view consumer, std::string_view business_key,
+                               std::uint64_t number);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -89,6 +89,10 @@ constexpr std::array outbox_part_columns = {
     ExpectedColumn{"part", "INT", false},
     ExpectedColumn{"owner", "VARBINARY(16)"},
 };
+constexpr std::array outbox_database_columns = {
+    ExpectedColumn{"one", "INT", false},
+    ExpectedColumn{"id", "BINARY(16)", false},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
@@ -96,7 +100,8 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .consumer = consumer_columns,
                                          .outbox_message = outbox_message_columns,
                                          .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns});
+                                         .outbox_part = outbox_part_columns,
+                                         .outbox_database = outbox_database_columns});
 
 /// Whether the found type is the same type, or a wider one. The size of an integer is ignored: it changes only the
 /// display.

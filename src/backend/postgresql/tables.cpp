@@ -97,6 +97,10 @@ constexpr std::array outbox_part_columns = {
     ExpectedColumn{"part", "integer", false},
     ExpectedColumn{"owner", "uuid"},
 };
+constexpr std::array outbox_database_columns = {
+    ExpectedColumn{"one", "integer", false},
+    ExpectedColumn{"id", "uuid", false},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
@@ -104,7 +108,8 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .consumer = consumer_columns,
                                          .outbox_message = outbox_message_columns,
                                          .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns});
+                                         .outbox_part = outbox_part_columns,
+                                         .outbox_database = outbox_database_columns});
 
 /// Whether the found type is the same type, or one that can hold more. The collation matters only for keys.
 bool accepts(const ExpectedColumn& wanted, const FoundColumn& found) {

@@ -81,6 +81,10 @@ constexpr std::array outbox_part_columns = {
     ExpectedColumn{"part", "INTEGER", false},
     ExpectedColumn{"owner", "BLOB"},
 };
+constexpr std::array outbox_database_columns = {
+    ExpectedColumn{"one", "INTEGER", false},
+    ExpectedColumn{"id", "BLOB", false},
+};
 constexpr auto tables = expected_tables({.consumed_message = consumed_message_columns,
                                          .schema = schema_columns,
                                          .failed_message = failed_message_columns,
@@ -88,7 +92,8 @@ constexpr auto tables = expected_tables({.consumed_message = consumed_message_co
                                          .consumer = consumer_columns,
                                          .outbox_message = outbox_message_columns,
                                          .outbox_relay = outbox_relay_columns,
-                                         .outbox_part = outbox_part_columns});
+                                         .outbox_part = outbox_part_columns,
+                                         .outbox_database = outbox_database_columns});
 
 /// Returns the affinity of a declared type ("Datatypes in SQLite", section 3.1).
 std::string_view affinity_of(std::string type) {

@@ -137,6 +137,33 @@ TEST_CASE("a handler that runs again adds the same ids, and another key or consu
   CHECK(rows(db) == 6);
 }
 
+TEST_CASE("handlers in two databases never add messages with the same id, and those in one database do again") {
+  const TestDatabase one, other;
+  const auto id_in = [](const TestDatabase& db) {
+    Pool pool = db.pool(1);
+    TxConsumer consumer(pool, "svc");
+    std::string id;
+    const auto add = [&](soci::session& sql, Delivery&) { id = Outbox::add(sql, booked("derived")); };
+    CHECK(consumer.consume(order, add).outcome == Outcome::consumed);
+    REQUIRE(forget(*db.session(), "svc", "order1"));
+    return id;
+  };
+  const std::string first = id_in(one);
+  CHECK(id_in(other) != first);
+  CHECK(id_in(one) == first);
+}
+
+TEST_CASE("without the row of the database's id, a handler's message is not added, and the row is named") {
+  const TestDatabase db;
+  db.run("delete from txinbox_outbox_database");
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto add = [](soci::session& sql, Delivery&) { Outbox::add(sql, booked("derived")); };
+  CHECK(thrown_by([&] { (void)consumer.consume({.business_key = "order1"}, add); }) == "schema_mismatch");
+  CHECK(db.number("select count(*) from txinbox_consumed_message") == 0);
+  CHECK(db.number("select count(*) from txinbox_failed_message") == 0);
+}
+
 TEST_CASE("a message with a derived id may be added again, and a message with the caller's own id may not") {
   const TestDatabase db;
   Pool pool = db.pool(1);
