@@ -190,9 +190,9 @@ TEST_CASE("a program that ends at one message publishes the others, and the mess
 TEST_CASE("a program that is slower than a batch makes progress, and its text cannot control the terminal" *
           doctest::test_suite("timed")) {
   const TestDatabase db;
-  const Publisher publisher(R"(case $line in *bad*)
+  const Publisher publisher(R"(case $line in *poison*)
     printf '{"id":"%s","error":"\\u001b[31m","rejected":true}\n' "$id"; continue;; esac; sleep 0.1)");
-  add(db, "bad", "bad");
+  add(db, "poison");
   for (int i = 0; i < 30; ++i) add(db, "k" + std::to_string(i));
   const Ended ended = run({"relay", "--exec", publisher.command(), "--until-empty", "--timeout", "1s"}, db.url());
   CAPTURE(ended.err);
