@@ -144,10 +144,9 @@ class KeyOf {
 /// @limits 1 to 128 printable ASCII characters. A bare key has no space, quote or comma. One field only.
 KeyOf key_in_header(std::string name = "Idempotency-Key");
 
-/// A key from the request itself, for clients that send none: the SHA-256 of `whole_request`. With JSON
-/// Pointers, of method, target and these values of the body; two requests in which these are equal are the same
-/// request, whatever else differs. Use it with `GuardOptions::valid_for`, because the same
-/// request may be sent again on purpose.
+/// A key from the request itself, for clients that send none: the SHA-256 of `whole_request`. With JSON Pointers, of
+/// method, target and these values of the body; two requests in which these are equal are the same request, whatever
+/// else differs. Use it with `GuardOptions::valid_for`, because the same request may be sent again on purpose.
 ///
 /// @errors `Error` invalid_argument for a pointer that is not valid.
 KeyOf key_of_parameters(std::initializer_list<std::string_view> pointers = {});
@@ -207,14 +206,17 @@ struct GuardOptions {
 ///
 /// | situation | answer |
 /// |---|---|
-/// | no key, a key that is not valid or too long, several fields, a token whose time was over before it was used | 400
-/// | | the first request with the key | the handler's | | the same request again | the stored answer, and
-/// `Idempotent-Replayed: true` | | another request with the key | 422 | | the first request is still running | 409 with
-/// Retry-After, after the consumer's `claim_wait` or `wait` | | the handler throws `Refusal` | its response; the SQL is
-/// rolled back; the response is kept | | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry
-/// runs again | | the handler throws something else | 500; the SQL is rolled back; a retry runs again | | a transient
-/// error of the database that outlives its retries, a stop, no schema | 503 with Retry-After | | the message is parked,
-/// torn or discarded | 409: an operator must look at it |
+/// | no key, a key that is not valid or too long, several fields | 400 |
+/// | a token whose time was over before it was used | 400 |
+/// | the first request with the key | the handler's |
+/// | the same request again | the stored answer, and `Idempotent-Replayed: true` |
+/// | another request with the key | 422 |
+/// | the first request is still running | 409 with Retry-After, after the consumer's `claim_wait` or `wait` |
+/// | the handler throws `Refusal` | its response; the SQL is rolled back; the response is kept |
+/// | the handler returns 500 to 599 | that answer; the SQL is rolled back; a retry runs again |
+/// | the handler throws something else | 500; the SQL is rolled back; a retry runs again |
+/// | a transient error of the database that outlives its retries, a stop, no schema | 503 with Retry-After |
+/// | the message is parked, torn or discarded | 409: an operator must look at it |
 ///
 /// The answers of the guard itself are problem+json (RFC 9457). The business key is the scope and the key with a slash
 /// between them: `txinbox show` finds it. The consumer's name should be that of the route.
