@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/relay_orders.hpp"
 #include "support/relay_world.hpp"
 
 namespace txinbox::test {

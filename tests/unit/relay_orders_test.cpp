@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "support/relay_world.hpp"
+#include "support/relay_orders.hpp"
 
 namespace txinbox::test {
 
