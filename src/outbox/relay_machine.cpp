@@ -1,12 +1,12 @@
 #include "outbox/relay_machine.hpp"
 
 #include <algorithm>
-#include <set>
-#include <string_view>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 #include <txinbox/error.hpp>
+#include <txinbox/result.hpp>
 
 #include "base/one_line.hpp"
 #include "base/utf8.hpp"
@@ -36,16 +36,6 @@ std::string short_text(std::string_view text) {
   std::erase(line, '\0');
   line.resize(std::min(line.size(), find_invalid_utf8(line)));
   return line;
-}
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "the publisher threw an object that is not a std::exception";
-  }
 }
 
 /// Splits the rows into rounds, so that no round has two rows of one key. Each round keeps the order of the rows.
@@ -219,7 +209,7 @@ void RelayMachine::read(std::vector<OutboxRow> rows, bool durable, Time now) {
     found_rows_ = true;
     for (const OutboxRow& row : due_.rows) blocked_.release(row);
     if (all) {
-      forget_suspects_without(rows);
+      suspects_.forget_missing(due_.rows, rows);
       due_.rows.clear();
     }
   } else {
@@ -244,17 +234,6 @@ void RelayMachine::keep_due(Time now) {
   }
 }
 
-/// Forgets the suspects among the due rows that are not in the table any more.
-void RelayMachine::forget_suspects_without(const std::vector<OutboxRow>& rows) {
-  if (suspects_.empty()) return;
-  std::set<std::string_view> read;
-  for (const OutboxRow& row : rows) read.insert(row.id);
-  for (const OutboxRow& row : due_.rows) {
-    const auto suspect = suspects_.find(row.seq);
-    if (suspect != suspects_.end() && !read.contains(suspect->second.id)) suspects_.erase(suspect);
-  }
-}
-
 /// The rows that were read and not tried are due at once.
 void RelayMachine::drop_rounds(Time now) {
   for (; round_ < rounds_.size(); ++round_) {
@@ -275,40 +254,26 @@ void RelayMachine::published(const std::vector<PublishResult>& results, Time now
   succeeded_ = true;
   call_backoff_.reset();
   const auto is_confirmed = [](const PublishResult& result) { return result.status == PublishStatus::confirmed; };
-  if (std::ranges::any_of(results, is_confirmed)) {
-    ++successes_;
-    broker_may_be_down_ = false;
-  }
+  if (std::ranges::any_of(results, is_confirmed)) suspects_.call_succeeded();
   for (std::size_t i = 0; i < sent_.size(); ++i) {
-    suspects_.erase(sent_[i].seq);
+    suspects_.forget(sent_[i]);
     take_result(sent_[i], results[i], now);
   }
 }
 
 void RelayMachine::publisher_threw(const std::exception_ptr& error, Time now) {
   notify_({.type = RelayEventType::error, .error = error});
-  for (const OutboxRow& row : sent_) {
-    Suspect& suspect = suspects_[row.seq];
-    if (suspect.id != row.id) suspect = {.id = row.id, .successes = successes_};
+  if (suspects_.call_threw(sent_)) {
+    return fail(sent_[0], {.status = PublishStatus::failed, .error = describe_error(error)}, 1, now);
   }
-  if (sent_.size() == 1 && is_reason(suspects_[sent_[0].seq])) {
-    return fail(sent_[0], {.status = PublishStatus::failed, .error = text_of(error)}, 1, now);
-  }
-  broker_may_be_down_ = true;
   // The first such call can have its reason in a message. So only the second one waits.
   if (!std::exchange(succeeded_, false)) calls_resume_ = now + call_backoff_.take();
   if (sent_.size() == 1) {
-    const int throws = suspects_[sent_[0].seq].throws++;
+    const int throws = suspects_.count_throw(sent_[0]);
     blocked_.block(sent_[0], now + doubled(options_.initial_backoff, throws, options_.max_backoff), 1);
   } else {
     for (const OutboxRow& row : sent_) blocked_.block(row, now, (sent_.size() + 1) / 2);
   }
-}
-
-/// Whether a message that was alone in a call that threw must be the reason: other messages have been published since
-/// it was first in such a call, and no other call has thrown since then without a reason.
-bool RelayMachine::is_reason(const Suspect& suspect) const noexcept {
-  return successes_ > suspect.successes && !broker_may_be_down_;
 }
 
 void RelayMachine::take_result(const OutboxRow& row, const PublishResult& result, Time now) {
@@ -334,7 +299,7 @@ void RelayMachine::fail(const OutboxRow& row, const PublishResult& result, std::
   const bool park =
       result.status == PublishStatus::rejected || (options_.max_attempts > 0 && attempts >= options_.max_attempts);
   if (park) {
-    suspects_.erase(row.seq);
+    suspects_.forget(row);
     wait(row, {}, {}, now);
   } else {
     wait(row, doubled(options_.initial_backoff, row.attempts, options_.max_backoff), result.retry_after, now, most);

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -17,6 +16,7 @@
 
 #include "outbox/blocked_keys.hpp"
 #include "outbox/read_position.hpp"
+#include "outbox/suspects.hpp"
 #include "tables/outbox_message_table.hpp"
 
 namespace txinbox {
@@ -82,9 +82,8 @@ using RelayJob = std::variant<relay_job::Refresh, relay_job::Renew, relay_job::L
 /// - A row is removed only after the publisher has confirmed it.
 ///
 /// If the publisher throws, nobody knows which message is the reason. So the messages of this call are published again
-/// in calls that are half as large, until each call that throws has one message. Such a message is the reason if other
-/// messages were published since it was first in a call that threw, and if no call throws for which this does not hold.
-/// Then its attempt is counted. Otherwise the broker may be down.
+/// in calls that are half as large, until each call that throws has one message. `Suspects` says whether this message
+/// is the reason. Then its attempt is counted.
 ///
 /// @threads one.
 class RelayMachine {
@@ -123,13 +122,6 @@ class RelayMachine {
   /// What a cycle does next. It does each of these things once, so that none of them waits for ever for another.
   enum class Phase { sweep, due, latest, rest };
 
-  /// A message that was in a call that threw, and in no other call since then.
-  struct Suspect {
-    std::string id = {};
-    std::uint64_t successes = 0;  ///< How many calls had succeeded before the first of these calls.
-    int throws = 0;               ///< How often it was alone and was not the reason.
-  };
-
   /// A wait that doubles each time.
   class Doubling {
    public:
@@ -150,8 +142,6 @@ class RelayMachine {
 
   void drop_rounds(Time now);
   void keep_due(Time now);
-  void forget_suspects_without(const std::vector<OutboxRow>& rows);
-  bool is_reason(const Suspect& suspect) const noexcept;
   void take_result(const OutboxRow& row, const PublishResult& result, Time now);
   void fail(const OutboxRow& row, const PublishResult& result, std::size_t most, Time now);
   void wait(const OutboxRow& row, std::chrono::milliseconds least, std::chrono::milliseconds wanted, Time now,
@@ -189,12 +179,10 @@ class RelayMachine {
   std::size_t counted_ = 0;  ///< How many of `failures_` are in the table.
   Time settled_at_{};
 
-  std::uint64_t successes_ = 0;  ///< The number of calls with a confirmed message.
-  bool succeeded_ = true;        ///< Whether a call has returned since the latest one that threw.
-  Time calls_resume_{};          ///< The publisher is not called before.
+  bool succeeded_ = true;  ///< Whether a call has returned since the latest one that threw.
+  Time calls_resume_{};    ///< The publisher is not called before.
   Doubling call_backoff_;
-  std::map<std::int64_t, Suspect> suspects_;  ///< By the numbers of their rows.
-  bool broker_may_be_down_ = false;           ///< Since the latest success, a call has thrown without a reason.
+  Suspects suspects_;
 
   Time database_resumes_{};  ///< The database is not asked before.
   Doubling database_backoff_;
