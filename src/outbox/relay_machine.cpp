@@ -98,8 +98,8 @@ std::optional<RelayJob> RelayMachine::next_settlement(Time now) {
 
 /// Returns the call for the next round. None if no row of the round can be published now.
 std::optional<RelayJob> RelayMachine::next_call(Time now) {
-  if (parts_.empty()) {  // the lease was lost
-    drop_rounds(now);
+  if (parts_.empty()) {  // the lease was lost; with the next parts, it reads all rows again
+    round_ = rounds_.size();
     return std::nullopt;
   }
   if (must_renew_ || now > expires_ - options_.lease / 2) return relay_job::Renew{};  // a call may take half of it
@@ -231,15 +231,6 @@ void RelayMachine::keep_due(Time now) {
   round_ = 0;
   for (const OutboxRow& row : std::exchange(due_.rows, {})) {
     if (!blocked_.contains(row)) blocked_.block(row, now, due_.most);
-  }
-}
-
-/// The rows that were read and not tried are due at once.
-void RelayMachine::drop_rounds(Time now) {
-  for (; round_ < rounds_.size(); ++round_) {
-    for (const OutboxRow& row : rounds_[round_]) {
-      if (!blocked_.contains(row)) blocked_.block(row, now);
-    }
   }
 }
 

@@ -77,7 +77,7 @@ using RelayJob = std::variant<relay_job::Refresh, relay_job::Renew, relay_job::L
 ///
 /// What always holds:
 /// - Each row that was read and is not published is in the present rounds, or its key is in `blocked_`. So no row is
-///   forgotten when the read position has passed it.
+///   forgotten when the read position has passed it. If the lease is lost, the position starts over.
 /// - A row is published only while the lease is valid, and after all earlier rows of its key that were read.
 /// - A row is removed only after the publisher has confirmed it.
 ///
@@ -140,7 +140,6 @@ class RelayMachine {
   RelayJob read_due();
   Time end_of_rest(Time now);
 
-  void drop_rounds(Time now);
   void keep_due(Time now);
   void take_result(const OutboxRow& row, const PublishResult& result, Time now);
   void fail(const OutboxRow& row, const PublishResult& result, std::size_t most, Time now);
