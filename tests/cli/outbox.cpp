@@ -225,4 +225,6 @@ TEST_CASE("without the tables the relay ends, and without a program the command 
   CHECK((misspelled.out + misspelled.err).find("hunter2") == std::string::npos);
   CHECK(run({"relay", "--exec", "cat", "--timeout", "1"}, db.url()).status == 2);
   CHECK(run({"relay", "--exec", "cat", "--timeout", "25d"}, db.url()).status == 2);
+  CHECK(run({"relay", "--exec", "cat", "--timeout", "20s"}, db.url()).status == 2);
+  CHECK(run({"relay", "--exec", "cat", "--timeout", "1s", "--lease", "2s"}, db.url()).status == 2);
 }

@@ -94,7 +94,7 @@ TEST_CASE("relays that are killed lose nothing, and keep the order of each key" 
                                        << "\necho \"{\\\"id\\\":\\\"$id\\\",\\\"published\\\":true}\"; done\n";
   const auto start = [&] {
     return std::make_unique<Command>(Command::Arguments{"relay", "--exec", "sh " + (folder / "publish.sh").string(),
-                                                        "--batch", "20", "--lease", "1s"},
+                                                        "--batch", "20", "--lease", "1s", "--timeout", "400ms"},
                                      db.url());
   };
   std::vector<std::unique_ptr<Command>> relays;

@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -78,7 +80,7 @@ TEST_CASE("what a program has answered before it ends counts, and it is given th
   CHECK(publish(messages(3)).size() == 3);
 }
 
-TEST_CASE("a program that is too slow for a call gets fewer messages in the next one") {
+TEST_CASE("a program that is too slow for a call gets fewer messages in the next one" * doctest::test_suite("timed")) {
   std::size_t reported = 0;
   ProgramPublisher publish(program("[ $id -ge 4 ] && exec sleep 60; " + confirm), 500ms,
                            [&](const std::string&) { ++reported; });
@@ -90,6 +92,14 @@ TEST_CASE("a program that is too slow for a call gets fewer messages in the next
   CHECK(reported == 1);  // it was given only 4
   CHECK(count(publish(messages(100)), PublishStatus::confirmed) == 4);
   CHECK(reported == 2);  // it was given 8
+}
+
+TEST_CASE("the end of a program that is too slow is a part of the call's time" * doctest::test_suite("timed")) {
+  const std::string file = "slow_program_" + std::to_string(::getpid());
+  ProgramPublisher publish("sleep 2; echo > " + file, 200ms, [](const std::string&) {});
+  CHECK_THROWS_AS(publish(messages(1)), std::runtime_error);
+  CHECK_FALSE(std::filesystem::exists(file));
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("a program gets neither the open files of the command nor its passwords") {

@@ -87,17 +87,22 @@ Program::Program(const std::string& command) {
   never_block(output_);
 }
 
-Program::~Program() {
+Program::~Program() { end(std::chrono::seconds(5)); }
+
+void Program::end(std::chrono::milliseconds grace) noexcept {
+  if (pid_ < 0) return;
   close_end(input_);
   close_end(output_);
-  const auto give_up = Clock::now() + std::chrono::seconds(5);
-  while (Clock::now() < give_up) {
-    const pid_t ended = ::waitpid(pid_, nullptr, WNOHANG);
-    if (ended != 0) return;
+  const auto give_up = Clock::now() + grace;
+  bool ended = false;
+  while (!(ended = ::waitpid(pid_, nullptr, WNOHANG) != 0) && Clock::now() < give_up) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  ::kill(-pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  if (!ended) {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_ = -1;
 }
 
 void Program::take_lines(std::vector<std::string>& lines, std::size_t most) {

@@ -20,7 +20,7 @@ class Program {
   /// Errors: std::system_error.
   explicit Program(const std::string& command);
 
-  /// Closes the program's input, and waits for its end. After five seconds it kills the program.
+  /// Ends the program, and gives it five seconds.
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -37,12 +37,16 @@ class Program {
   /// Errors: std::system_error.
   Answer exchange(std::string_view input, std::size_t lines, std::chrono::milliseconds timeout);
 
+  /// Closes the program's input, waits for its end at most for `grace`, and then kills it with the processes that it
+  /// has started. A second call does nothing.
+  void end(std::chrono::milliseconds grace) noexcept;
+
  private:
   void take_lines(std::vector<std::string>& lines, std::size_t most);
   std::string send_and_receive(std::string_view& input, std::chrono::milliseconds longest);
 
-  pid_t pid_ = -1;
-  int input_ = -1;  ///< The program's process.
+  pid_t pid_ = -1;  ///< The program's process. -1 after its end.
+  int input_ = -1;
   int output_ = -1;
   std::string unread_;
 };

@@ -63,6 +63,8 @@ std::string line_of(const OutgoingMessage& message) {
 }
 
 std::vector<PublishResult> ProgramPublisher::operator()(std::span<const OutgoingMessage> messages) {
+  using Clock = std::chrono::steady_clock;
+  const auto give_up = Clock::now() + timeout_;
   std::vector<PublishResult> results(messages.size(), {.status = PublishStatus::postponed});
   const auto given = messages.first(std::min(messages.size(), most_));
   std::string error;
@@ -71,6 +73,8 @@ std::vector<PublishResult> ProgramPublisher::operator()(std::span<const Outgoing
     most_ = most_ > any_number / 2 ? any_number : 2 * most_;
     return results;
   }
+  // The lease allows for the time-out only, so the end of the program is a part of it.
+  if (program_) program_->end(std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now()));
   program_.reset();
   if (answered == 0) throw std::runtime_error(error);
   most_ = answered;

@@ -114,6 +114,11 @@ Publisher publisher_of(const CommandOptions& options, std::chrono::milliseconds 
 
 int run_relay(const CommandOptions& options) {
   const auto timeout = *parse_duration(options.timeout);
+  if (*parse_duration(options.lease) <= 2 * timeout) {
+    throw UsageError(fmt::format(
+        "relay: --lease {} is not more than twice --timeout {}: a relay would lose its lease during a slow call",
+        options.lease, options.timeout));
+  }
   StopSignals signals;
   const Publisher publisher = publisher_of(options, timeout);
   auto pool = open_database(options.database, false, 2);
