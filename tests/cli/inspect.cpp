@@ -298,6 +298,21 @@ TEST_CASE("show prints one key's row, and is status 1 when there is none") {
   CHECK_FALSE(none.err.empty());
 }
 
+TEST_CASE("show prints a message that only failed, although it has no row of its own") {
+  const Orders orders;
+  orders.db.run(
+      "insert into txinbox_failed_message (consumer, business_key, attempts, last_error, last_failed_at) "
+      "values ('orders', 'o9', 8, 'deadlock', " +
+      sql_time(std::chrono::hours(0)) + ")");
+  const Ended text = run({"show", "--consumer", "orders", "o9"}, orders.db.url());
+  CHECK(text.status == 0);
+  CHECK(text.out.starts_with(
+      "consumer      orders\nbusiness key  o9\nstate         failing\nfailures      8, the last at"));
+  const auto json = nlohmann::json::parse(run({"show", "--consumer", "orders", "o9", "--json"}, orders.db.url()).out);
+  CHECK(json.at("state") == "failing");
+  CHECK(json.at("failures") == 8);
+}
+
 TEST_CASE("a key cannot send commands to the terminal") {
   const Orders orders;
   orders.consume(R"({"no":"\u001b[2Jx","sku":"a","qty":1})");

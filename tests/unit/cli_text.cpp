@@ -47,6 +47,9 @@ TEST_CASE("control characters never reach the terminal") {
                   "b\xe2\x81\xa6\xd8\x9c") == "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6\\xd8\\x9c");
   CHECK(printable("\xe2\x82\xac \xe2\x80\x93") == "\xe2\x82\xac \xe2\x80\x93");
   CHECK(text_or_hex("two\nlines é") == "two\nlines é");
+  CHECK(text_or_hex("HTTP/1.1 201 \r\n\r\n{}") == "HTTP/1.1 201 \n\n{}");
+  CHECK(text_or_hex("a\rb") == "0x610d62");
+  CHECK(text_or_hex("\u202e") == "0xe280ae");
   CHECK(text_or_hex("a\x1b") == "0x611b");
   CHECK(text_or_hex("\xff") == "0xff");
   CHECK(text_or_hex("").empty());

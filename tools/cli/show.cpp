@@ -1,6 +1,9 @@
 #include <memory>
+#include <optional>
+#include <string>
 
 #include <fmt/format.h>
+#include <txinbox/failed_messages.hpp>
 #include <txinbox/inspect.hpp>
 
 #include "cli/help_text.hpp"
@@ -16,6 +19,24 @@
 
 namespace txinbox::cli {
 namespace {
+
+/// What is recorded for a key. A message that only failed has no row in the consumed-message table.
+std::optional<ConsumedMessage> find_recorded(soci::session& session, const std::string& consumer,
+                                             const std::string& key) {
+  if (auto row = find_message(session, consumer, key)) return row;
+  for (const FailedMessage& failed : list_failed(session, {.consumer = consumer, .business_key = key})) {
+    return ConsumedMessage{.consumer = failed.consumer,
+                           .business_key = failed.business_key,
+                           .message_id = failed.message_id,
+                           .state = std::string(to_string(failed.state)),
+                           .consumed_at = "",
+                           .stored = std::nullopt,
+                           .failures = failed.attempts,
+                           .last_error = failed.last_error,
+                           .last_failed_at = failed.last_failed_at};
+  }
+  return std::nullopt;
+}
 
 std::string as_json(const ConsumedMessage& row) {
   Json json{{"consumer", row.consumer},
@@ -36,7 +57,7 @@ std::string as_json(const ConsumedMessage& row) {
   if (row.stored && find_invalid_utf8(*row.stored) == std::string::npos) {
     json.set("stored", *row.stored);
   } else if (row.stored) {
-    json.set("stored_hex", text_or_hex(*row.stored).substr(2));
+    json.set("stored_hex", hex(*row.stored).substr(2));
   }
   return json.text();
 }
@@ -49,7 +70,7 @@ std::string as_text(const ConsumedMessage& row) {
   std::vector<std::vector<std::string>> rows{{"consumer", row.consumer}, {"business key", row.business_key}};
   if (!row.message_id.empty()) rows.push_back({"message id", row.message_id});
   rows.push_back({"state", row.state});
-  rows.push_back({"since", row.consumed_at + " UTC"});
+  if (!row.consumed_at.empty()) rows.push_back({"since", row.consumed_at + " UTC"});
   if (!row.content_hash.empty()) rows.push_back({"content hash", row.content_hash});
   if (!row.lease_owner.empty()) rows.push_back({"lease", lease_of(row)});
   if (row.lease_fence) rows.push_back({"fence", std::to_string(*row.lease_fence)});
@@ -75,7 +96,7 @@ int run_show(const RowOptions& options) {
   bool all = true;
   for_each_key(keys, [&](const FileKey& each) {
     if (output.failed()) return;
-    const auto row = find_message(connection.session(), options.consumer, each.key);
+    const auto row = find_recorded(connection.session(), options.consumer, each.key);
     if (!row) {
       all = false;
       options.say_no_row(each);
@@ -96,10 +117,13 @@ void add_show(Command app, Run& run) {
   auto options = std::make_shared<RowOptions>();
   auto command = app.subcommand("show", "Print what is recorded for a business key");
   options->add_to(command);
-  command.add_help(
-      {"txinbox show --consumer order-service o22",
-       "txinbox show --consumer order-service --keys-from keys.txt --json"},
-      {{exit_ok, "success"}, {exit_found, "a key has no row"}, usage_status, database_status, output_status});
+  command.add_help({"txinbox show --consumer order-service o22",
+                    "txinbox show --consumer order-service --keys-from keys.txt --json"},
+                   {{exit_ok, "success"},
+                    {exit_found, "nothing is recorded for a key"},
+                    usage_status,
+                    database_status,
+                    output_status});
   command.on_chosen(run, [options] { return run_show(*options); });
 }
 

@@ -47,18 +47,25 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string hex(std::string_view bytes) {
+  std::string digits = "0x";
+  for (char c : bytes) digits += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return digits;
+}
+
 std::string text_or_hex(std::string_view bytes) {
-  bool is_text = true;
-  for (std::size_t at = 0; at < bytes.size() && is_text;) {
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size();) {
     const auto length = character_length(bytes.substr(at));
     const auto character = bytes.substr(at, length);
-    is_text = length != 0 && (!is_control(character) || character == "\t" || character == "\n");
     at += length;
+    if (character == "\r" && bytes.substr(at).starts_with('\n')) continue;
+    const bool is_text =
+        length != 0 && !moves_text(character) && (!is_control(character) || character == "\t" || character == "\n");
+    if (!is_text) return hex(bytes);
+    text += character;
   }
-  if (is_text) return std::string(bytes);
-  std::string result = "0x";
-  for (char c : bytes) result += fmt::format("{:02x}", static_cast<unsigned char>(c));
-  return result;
+  return text;
 }
 
 }  // namespace txinbox::cli

@@ -17,8 +17,11 @@ std::size_t count_characters(std::string_view text);
 /// from outside cannot send commands to the terminal, or show another text than it has.
 std::string printable(std::string_view text);
 
-/// The text itself if it is valid UTF-8 without control characters other than tab and line feed. Otherwise its bytes in
-/// hexadecimal.
+/// The bytes in hexadecimal, after "0x".
+std::string hex(std::string_view bytes);
+
+/// The text itself if it is valid UTF-8 without control characters other than tab and line end, and without characters
+/// that change the direction of text. A carriage return before a line feed is left out. Otherwise `hex`.
 std::string text_or_hex(std::string_view bytes);
 
 }  // namespace txinbox::cli
