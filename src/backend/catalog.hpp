@@ -38,6 +38,9 @@ class Catalog {
   /// missing retention index, which is a warning.
   virtual std::vector<Problem> check_tables(const std::string& schema) = 0;
 
+  /// Returns whether `table` can exist in `schema` although this user does not see it.
+  virtual bool may_hide(const std::string& /*schema*/, std::string_view /*table*/) { return false; }
+
   /// Returns notes and warnings: the settings that make a commit less than durable, and what can keep keys locked for
   /// long.
   virtual std::vector<Finding> check_server() = 0;

@@ -71,18 +71,46 @@ void examine_version(backend::Catalog& catalog, std::string_view database, Schem
   }
 }
 
+SchemaReport examine_tables(backend::Catalog& catalog, std::string_view database) {
+  SchemaReport result;
+  result.schema = catalog.find_schema(backend::consumed_message_table);
+  const auto schema = result.schema.empty() ? catalog.find_schema(backend::schema_table) : result.schema;
+  if (schema.empty()) {
+    result.problems = {backend::missing_table(backend::consumed_message_table),
+                       backend::missing_table(backend::schema_table)};
+    return result;
+  }
+  result.problems = catalog.check_tables(schema);
+  const bool readable = std::ranges::none_of(
+      result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
+  if (!readable || result.schema.empty()) return result;
+  examine_version(catalog, database, result);
+  // A table of a later version is not missing: the problem schema_outdated already covers it.
+  std::erase_if(result.problems, [&](const Problem& p) {
+    return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
+  });
+  return result;
+}
+
 bool same(const Problem& a, const Problem& b) {
   return a.code == b.code && a.finding.subject == b.finding.subject && a.finding.found == b.finding.found;
 }
 
-/// Examines the tables. If it finds errors, it examines them again until two results agree, but not forever. An
+/// Without the tables of the outbox, which no consumer uses.
+SchemaReport examine_for_consuming(backend::Catalog& catalog, std::string_view database) {
+  SchemaReport result = examine_tables(catalog, database);
+  std::erase_if(result.problems, backend::concerns_outbox);
+  return result;
+}
+
+/// Examines the tables for a consumer. If it finds errors, it examines them again until two results agree, but not forever. An
 /// examination takes several statements, and another session may migrate between them. So a problem counts only if two
 /// examinations find it.
 SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
-  SchemaReport result = examine(catalog, database);
+  SchemaReport result = examine_for_consuming(catalog, database);
   for (int i = 0; i < patience && std::ranges::any_of(result.problems, is_error); ++i) {
-    SchemaReport again = examine(catalog, database);
+    SchemaReport again = examine_for_consuming(catalog, database);
     const bool settled = std::ranges::equal(again.problems, result.problems, same);
     result = std::move(again);
     if (settled) break;
@@ -107,27 +135,12 @@ bool supports(std::string_view oldest_library) {
 }
 
 SchemaReport examine(backend::Catalog& catalog, std::string_view database) {
-  SchemaReport result;
-  result.schema = catalog.find_schema(backend::consumed_message_table);
-  const auto schema = result.schema.empty() ? catalog.find_schema(backend::schema_table) : result.schema;
-  if (schema.empty()) {
-    result.problems = {backend::missing_table(backend::consumed_message_table),
-                       backend::missing_table(backend::schema_table)};
-    return result;
-  }
-  result.problems = catalog.check_tables(schema);
-  const bool readable = std::ranges::none_of(
-      result.problems, [](const Problem& p) { return backend::concerns(p, backend::schema_table); });
-  if (!readable || result.schema.empty()) return result;
-  examine_version(catalog, database, result);
-  // A table of a later version is not missing: the problem schema_outdated already covers it.
-  std::erase_if(result.problems, [&](const Problem& p) {
-    return p.code == ErrorCode::schema_missing && backend::version_of(p.finding.subject) > std::max(result.version, 1);
-  });
-  // Only a service with an outbox needs the tables of the outbox. MariaDB and MySQL hide them from a user without
-  // rights on them.
+  SchemaReport result = examine_tables(catalog, database);
+  if (result.schema.empty()) return result;
+  // Only a service with an outbox needs the privileges on its tables.
   for (Problem& p : result.problems) {
-    if (p.code == ErrorCode::schema_missing && backend::concerns_outbox(p)) p.finding.severity = Severity::note;
+    if (p.code != ErrorCode::schema_missing || !backend::concerns_outbox(p)) continue;
+    if (catalog.may_hide(result.schema, p.finding.subject)) p.finding.severity = Severity::note;
   }
   return result;
 }
@@ -157,7 +170,6 @@ std::string verify_for_consuming(const backend::ConnectionPtr& connection) {
   const auto& database = connection->database();
   const auto catalog = database.catalog(connection);
   auto result = examine_twice(*catalog, database.name());
-  std::erase_if(result.problems, backend::concerns_outbox);
   std::ranges::move(database.attach(connection, backend::Ownership::caller)->unsafe_settings(),
                     std::back_inserter(result.problems));
   throw_on_errors(result.problems);

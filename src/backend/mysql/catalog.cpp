@@ -33,6 +33,19 @@ class MysqlCatalog final : public Catalog {
   }
 
   std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
+
+  /// The server lists a table only for a user with a privilege on it. It answers a SELECT of a user without one with a
+  /// denial, whether the table exists or not.
+  bool may_hide(const std::string& schema, std::string_view table) override {
+    try {
+      sql_.database().run(sql_, fmt::format("SELECT 1 FROM {}.{} LIMIT 0", quoted_identifier(schema), quoted_identifier(table)));
+    } catch (const DatabaseError& error) {
+      if (mysql_number(error) == ER_NO_SUCH_TABLE) return false;
+      if (mysql_number(error) != ER_TABLEACCESS_DENIED_ERROR) throw;
+    }
+    return true;
+  }
+
   std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
 
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }

@@ -244,6 +244,26 @@ TEST_CASE("missing tables are named, with the command that creates them") {
   }
 }
 
+TEST_CASE(
+    "a consumer does not need the outbox's tables, diagnose reports each that is missing, and migrate makes it again") {
+  const TestDatabase db;
+  for (const std::string missing : {"message", "relay", "part", "database"}) {
+    const std::string name = "txinbox_outbox_" + missing;
+    CAPTURE(name);
+    db.run("drop table " + name);
+    CHECK_FALSE(refusal_by_verify(db));
+    const auto findings = findings_about(*db.session(), name);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings.front().severity == Severity::error);
+    CHECK(findings.front().remedy.find("txinbox migrate") != std::string::npos);
+    CHECK_FALSE(migrate(*db.session()).empty());
+    CHECK(findings_about(*db.session(), name).empty());
+    CHECK(migrate(*db.session()).empty());
+  }
+  CHECK(db.number("select count(*) from txinbox_outbox_part") == 64);
+  CHECK(db.number("select count(*) from txinbox_outbox_database") == 1);
+}
+
 TEST_CASE("tables that are too old are refused until they are migrated") {
   const TestDatabase db;
   db.run("delete from txinbox_schema");
