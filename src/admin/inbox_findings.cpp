@@ -93,7 +93,7 @@ class Reader {
   }
 
   /// The user of a service without an outbox may lack the right to read these tables.
-  void outbox() {
+  void outbox(const std::optional<backend::LogReader>& log_reader) {
     constexpr std::chrono::minutes long_time{5};
     const std::string messages = dialect_.table(backend::outbox_message_table);
     for (const Row& row : backend::query(
@@ -103,13 +103,8 @@ class Reader {
                          dialect_.utc_text("created_at"), dialect_.milliseconds_since("created_at"),
                          dialect_.table(backend::outbox_relay_table), dialect_.now(), messages),
              3)) {
-      const bool runs = number(row[2]) > 0;
-      if (std::chrono::milliseconds(number(row[1])) < long_time) continue;
-      add(Severity::warning, "outbox",
-          fmt::format("the oldest message that is not published was added at {} UTC, and {}", row[0].value_or(""),
-                      runs ? "a relay runs" : "no relay runs"),
-          runs ? "`txinbox outbox list` says why; if nothing has failed, the relay is too slow"
-               : "start an OutboxRelay in the service, or `txinbox relay`; if Debezium publishes, remove old rows");
+      if (std::chrono::milliseconds(number(row[1])) >= long_time)
+        old_message(row[0].value_or(""), number(row[2]) > 0, log_reader);
     }
     const auto parked =
         number(backend::query_text(sql_, fmt::format("SELECT count(*) FROM {} WHERE parked_at IS NOT NULL", messages)));
@@ -127,6 +122,29 @@ class Reader {
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
+  void old_message(const std::string& since, bool relay_runs, const std::optional<backend::LogReader>& log_reader) {
+    const std::string oldest = fmt::format("the oldest message that is not published was added at {} UTC, and ", since);
+    if (relay_runs) {
+      add(Severity::warning, "outbox", oldest + "a relay runs",
+          "`txinbox outbox list` says why; if nothing has failed, the relay is too slow");
+    } else if (!log_reader) {
+      add(Severity::warning, "outbox", oldest + "no relay runs",
+          "start an OutboxRelay in the service, or `txinbox relay`; if Debezium publishes, remove old rows");
+    } else if (log_reader->connected) {
+      add(Severity::note, "outbox",
+          fmt::format("the oldest row was added at {} UTC; no relay runs, but {} reads the changes", since,
+                      log_reader->name),
+          fmt::format(
+              "if this is Debezium, it publishes the messages: remove old rows, by created_at, from {}; if it is "
+              "not, start an OutboxRelay in the service, or `txinbox relay`",
+              dialect_.table(backend::outbox_message_table)));
+    } else {
+      add(Severity::warning, "outbox", fmt::format("{}no relay runs, and nobody reads {}", oldest, log_reader->name),
+          "if Debezium publishes, start its connector: until then the server keeps its log; otherwise start an "
+          "OutboxRelay in the service, or `txinbox relay`");
+    }
+  }
+
   void never_purged() {
     const std::string oldest = backend::query_text(
         sql_, fmt::format("SELECT {} FROM {} WHERE consumed_at < {}", dialect_.utc_text("min(consumed_at)"), table(),
@@ -181,13 +199,13 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds> 
 }
 
 std::vector<Finding> inbox_findings(const backend::NativeConnection& sql, const backend::Dialect& dialect,
-                                    bool has_outbox) {
+                                    bool has_outbox, const std::optional<backend::LogReader>& log_reader) {
   Reader reader(sql, dialect);
   reader.unfinished();
   reader.retention();
   if (has_outbox) {
     try {
-      reader.outbox();
+      reader.outbox(log_reader);
     } catch (const DatabaseError&) {
       if (is_fatal_to_session(std::current_exception())) throw;
       reader.cannot_read_outbox();

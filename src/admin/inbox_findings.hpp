@@ -11,6 +11,7 @@
 
 #include <txinbox/inspect.hpp>
 
+#include "backend/catalog.hpp"
 #include "backend/dialect.hpp"
 
 namespace txinbox {
@@ -40,9 +41,11 @@ std::optional<std::chrono::seconds> shorter(std::optional<std::chrono::seconds>,
 /// Finds expired leases, parked and torn messages, a retention that is missing or too short, and messages of the outbox
 /// that nobody publishes.
 ///
-/// `has_outbox`: the tables of the outbox were found. Otherwise it does not read them. The tables must match this
-/// library's migrations. It reads the whole consumed-message table once.
-std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&, bool has_outbox);
+/// `has_outbox`: the tables of the outbox were found. Otherwise it does not read them. `log_reader`: as
+/// `Catalog::find_log_reader`. The tables must match this library's migrations. It reads the whole consumed-message
+/// table once.
+std::vector<Finding> inbox_findings(const backend::NativeConnection&, const backend::Dialect&, bool has_outbox,
+                                    const std::optional<backend::LogReader>& log_reader);
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -39,8 +39,12 @@ std::vector<Finding> diagnose(ConnectionRef connection) {
   }
   if (usable) {
     const bool has_outbox = std::ranges::none_of(tables.problems, backend::concerns_outbox);
-    if (has_outbox) std::ranges::move(catalog->check_outbox_numbers(tables.schema), std::back_inserter(findings));
-    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has_outbox),
+    std::optional<backend::LogReader> log_reader;
+    if (has_outbox) {
+      std::ranges::move(catalog->check_outbox_numbers(tables.schema), std::back_inserter(findings));
+      log_reader = catalog->find_log_reader(tables.schema);
+    }
+    std::ranges::move(detail::inbox_findings(*sql, *database.dialect(tables.schema), has_outbox, log_reader),
                       std::back_inserter(findings));
   }
   std::ranges::stable_sort(findings, std::ranges::greater(), &Finding::severity);

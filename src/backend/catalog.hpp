@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,12 @@ struct Transport {
   bool leaves_host = false;  ///< The connection uses TCP to an address that is not a loopback address.
   std::string encryption;    ///< For example "TLSv1.3, TLS_AES_256_GCM_SHA384". Empty if the connection is not
                              ///< encrypted.
+};
+
+/// A client that reads changes from the log of the database: Debezium, or a replica.
+struct LogReader {
+  std::string name;  ///< Such as "the replication slot debezium".
+  bool connected;    ///< Whether it reads now.
 };
 
 /// Examines the schema, the server and the tables over one connection. `migrate`, `verify`, `doctor` and the commands
@@ -48,6 +55,10 @@ class Catalog {
   /// Returns warnings about the numbers that the database gives the rows of the outbox in `schema`: they must be new,
   /// and must grow.
   virtual std::vector<Finding> check_outbox_numbers(const std::string& /*schema*/) { return {}; }
+
+  /// Returns who reads the changes of the outbox's messages in `schema` from the database's log, as Debezium does. None
+  /// if nobody does, or if this user may not know.
+  virtual std::optional<LogReader> find_log_reader(const std::string& /*schema*/) { return std::nullopt; }
 
   virtual std::string server_version() = 0;
 

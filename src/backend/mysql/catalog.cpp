@@ -4,6 +4,7 @@
 #include <mysqld_error.h>
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "backend/database.hpp"
@@ -38,7 +39,8 @@ class MysqlCatalog final : public Catalog {
   /// denial, whether the table exists or not.
   bool may_hide(const std::string& schema, std::string_view table) override {
     try {
-      sql_.database().run(sql_, fmt::format("SELECT 1 FROM {}.{} LIMIT 0", quoted_identifier(schema), quoted_identifier(table)));
+      sql_.database().run(
+          sql_, fmt::format("SELECT 1 FROM {}.{} LIMIT 0", quoted_identifier(schema), quoted_identifier(table)));
     } catch (const DatabaseError& error) {
       if (mysql_number(error) == ER_NO_SUCH_TABLE) return false;
       if (mysql_number(error) != ER_TABLEACCESS_DENIED_ERROR) throw;
@@ -47,6 +49,22 @@ class MysqlCatalog final : public Catalog {
   }
 
   std::vector<Finding> check_server() override { return check_mysql_server(sql_); }
+
+  /// Only a user with the privilege PROCESS sees the sessions of others.
+  std::optional<LogReader> find_log_reader(const std::string& /*schema*/) override {
+    const auto sessions = flavour().sessions;
+    if (sessions.empty()) return std::nullopt;
+    try {
+      const auto rows =
+          query(sql_, fmt::format("SELECT USER, HOST FROM {} WHERE COMMAND LIKE 'Binlog Dump%' LIMIT 1", sessions), 2);
+      if (rows.empty()) return std::nullopt;
+      return LogReader{
+          fmt::format("{}@{} (a client of the binary log)", rows[0][0].value_or(""), rows[0][1].value_or("")), true};
+    } catch (const DatabaseError& error) {
+      if (mysql_number(error) != ER_NO_SUCH_TABLE && mysql_number(error) != ER_TABLEACCESS_DENIED_ERROR) throw;
+      return std::nullopt;
+    }
+  }
 
   std::string server_version() override { return query_text(sql_, "SELECT VERSION()"); }
 
@@ -111,6 +129,8 @@ class MysqlCatalog final : public Catalog {
   }
 
  private:
+  Flavour flavour() const { return flavour_of(parse_server_version(mysql_get_server_info(mysql_native(sql_)))); }
+
   /// MySQL before 8.0.29 does not accept IF NOT EXISTS for a procedure. An interrupted V8 may already have created the
   /// procedure. To drop it first would remove the service's privileges on it.
   void run_migration(std::string_view sql) {
@@ -127,7 +147,7 @@ class MysqlCatalog final : public Catalog {
   /// SELECT statements.
   void lift_statement_limit() {
     MYSQL* connection = mysql_native(sql_);
-    const std::string_view name = flavour_of(parse_server_version(mysql_get_server_info(connection))).statement_seconds;
+    const std::string_view name = flavour().statement_seconds;
     if (name.empty()) return;
     limit_before_ = fmt::format("{} = {}", name, query_text(sql_, fmt::format("SELECT @@{}", name)));
     exec(connection, fmt::format("SET {} = 0", name));

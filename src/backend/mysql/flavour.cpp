@@ -88,6 +88,7 @@ Flavour mariadb(bool skips_locked) {
   flavour.applicable_roles = true;
   flavour.binary_log = true;
   flavour.may_be_in_cluster = true;
+  flavour.sessions = "information_schema.PROCESSLIST";
   flavour.lock_existing = "LOCK IN SHARE MODE";
   flavour.when_locked = skips_locked ? "SKIP LOCKED" : "NOWAIT";
   flavour.isolation = "tx_isolation";
@@ -104,6 +105,7 @@ Flavour mysql() {
   flavour.optimizer_hints = true;
   flavour.applicable_roles = true;
   flavour.binary_log = true;
+  flavour.sessions = "performance_schema.processlist";  // from 8.0.22 on
   flavour.lock_existing = "LOCK IN SHARE MODE";
   flavour.when_locked = "SKIP LOCKED";
   flavour.share_without_wait = "FOR SHARE NOWAIT";

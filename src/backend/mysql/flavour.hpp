@@ -54,6 +54,10 @@ struct Flavour {
   bool binary_log = false;           ///< @@log_bin and @@sql_log_bin show whether a commit is durable once it is
                                      ///< visible.
 
+  /// The table of all sessions, with USER, HOST and COMMAND. Empty if it is not known. MySQL refuses to read its older
+  /// table while any session runs a statement that is not UTF-8.
+  std::string_view sessions = "";
+
   /// SQL for whether the session writes its commits to a binary log. Then a commit is on the disk before other sessions
   /// see it.
   std::string_view logs_commits() const { return binary_log ? "@@log_bin AND @@sql_log_bin" : "0"; }

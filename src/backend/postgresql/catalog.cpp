@@ -36,6 +36,20 @@ class PostgresqlCatalog final : public Catalog {
     return check_postgresql_outbox_numbers(sql_, schema);
   }
 
+  /// A slot of the plug-in pgoutput gets only what a publication contains. Other plug-ins get all tables.
+  std::optional<LogReader> find_log_reader(const std::string& schema) override {
+    const auto rows = query(
+        sql_,
+        fmt::format("SELECT slot_name, active FROM pg_catalog.pg_replication_slots WHERE slot_type = 'logical' AND "
+                    "database = pg_catalog.current_database() AND (plugin <> 'pgoutput' OR EXISTS (SELECT 1 FROM "
+                    "pg_catalog.pg_publication_tables WHERE schemaname = {} AND tablename = '{}')) "
+                    "ORDER BY active DESC, slot_name LIMIT 1",
+                    quote_literal(postgresql_native(sql_), schema), outbox_message_table),
+        2);
+    if (rows.empty()) return std::nullopt;
+    return LogReader{"the replication slot " + rows[0][0].value_or(""), rows[0][1] == "t"};
+  }
+
   std::string server_version() override { return query_text(sql_, "SHOW server_version"); }
 
   std::vector<Row> read(const std::string& text, std::size_t columns) override { return query(sql_, text, columns); }
