@@ -27,8 +27,8 @@ enum class PublishStatus {
   confirmed,  ///< The broker has stored the message. The relay removes its row.
   failed,     ///< The broker did not accept the message. The relay publishes it again later, with the same id.
   rejected,   ///< The message can never be published. The relay parks it at once.
-  postponed,  ///< The publisher did not try the message. The relay publishes it later, and counts no attempt. The key
-              ///< waits.
+  postponed,  ///< The publisher did not try the message, or the receiver went away before it answered. The relay
+              ///< publishes it later, and counts no attempt. The key waits.
 };
 
 /// The name of the enumerator, such as "confirmed".
@@ -44,18 +44,27 @@ struct PublishResult {
   std::chrono::milliseconds retry_after{0};
 };
 
-/// Publishes messages, and returns one result for each, in the same order. No two of the messages have the same key, so
-/// the publisher may publish them in any order. It must return `confirmed` only if the broker has confirmed the
-/// message, because the relay removes confirmed messages.
+/// Publishes messages. No two of the messages have the same key, so the publisher may publish them in any order.
 ///
-/// If the publisher throws, no message of the call counts as published. The relay publishes them again, in calls with
-/// half as many messages, until it has found the message for which the publisher throws. A message that is alone in a
-/// call that throws counts as failed if other messages were published since it was first in such a call, and if no call
-/// with others throws. So no message is blamed for a broker that is down. The publisher should throw if the broker
-/// cannot be reached. The relay waits after the second such call, and twice as long after each further one, up to
-/// `RelayOptions::max_backoff`.
+/// Each publisher of txinbox keeps this rule. A publisher of your own should keep it, too:
+/// - It returns one result for each message, in the same order.
+/// - A message is `confirmed` only if the receiver has said that it holds the message: the relay removes confirmed
+///   messages. Silence, a closed connection and an answer that cannot be understood confirm nothing.
+/// - What the receiver has confirmed is returned as `confirmed`, also if other messages of the call are not.
+/// - A message is `rejected` or `failed` only if the receiver has refused it, or it cannot be carried, or the receiver
+///   does not answer for it although it answers other requests after it.
+/// - If the receiver goes away or falls silent in a call, the messages without an answer are `postponed`.
+/// - If the receiver has answered for no message of a call, for example because it cannot be reached, the call throws.
+/// - A call ends at its time-out, whatever arrives. The time-out should be less than half of `RelayOptions::lease`.
+/// - It raises no signal in the process, and what it reads from the receiver uses bounded memory.
+/// - An error text can hold what the receiver has sent. So write it to a terminal or a log only with its control
+///   characters escaped. The command does this.
 ///
-/// It should return within half of `RelayOptions::lease`.
+/// If a call throws, no message of the call counts as published. The relay publishes them again, in calls with half as
+/// many messages, until it has found the message for which the publisher throws. A message that is alone in a call that
+/// throws counts as failed if other messages were published since it was first in such a call, and if no call with
+/// others throws. So no message is blamed for a broker that is down. The relay waits after the second such call, and
+/// twice as long after each further one, up to `RelayOptions::max_backoff`.
 using Publisher = std::function<std::vector<PublishResult>(std::span<const OutgoingMessage>)>;
 
 /// What happened in a relay.

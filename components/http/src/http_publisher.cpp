@@ -79,17 +79,17 @@ class Webhook {
     std::vector<PublishResult> results;
     results.reserve(messages.size());
     std::size_t answered = 0;  // one more than the index of the last message with an answer
-    std::vector<std::size_t> closed;
+    std::vector<std::size_t> unanswered;
     for (const OutgoingMessage& message : messages) {
       Attempt attempt = publish(message);
-      if (attempt.end == End::closed) closed.push_back(results.size());
+      if (attempt.end == End::unanswered) unanswered.push_back(results.size());
       results.push_back(std::move(attempt.result));
       if (attempt.end == End::answered) answered = results.size();
     }
-    // A message that the server answered later shows that the server works. Otherwise it may have gone away, or it is a
-    // load balancer without a server behind it.
-    if (!closed.empty() && !has_answer_) throw std::runtime_error("the HTTP server closed the connection each time");
-    for (const std::size_t i : closed) {
+    // A message that the server answered later shows that the server works. Otherwise it may have gone away or be
+    // overloaded, or it is a load balancer without a server behind it.
+    if (!unanswered.empty() && !has_answer_) throw std::runtime_error("HTTP: " + results[unanswered.front()].error);
+    for (const std::size_t i : unanswered) {
       if (i >= answered) results[i] = {.status = PublishStatus::postponed};
     }
     return results;
@@ -97,7 +97,7 @@ class Webhook {
 
  private:
   /// How a request ended.
-  enum class End { not_sent, answered, closed, too_late };
+  enum class End { not_sent, answered, unanswered };
 
   struct Attempt {
     PublishResult result;
@@ -119,11 +119,13 @@ class Webhook {
     try {
       const auto response =
           send_(request, {.connect = shortest_time_out(), .write = shortest_time_out(), .total = options_.timeout / 2});
-      if (!response && Clock::now() - now < shortest_time_out()) {
-        return {failed("the server closed the connection without an answer"), End::closed};
+      if (!response) {
+        const bool is_closed = Clock::now() - now < shortest_time_out();
+        return {failed(is_closed ? "the server closed the connection without an answer"
+                                 : "the server did not answer in time"),
+                End::unanswered};
       }
       has_answer_ = true;
-      if (!response) return {failed("the server did not answer in time"), End::too_late};
       return {result_of(*response), End::answered};
     } catch (const std::exception&) {
       if (!has_answer_) throw;
@@ -154,7 +156,7 @@ class Webhook {
   Clock::time_point last_begin_{};  ///< After this time, no request of the current call begins.
   Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.
   bool is_away_ = false;            ///< The other messages of the current call are postponed.
-  bool has_answer_ = false;         ///< The service has answered in the current call, or was too late.
+  bool has_answer_ = false;         ///< The service has answered in the current call.
 };
 
 }  // namespace

@@ -124,37 +124,6 @@ TEST_CASE("HTTP: the status decides how a message ends, and whether the other me
   }
 }
 
-TEST_CASE("HTTP: a message without an answer fails, and no message fails if the server cannot be reached" *
-          doctest::test_suite("timed")) {
-  std::atomic<bool> is_slow = true;
-  auto server = std::make_unique<WebhookServer>([&](const httplib::Request& from, httplib::Response&) {
-    while (from.body == "0" && is_slow) std::this_thread::sleep_for(10ms);
-  });
-  const int port = server->port();
-  HttpPublisherOptions options{.url = server->url(), .timeout = 2s};
-  const Publisher publish = publisher_for(options);
-  auto results = publish(numbered(3));
-  CHECK(results[0].status == PublishStatus::failed);
-  CHECK(results[1].status == PublishStatus::postponed);  // the time of the call was over
-  is_slow = false;
-  results = publish(numbered(3));
-  for (const PublishResult& result : results) CHECK(result.status == PublishStatus::confirmed);
-  server.reset();
-  CHECK_THROWS_AS(publish(numbered(1)), std::runtime_error);
-
-  // The server becomes unreachable during a call.
-  int sent = 0;
-  const HttpSend goes_away = [&](const http::Request&, HttpTimeouts) -> std::optional<http::Response> {
-    if (++sent == 2) throw std::runtime_error("away");
-    return http::Response{.status = 200};
-  };
-  options.url = "http://127.0.0.1:" + std::to_string(port);
-  results = http_publisher(options, goes_away)(numbered(4));
-  CHECK(results[0].status == PublishStatus::confirmed);
-  for (const std::size_t i : {1UL, 2UL, 3UL}) CHECK(results[i].status == PublishStatus::postponed);
-  CHECK(sent == 2);
-}
-
 TEST_CASE("HTTP: a message that HTTP cannot carry is rejected and not sent") {
   std::atomic<int> requests = 0;
   const WebhookServer server([&](const httplib::Request&, httplib::Response&) { ++requests; });

@@ -67,12 +67,10 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// |---|---|
 /// | 200 to 299 | is confirmed |
 /// | 400, 413, 414, 415, 422, 431 | is rejected: the message itself is not valid there |
-/// | another status, or none in time | fails |
+/// | another status | fails |
 /// | 429, 502, 503, 504 | fails. The other messages of the call are postponed |
 /// | the server cannot be reached | is postponed. If no message was answered, the call throws |
-/// | the server closes the connection without an answer | as above, but fails if a later one was answered |
-///
-/// A server that takes an eighth of `timeout` or longer to close the connection has not answered in time.
+/// | none in time, or the server closes the connection | as above, but fails if a later one was answered |
 ///
 /// `Retry-After` is respected, up to an hour: of 429 and 503 for all messages, otherwise for the message. A message
 /// whose headers HTTP cannot carry, or that has a header which HTTP needs for itself, such as `Host`, is rejected.
