@@ -32,7 +32,7 @@ concept PublisherSubject = std::default_initializable<T> &&
   { T::message(id) } -> std::same_as<OutgoingMessage>;
   /// A message that the receiver refuses, or that cannot be carried.
   { T::refused(id) } -> std::same_as<OutgoingMessage>;
-  /// The ids of the messages that the receiver has said it holds.
+  /// The ids of the messages that the receiver holds.
   { subject.held() } -> std::same_as<std::set<std::string>>;
   /// After this many answers, the receiver keeps the connections open, and answers nothing.
   subject.fall_silent_after(answers);
@@ -135,29 +135,33 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of publishers: only the message that is refu
   }
 }
 
+inline void erase(std::vector<OutgoingMessage>& messages, const std::set<std::string>& ids) {
+  std::erase_if(messages, [&](const OutgoingMessage& message) { return ids.contains(message.id); });
+}
+
 /// Calls the publisher, whose receiver goes away in the call, and again when the receiver works. Checks that what the
 /// receiver has confirmed is confirmed, and that no message is blamed.
 template <PublisherSubject Subject>
 void check_interrupted_call(Subject& subject, const Publisher& publish, std::vector<OutgoingMessage> messages,
-                            bool has_answers) {
+                            std::size_t answers) {
   const std::set<std::string> all = ids_of(messages);
-  const auto is_held = [&](const OutgoingMessage& message) { return subject.held().contains(message.id); };
+  std::set<std::string> confirmed;
   if (const auto results = call(publish, messages)) {
-    CHECK(text_of(confirmed_of(messages, *results)) == text_of(subject.held()));
+    confirmed = confirmed_of(messages, *results);
+    CHECK(confirmed.size() >= answers);
     for (const PublishResult& result : *results) CHECK_MESSAGE(!is_blamed(result), result.error);
-    std::erase_if(messages, is_held);
+    erase(messages, confirmed);
   } else {
-    CHECK_FALSE(has_answers);  // the exception would make the relay publish the confirmed messages again
+    CHECK(answers == 0);  // the exception would make the relay publish the confirmed messages again
   }
   subject.recover();
-  // A program gets few messages at first. Each call confirms some.
-  for (std::size_t left = messages.size() + 1; !messages.empty() && messages.size() < left;) {
-    left = messages.size();
+  CHECK(std::ranges::includes(subject.held(), confirmed));
+  // A program gets few messages at first, and librdkafka connects again after a while.
+  for (int calls = 0; !messages.empty() && calls < 20; ++calls) {
     const auto results = call(publish, messages);
-    REQUIRE(results.has_value());
+    if (!results) continue;
     for (const PublishResult& result : *results) CHECK_MESSAGE(!is_blamed(result), result.error);
-    const std::set<std::string> confirmed = confirmed_of(messages, *results);
-    std::erase_if(messages, [&](const OutgoingMessage& message) { return confirmed.contains(message.id); });
+    erase(messages, confirmed_of(messages, *results));
   }
   CHECK(messages.empty());
   CHECK(text_of(subject.held()) == text_of(all));
@@ -171,7 +175,7 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of publishers: a receiver that closes the co
     Subject subject;
     const Publisher publish = subject.publisher();
     subject.close_after(answers);
-    check_interrupted_call(subject, publish, messages_for_rule<Subject>(10), answers > 0);
+    check_interrupted_call(subject, publish, messages_for_rule<Subject>(10), answers);
   }
 }
 
@@ -183,7 +187,7 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of publishers: a receiver that falls silent 
     Subject subject;
     const Publisher publish = subject.publisher();
     subject.fall_silent_after(answers);
-    check_interrupted_call(subject, publish, messages_for_rule<Subject>(10), answers > 0);
+    check_interrupted_call(subject, publish, messages_for_rule<Subject>(10), answers);
   }
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 // clang-format off: rdkafka_mock.h needs rdkafka.h before it
 #include <librdkafka/rdkafka.h>
@@ -30,6 +32,32 @@ class MockCluster {
   template <class... Codes>
   void fail(std::int16_t request, Codes... codes) {
     rd_kafka_mock_push_request_errors(cluster_, request, sizeof...(codes), codes...);
+  }
+
+  /// The broker answers this many requests, and closes the connection, twice, at those that follow.
+  void close_after(std::int16_t request, std::size_t answers) {
+    std::vector<rd_kafka_resp_err_t> codes(answers, RD_KAFKA_RESP_ERR_NO_ERROR);
+    codes.insert(codes.end(), 2, RD_KAFKA_RESP_ERR__TRANSPORT);
+    rd_kafka_mock_push_request_errors_array(cluster_, request, codes.size(), codes.data());
+  }
+
+  /// The broker answers this many requests, and the next one, with all that follow on its connection, after an hour.
+  void fall_silent_after(std::int16_t request, std::size_t answers) {
+    constexpr int hour = 3'600'000;
+    for (std::size_t i = 0; i <= answers; ++i) {
+      rd_kafka_mock_broker_push_request_error_rtts(cluster_, 1, request, 1, RD_KAFKA_RESP_ERR_NO_ERROR,
+                                                   i < answers ? 0 : hour);
+    }
+  }
+
+  /// Closes the connections. Answers that were still to come are lost.
+  void restart() {
+    rd_kafka_mock_broker_set_down(cluster_, 1);
+    rd_kafka_mock_broker_set_up(cluster_, 1);
+  }
+
+  void refuse(const std::string& topic) {
+    rd_kafka_mock_topic_set_error(cluster_, topic.c_str(), RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION);
   }
 
  private:

@@ -72,7 +72,6 @@ class Channel {
 
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
     give_up_ = Clock::now() + options_.timeout;
-    is_heard_ = false;
     Results results(messages.size());
     std::vector<std::size_t> all(messages.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
@@ -80,12 +79,19 @@ class Channel {
     if (lost && is_about_a_message(*lost)) lost = send_sequentially(messages, results);
     const bool knows_nothing = std::ranges::none_of(results, [](const auto& result) { return result.has_value(); });
     // If the broker answers, is not blocked, and does not confirm, the reason is in the messages or their queues.
-    const bool is_about_messages = lost && lost->is_late && is_heard_ && !is_blocked_;
+    const bool was_sent = !unconfirmed_.empty();
+    const bool is_about_messages = lost && lost->is_late && was_sent && !is_blocked_ && reaches_broker();
     if (lost && knows_nothing && !is_about_messages) refuse(*lost);
     std::vector<PublishResult> complete;
     complete.reserve(results.size());
     for (auto& result : results) {
-      complete.push_back(result ? std::move(*result) : PublishResult{PublishStatus::failed, lost->why});
+      if (result) {
+        complete.push_back(std::move(*result));
+      } else if (is_about_messages) {
+        complete.push_back({PublishStatus::failed, lost->why});
+      } else {
+        complete.push_back({.status = PublishStatus::postponed});
+      }
     }
     return complete;
   }
@@ -128,6 +134,16 @@ class Channel {
     }
   }
 
+  /// Whether the broker lets the user in on a new connection.
+  bool reaches_broker() const {
+    try {
+      (void)log_in(without_heartbeat(), Clock::now() + 1s);
+      return true;
+    } catch (const Lost&) {
+      return false;
+    }
+  }
+
   void connect() {
     published_ = 0;
     is_blocked_ = false;
@@ -141,7 +157,6 @@ class Channel {
       require(amqp_get_rpc_reply(connection), options_.exchange.c_str());
     }
     ask_for_confirmations(connection, only_channel, give_up_);
-    is_heard_ = true;
   }
 
   RabbitMqOptions without_heartbeat() const {
@@ -155,12 +170,10 @@ class Channel {
     unconfirmed_.clear();
     returned_.clear();
     if (!connection_) return;
-    const bool was_heard = is_heard_;
     try {
       Results nothing;
       while (read_frame({}, nothing, 0ms)) {
       }
-      is_heard_ = was_heard;  // these frames may have arrived before this call
     } catch (const Lost&) {
       connection_.reset();
     }
@@ -210,7 +223,6 @@ class Channel {
     const int status = amqp_simple_wait_frame_noblock(connection_.get(), &frame, &timeout);
     if (status == AMQP_STATUS_TIMEOUT) return false;
     require(status, "reading");
-    is_heard_ = true;
     if (frame.frame_type == AMQP_FRAME_METHOD) {
       handle_method(frame.payload.method, results);
     } else if (frame.frame_type == AMQP_FRAME_HEADER) {
@@ -263,7 +275,6 @@ class Channel {
 
   const RabbitMqPublisherOptions options_;
   ConnectionHandle connection_;
-  bool is_heard_ = false;                             ///< The broker has sent something in the current call.
   bool is_blocked_ = false;                           ///< The broker accepts no messages: its memory or disk is full.
   Clock::time_point give_up_{};                       ///< The deadline of the current call.
   std::uint64_t published_ = 0;                       ///< The tag of the last message on this connection.

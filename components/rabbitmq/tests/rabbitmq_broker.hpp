@@ -92,6 +92,24 @@ class RabbitMqBroker : public BrokerUnderTest {
     return count;
   }
 
+  /// Takes the messages out of a queue. Returns their ids.
+  std::set<std::string> take_ids(const std::string& name) {
+    std::set<std::string> ids;
+    const auto next = [&] { return amqp_basic_get(connection(), 1, amqp_cstring_bytes(name.c_str()), 1).reply.id; };
+    while (next() == AMQP_BASIC_GET_OK_METHOD) {
+      amqp_message_t message{};
+      if (amqp_read_message(connection(), 1, &message, 0).reply_type != AMQP_RESPONSE_NORMAL) {
+        throw std::runtime_error("get from " + name);
+      }
+      const amqp_bytes_t& id = message.properties.message_id;
+      ids.emplace(static_cast<const char*>(id.bytes), id.len);
+      amqp_destroy_message(&message);
+      amqp_maybe_release_buffers(connection());
+    }
+    connection_.reset();
+    return ids;
+  }
+
   /// Stops the processes of the broker, or continues them. While they are stopped, the connections stay open, and the
   /// broker does not answer.
   static void freeze(bool is_frozen) {

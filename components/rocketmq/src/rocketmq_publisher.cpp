@@ -1,5 +1,7 @@
 #include <txinbox/rocketmq_publisher.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -89,20 +91,25 @@ class RocketMqPublisher {
       client_ = std::make_unique<Client>(access_, Client::target_of(access_));
     }
     std::vector<PublishResult> results(messages.size());
-    std::size_t answered = 0;
-    bool is_reached = false;
+    std::vector<bool> unanswered(messages.size());
+    std::size_t ended = 0;
     for (std::size_t i = 0; i < messages.size(); ++i) {
       client_->send(*calls_, &protocol::MessagingService::Stub::PrepareAsyncSendMessage, request_of(messages[i], fifo_),
                     timeout_, [&, i](const grpc::Status& status, const protocol::SendMessageResponse& answer) {
                       results[i] = result_of(status, answer, messages[i]);
-                      is_reached = is_reached || is_answer(status);
-                      ++answered;
+                      unanswered[i] = !is_answer(status);
+                      ++ended;
                     });
     }
     // This loop ends, because each request ends at its deadline at the latest.
-    while (answered < messages.size()) calls_->wait(Clock::now() + 1s);
-    if (!is_reached && !messages.empty() && !reaches_proxy(messages.front().topic)) {
+    while (ended < messages.size()) calls_->wait(Clock::now() + 1s);
+    const auto first = static_cast<std::size_t>(std::ranges::find(unanswered, true) - unanswered.begin());
+    if (first == messages.size() || reaches_proxy(messages[first].topic)) return results;
+    if (std::ranges::find(unanswered, false) == unanswered.end()) {
       throw std::runtime_error("RocketMQ: " + results.front().error);
+    }
+    for (std::size_t i = first; i < results.size(); ++i) {
+      if (unanswered[i]) results[i] = {.status = PublishStatus::postponed};
     }
     return results;
   }

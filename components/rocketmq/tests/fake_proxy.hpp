@@ -2,9 +2,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +45,26 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   void answer_dead_letters(Answer how) { dead_letters_ = how; }
   void answer_changes(Answer how) { changes_ = how; }
 
+  /// What the proxy does with the messages of a publisher after some answers: it does not answer, or each request ends
+  /// with the status UNAVAILABLE, as if the proxy had closed the connection. It treats a question for a route in the
+  /// same way.
+  enum class Rest { is_silent, is_closed };
+
+  /// Confirms this many messages, except those with the body "refused".
+  void answer_messages(std::size_t count, Rest rest) {
+    const std::lock_guard lock(mutex_);
+    answers_ = count;
+    rest_ = rest;
+    answers_routes_ = count == any_number;
+  }
+  static constexpr std::size_t any_number = ~std::size_t{0};
+
+  /// The ids of the messages that the proxy has confirmed.
+  std::set<std::string> confirmed() const {
+    const std::lock_guard lock(mutex_);
+    return confirmed_;
+  }
+
   /// A request to change the invisible time.
   struct Change {
     std::string handle;
@@ -58,8 +80,9 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   int dead_letters() const { return requested_dead_letters_; }
   int acknowledgements() const { return requested_acknowledgements_; }
 
-  grpc::Status QueryRoute(grpc::ServerContext*, const rocketmq::protocol::QueryRouteRequest* request,
+  grpc::Status QueryRoute(grpc::ServerContext* context, const rocketmq::protocol::QueryRouteRequest* request,
                           rocketmq::protocol::QueryRouteResponse* answer) override {
+    if (!answers_routes_) return end(context);
     answer->mutable_status()->set_code(rocketmq::protocol::OK);
     rocketmq::protocol::MessageQueue& queue = *answer->add_message_queues();
     *queue.mutable_topic() = request->topic();
@@ -132,16 +155,34 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     return give(context, changes_, *answer->mutable_status());
   }
 
-  grpc::Status SendMessage(grpc::ServerContext* context, const rocketmq::protocol::SendMessageRequest*,
-                           rocketmq::protocol::SendMessageResponse*) override {
-    wait(context, [] { return false; });
-    return grpc::Status::CANCELLED;
+  grpc::Status SendMessage(grpc::ServerContext* context, const rocketmq::protocol::SendMessageRequest* request,
+                           rocketmq::protocol::SendMessageResponse* answer) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (answers_ > 0) {
+        if (answers_ != any_number) --answers_;
+        const rocketmq::protocol::Message& message = request->messages(0);
+        const bool is_refused = message.body() == "refused";
+        if (!is_refused) confirmed_.insert(message.system_properties().message_id());
+        const auto code = is_refused ? rocketmq::protocol::TOO_MANY_REQUESTS : rocketmq::protocol::OK;
+        answer->mutable_status()->set_code(code);
+        answer->add_entries()->mutable_status()->set_code(code);
+        return grpc::Status::OK;
+      }
+    }
+    return end(context);
   }
 
  private:
   template <class Condition>
   static void wait(grpc::ServerContext* context, Condition condition) {
     while (!context->IsCancelled() && !condition()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+  grpc::Status end(grpc::ServerContext* context) const {
+    if (rest_ == Rest::is_closed) return {grpc::StatusCode::UNAVAILABLE, "closed"};
+    wait(context, [] { return false; });
+    return grpc::Status::CANCELLED;
   }
 
   static grpc::Status give(grpc::ServerContext* context, const std::atomic<Answer>& how,
@@ -153,11 +194,14 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   }
 
   int port_ = 0;
-  std::atomic<bool> answers_settings_ = false, delivers_ = false;
+  std::atomic<bool> answers_settings_ = false, delivers_ = false, answers_routes_ = true;
+  std::atomic<Rest> rest_ = Rest::is_silent;
   std::atomic<Answer> dead_letters_ = Answer::ok, changes_ = Answer::ok;
   std::atomic<int> requested_dead_letters_ = 0, requested_acknowledgements_ = 0;
   mutable std::mutex mutex_;
-  std::vector<Change> requested_changes_;  // the mutex guards it
+  std::vector<Change> requested_changes_;  // the mutex guards it and the next ones
+  std::size_t answers_ = 0;
+  std::set<std::string> confirmed_;
   std::unique_ptr<grpc::Server> server_;
 };
 

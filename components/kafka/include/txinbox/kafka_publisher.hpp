@@ -42,8 +42,8 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url);
 /// - The headers are `id` (the message id), `type` if there is one, and `OutgoingMessage::headers`.
 /// - A message that is too large for the broker, or not valid there, is rejected. If a topic does not exist, or a right
 ///   is missing, its messages fail.
-/// - A message that is not confirmed in time fails. If no message of a call is confirmed, and no broker answers, it
-///   throws std::runtime_error.
+/// - A message that is not confirmed in time fails if a broker answers another request. If none does, the message is
+///   postponed; if no message of the call was answered, the call throws std::runtime_error.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one producer.
 ///

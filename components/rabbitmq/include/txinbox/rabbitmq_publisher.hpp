@@ -54,8 +54,9 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 /// - A message is confirmed when the broker has confirmed it, and a queue takes it. If no queue takes it, or the broker
 ///   refuses it with a nack, or the user may not publish it, it fails. If it is too large for the broker, or not valid
 ///   there, it is rejected.
-/// - If the connection is lost, the messages that were not confirmed fail. If none was confirmed, or refused, it throws
-///   std::runtime_error. A broker that answers, but confirms nothing in time, makes the messages fail, unless it says
+/// - If the connection is lost, the messages that were not confirmed are postponed. If none was confirmed, or refused, it
+///   throws std::runtime_error. The same is true if the broker does not confirm in time, and does not answer on a new
+///   connection either. If it does, the messages that were not confirmed fail, unless the broker says
 ///   that it takes none because its memory or disk is full: then the call throws, too. It throws `Error` broker_refused
 ///   if the exchange does not exist, and `Error` access_refused if the user, the password or the broker's certificate
 ///   is refused.
@@ -63,8 +64,8 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 /// Give each relay a publisher of its own. Copies of a publisher share one connection.
 ///
 /// @errors   `Error` invalid_argument for the options.
-/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` for the broker, and for
-///           the name server of the host.
+/// @blocking it does not wait for the broker. A call of the publisher waits at most `timeout` and a second for the
+///           broker, and for the name server of the host.
 /// @threads  one relay.
 Publisher rabbitmq_publisher(const RabbitMqPublisherOptions& options);
 

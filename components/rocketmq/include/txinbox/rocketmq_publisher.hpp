@@ -56,8 +56,8 @@ RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view ur
 /// - A message is confirmed when the broker has answered OK for it. If the topic does not exist, or the broker is busy
 ///   or refuses the user, the message fails. If the broker says that the message is not valid, or too large, it is
 ///   rejected.
-/// - A message that is not confirmed in time fails. If no message of a call is answered, and the proxy answers no other
-///   request either, the publisher throws std::runtime_error.
+/// - A message that is not confirmed in time fails if the proxy answers another request. If it does not, the message is
+///   postponed; if no message of the call was answered, the call throws std::runtime_error.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one connection.
 ///
