@@ -4,12 +4,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 

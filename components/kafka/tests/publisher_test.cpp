@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <utility>

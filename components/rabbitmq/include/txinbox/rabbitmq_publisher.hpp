@@ -54,7 +54,8 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 /// - A message is confirmed when the broker has confirmed it, and a queue takes it. If no queue takes it, or the broker
 ///   refuses it with a nack, or the user may not publish it, it fails. If it is too large for the broker, or not valid
 ///   there, it is rejected.
-/// - If the connection is lost, the messages that were not confirmed are postponed. If none was confirmed, or refused, it
+/// - If the connection is lost, the messages that were not confirmed are postponed. If none was confirmed, or refused,
+/// it
 ///   throws std::runtime_error. The same is true if the broker does not confirm in time, and does not answer on a new
 ///   connection either. If it does, the messages that were not confirmed fail, unless the broker says
 ///   that it takes none because its memory or disk is full: then the call throws, too. It throws `Error` broker_refused
