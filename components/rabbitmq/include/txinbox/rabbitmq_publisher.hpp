@@ -55,12 +55,11 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 ///   refuses it with a nack, or the user may not publish it, it fails. If it is too large for the broker, or not valid
 ///   there, it is rejected.
 /// - If the connection is lost, the messages that were not confirmed are postponed. If none was confirmed, or refused,
-/// it
-///   throws std::runtime_error. The same is true if the broker does not confirm in time, and does not answer on a new
-///   connection either. If it does, the messages that were not confirmed fail, unless the broker says
-///   that it takes none because its memory or disk is full: then the call throws, too. It throws `Error` broker_refused
-///   if the exchange does not exist, and `Error` access_refused if the user, the password or the broker's certificate
-///   is refused.
+///   it throws std::runtime_error. The same is true if the broker does not confirm in time, and does not answer on a
+///   new connection either. If it does answer there, the messages that were not confirmed fail, unless the broker says
+///   that it takes none because its memory or disk is full: then they are postponed, or the call throws. It throws
+///   `Error` broker_refused if the exchange does not exist, and `Error` access_refused if the user, the password or the
+///   broker's certificate is refused.
 ///
 /// Give each relay a publisher of its own. Copies of a publisher share one connection.
 ///
