@@ -1,5 +1,5 @@
 // Text from outside. txinbox and iconv must agree on what is UTF-8, keys must be within their limits, and printed text
-// must not contain control characters for the terminal.
+// must not contain characters that control the terminal or the direction of text.
 
 #include "fuzz.hpp"
 #include "reference_utf8.hpp"
@@ -13,7 +13,17 @@ using namespace txinbox::fuzz;
 
 namespace {
 
+// Characters that change the direction of text, or end its line.
+bool holds_direction(std::string_view text) {
+  for (const char* mark : {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202b", "\u202c", "\u202d",
+                           "\u202e", "\u2066", "\u2067", "\u2068", "\u2069"}) {
+    if (text.find(mark) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 bool holds_control(std::string_view text) {
+  if (holds_direction(text)) return true;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     if (byte < 0x20 || byte == 0x7F) return true;
