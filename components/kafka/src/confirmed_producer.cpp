@@ -110,13 +110,13 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRe
     }
   }
   while (waiting_ > 0 && in_time()) rd_kafka_poll(producer_.get(), 50);
-  // The client's own codes, which are negative, do not tell the cause of a fatal error, for example a missing right to
-  // write. So they are replaced by the code of the fatal error.
-  if (const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0); fatal != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    std::ranges::replace_if(
-        codes_, [](rd_kafka_resp_err_t code) { return code < RD_KAFKA_RESP_ERR_UNKNOWN; }, fatal);
-  }
   return codes_;
+}
+
+rd_kafka_resp_err_t ConfirmedProducer::cause_of(rd_kafka_resp_err_t code) const {
+  if (code >= RD_KAFKA_RESP_ERR_UNKNOWN) return code;
+  const auto fatal = rd_kafka_fatal_error(producer_.get(), nullptr, 0);
+  return fatal == RD_KAFKA_RESP_ERR_NO_ERROR ? code : fatal;
 }
 
 }  // namespace kafka

@@ -51,6 +51,11 @@ class ConfirmedProducer {
   /// @blocking at most the timeout and a second.
   std::vector<rd_kafka_resp_err_t> publish(std::span<OutgoingRecord> records);
 
+  /// The client's own codes, which are negative, do not tell the cause of a fatal error of the producer, for example a
+  /// missing right to write. For such a code of the last call, it returns the code of the fatal error. Otherwise it
+  /// returns `code`.
+  rd_kafka_resp_err_t cause_of(rd_kafka_resp_err_t code) const;
+
   /// Whether a broker answers.
   ///
   /// @blocking at most a second.

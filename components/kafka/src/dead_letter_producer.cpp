@@ -37,7 +37,7 @@ rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> let
   auto problem = RD_KAFKA_RESP_ERR_NO_ERROR;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     letters[i]->confirmed = codes[i] == RD_KAFKA_RESP_ERR_NO_ERROR;
-    if (problem == RD_KAFKA_RESP_ERR_NO_ERROR) problem = codes[i];
+    if (problem == RD_KAFKA_RESP_ERR_NO_ERROR) problem = producer_.cause_of(codes[i]);
   }
   throw_if_refused(problem, "dead-letter topic " + topic_);
   return problem;

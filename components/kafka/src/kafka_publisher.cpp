@@ -68,13 +68,16 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
   const auto codes = producer.publish(records);
   // A partition can have no leader although a broker answers. Then only the messages of this partition fail.
   const bool has_gone = std::ranges::any_of(codes, is_away) && !producer.reaches_broker();
-  if (has_gone && std::ranges::all_of(codes, is_away)) {
-    throw std::runtime_error("Kafka: the broker confirms no message: " + describe(codes.front()));
+  const auto is_unanswered = [&](rd_kafka_resp_err_t code) {
+    return (has_gone && is_away(code)) || producer.cause_of(code) != code;
+  };
+  if (!codes.empty() && std::ranges::all_of(codes, is_unanswered)) {
+    throw std::runtime_error("Kafka: the broker confirms no message: " + describe(producer.cause_of(codes.front())));
   }
   std::vector<PublishResult> results;
   results.reserve(codes.size());
   for (const auto code : codes) {
-    results.push_back(has_gone && is_away(code) ? PublishResult{.status = PublishStatus::postponed} : result_of(code));
+    results.push_back(is_unanswered(code) ? PublishResult{.status = PublishStatus::postponed} : result_of(code));
   }
   return results;
 }

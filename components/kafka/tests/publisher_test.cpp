@@ -116,6 +116,23 @@ TEST_CASE("Kafka: the publisher returns a result for each message, and continues
   }
 }
 
+TEST_CASE("Kafka: a right that the whole producer lacks blames no message") {
+  constexpr std::int16_t init_producer_id = 22;
+  MockCluster cluster;
+  cluster.create("stock");
+  const Publisher publish = kafka_publisher({.brokers = cluster.brokers(), .timeout = 30s});
+  cluster.fail(init_producer_id, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+  const std::vector<OutgoingMessage> messages{booked("a", "1"), booked("b", "2")};
+  std::string refusal;
+  try {
+    (void)publish(messages);
+  } catch (const std::runtime_error& error) {
+    refusal = error.what();
+  }
+  CHECK(refusal.find("CLUSTER_AUTHORIZATION_FAILED") != std::string::npos);
+  for (const PublishResult& result : publish(messages)) CHECK(result.status == PublishStatus::confirmed);
+}
+
 TEST_CASE("Kafka: a message of more than 1 MB, and more messages than the producer's queue holds, are published") {
   MockCluster cluster;
   cluster.create("stock");
