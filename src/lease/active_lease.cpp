@@ -26,8 +26,10 @@ Error lease_is_too_short(std::chrono::milliseconds lease) {
                   lease.count())};
 }
 
-ActiveLease::ActiveLease(LeaseCall& call, const Grant& grant, const Message& message, const std::stop_token& stop)
+ActiveLease::ActiveLease(LeaseCall& call, const Grant& grant, const Message& message, const LeaseClock& clock,
+                         const std::stop_token& stop)
     : call_(call),
+      clock_(clock),
       fence_(grant.fence),
       time_(grant.expires_at),
       with_consumer_(stop, [this] { stop_.request_stop(); }),

@@ -13,6 +13,7 @@
 #include <txinbox/version.hpp>
 
 #include "lease/lease_call.hpp"
+#include "lease/lease_clock.hpp"
 #include "lease/lease_timer.hpp"
 
 namespace txinbox {
@@ -30,12 +31,14 @@ class ActiveLease {
  public:
   using Clock = LeaseTime::Clock;
 
-  /// `call` and `message` must outlive the lease. `stop` is the consumer's.
-  ActiveLease(LeaseCall& call, const Grant&, const Message& message, const std::stop_token& stop);
+  /// `call`, `message` and `clock` must outlive the lease. `stop` is the consumer's.
+  ActiveLease(LeaseCall& call, const Grant&, const Message& message, const LeaseClock& clock,
+              const std::stop_token& stop);
 
   std::int64_t fence() const noexcept { return fence_; }
   Clock::time_point expires_at() const noexcept { return time_.ends; }
-  bool is_over() const noexcept { return Clock::now() >= expires_at(); }
+  Clock::time_point now() const noexcept { return clock_.now(); }
+  bool is_over() const noexcept { return now() >= expires_at(); }
 
   /// As `Lease::renew`.
   void renew();
@@ -57,6 +60,7 @@ class ActiveLease {
   void beat(const std::stop_token& ended, std::chrono::milliseconds interval);
 
   LeaseCall& call_;
+  const LeaseClock& clock_;
   const std::int64_t fence_;
   LeaseTime time_;
   std::mutex renewing_;

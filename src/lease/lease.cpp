@@ -17,7 +17,7 @@ std::chrono::steady_clock::time_point Lease::expires_at() const noexcept { retur
 
 std::chrono::milliseconds Lease::remaining() const noexcept {
   using std::chrono::milliseconds;
-  const auto left = std::chrono::floor<milliseconds>(expires_at() - std::chrono::steady_clock::now());
+  const auto left = std::chrono::floor<milliseconds>(expires_at() - held_.now());
   return std::max(left, milliseconds(0));
 }
 

@@ -69,7 +69,7 @@ std::variant<Grant, Result> LeaseDelivery::claim_or_wait() {
 }
 
 Result LeaseDelivery::run(const Grant& grant) {
-  ActiveLease lease(*call_, grant, message_, options_.stop);
+  ActiveLease lease(*call_, grant, message_, timer_.clock(), options_.stop);
   DeliveryAccess::set_max_result(lease.lease().delivery(), options_.max_result);
   DeliveryAccess::forbid_refusal(lease.lease().delivery());
   if (options_.count_starts && !call_->start_attempt(lease)) return {.outcome = Outcome::parked};

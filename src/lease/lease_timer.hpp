@@ -13,6 +13,7 @@
 #include <txinbox/version.hpp>
 
 #include "base/own_process.hpp"
+#include "lease/lease_clock.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -20,7 +21,7 @@ namespace detail {
 
 /// The end of one lease. A renewal can move it. When the time comes, the timer sets `over`, once.
 struct LeaseTime {
-  using Clock = std::chrono::steady_clock;
+  using Clock = LeaseClock::Clock;
   explicit LeaseTime(Clock::time_point end) : ends(end) {}
 
   std::atomic<Clock::time_point> ends;
@@ -35,8 +36,18 @@ class LeaseTimer {
  public:
   /// Makes a timer. A child of fork() has a copy without the thread; the copy is leaked, neither used nor destroyed.
   static std::shared_ptr<LeaseTimer> make();
+
+  /// Makes a timer with another clock and without a thread: only `check` sets `LeaseTime::over`. It is for tests.
+  static std::shared_ptr<LeaseTimer> make_without_thread(const LeaseClock&);
+
   LeaseTimer(const LeaseTimer&) = delete;
   LeaseTimer& operator=(const LeaseTimer&) = delete;
+
+  /// The clock of the leases. It lives at least as long as the timer.
+  const LeaseClock& clock() const noexcept { return clock_; }
+
+  /// Sets `LeaseTime::over` of each lease that has expired.
+  void check();
 
   /// Watches a lease's time while this object lives.
   class Watch {
@@ -53,13 +64,17 @@ class LeaseTimer {
   };
 
  private:
-  LeaseTimer() = default;
+  LeaseTimer(const LeaseClock& clock, bool has_thread) : clock_(clock), has_thread_(has_thread) {}
   ~LeaseTimer() = default;
 
   using Entry = std::pair<LeaseTime::Clock::time_point, LeaseTime*>;
 
+  static std::shared_ptr<LeaseTimer> make(const LeaseClock&, bool has_thread);
   void run(const std::stop_token& stop);
+  bool check_first(std::unique_lock<std::mutex>& lock);
 
+  const LeaseClock& clock_;
+  const bool has_thread_;
   const OwnProcess owner_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -34,9 +34,11 @@ const LeaseOptions& checked(const LeaseOptions& options) {
 
 class StoreLeaseCall final : public LeaseCall {
  public:
-  StoreLeaseCall(LeaseStore& store, const ConsumerPolicy& policy, milliseconds lease, std::string_view owner_name,
-                 const Message& message, const ContentHash& hash, const std::function<void(Event)>& notify)
+  StoreLeaseCall(LeaseStore& store, const ConsumerPolicy& policy, const LeaseClock& clock, milliseconds lease,
+                 std::string_view owner_name, const Message& message, const ContentHash& hash,
+                 const std::function<void(Event)>& notify)
       : store_(store),
+        clock_(clock),
         policy_(policy),
         notify_(notify),
         hash_(to_hex(hash.bytes())),
@@ -59,6 +61,7 @@ class StoreLeaseCall final : public LeaseCall {
   auto with_retries(const Step& step);
 
   LeaseStore& store_;
+  const LeaseClock& clock_;
   const ConsumerPolicy& policy_;
   const std::function<void(Event)>& notify_;
   const std::string token_ = Token::random().hex();
@@ -107,18 +110,18 @@ std::variant<Grant, Result> StoreLeaseCall::claim() {
   for (int i = 0; i < tries_to_be_in_time; ++i) {
     Clock::time_point sent;
     LeaseAnswer answer = with_retries([&] {
-      sent = Clock::now();
+      sent = clock_.now();
       return store_.claim(request_);
     });
     if (answer.state != LeaseState::granted) return result_of(answer);
     taken_over = taken_over || answer.taken_over;
-    if (Clock::now() < sent + answer.remaining) return Grant{answer.fence, sent + answer.remaining, taken_over};
+    if (clock_.now() < sent + answer.remaining) return Grant{answer.fence, sent + answer.remaining, taken_over};
   }
   throw lease_is_too_short(request_.lease);
 }
 
 std::optional<Clock::time_point> StoreLeaseCall::renew(std::int64_t fence, const std::stop_token& /*stop*/) {
-  const auto sent = Clock::now();
+  const auto sent = clock_.now();
   if (!store_.renew(request_, fence)) return std::nullopt;
   return sent + request_.lease;
 }
@@ -142,17 +145,19 @@ bool StoreLeaseCall::give_back(std::int64_t fence, const std::exception_ptr& err
 
 }  // namespace
 
-StoreLeases::StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options)
+StoreLeases::StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options,
+                         const LeaseClock& clock)
     : store_(std::move(store)),
       policy_(std::move(consumer), common_options(checked(options))),
       lease_(options.lease),
-      owner_name_(host_and_process()) {
+      owner_name_(host_and_process()),
+      clock_(clock) {
   if (!store_) throw Error(ErrorCode::invalid_argument, "the lease store is null");
 }
 
 std::unique_ptr<LeaseCall> StoreLeases::begin(const Message& message, const ContentHash& hash,
                                               const std::function<void(Event)>& notify) {
-  return std::make_unique<StoreLeaseCall>(*store_, policy_, lease_, owner_name_, message, hash, notify);
+  return std::make_unique<StoreLeaseCall>(*store_, policy_, clock_, lease_, owner_name_, message, hash, notify);
 }
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 
 #include "consume/consumer_policy.hpp"
 #include "lease/lease_call.hpp"
+#include "lease/lease_clock.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -18,7 +19,9 @@ namespace detail {
 class StoreLeases final : public LeaseProvider {
  public:
   /// Errors: as `LeaseConsumer`'s constructor on a store.
-  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options);
+  /// `clock` must outlive the object.
+  StoreLeases(std::shared_ptr<LeaseStore> store, std::string consumer, const LeaseOptions& options,
+              const LeaseClock& clock = LeaseClock::steady());
 
   const ConsumerPolicy& policy() const noexcept override { return policy_; }
 
@@ -31,6 +34,7 @@ class StoreLeases final : public LeaseProvider {
   const ConsumerPolicy policy_;
   const std::chrono::milliseconds lease_;
   const std::string owner_name_;
+  const LeaseClock& clock_;
 };
 
 }  // namespace detail
