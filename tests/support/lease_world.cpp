@@ -189,7 +189,7 @@ void LeaseWorld::check_result(const Call& call, const Result& result) {
       if (result.retry_after <= 0ms || result.retry_after > lease) wrong("retry_after is wrong");
       break;
     case Outcome::conflict:
-      if (!row_ || row_->hash.empty()) wrong("conflict without another content");
+      if (!row_ || row_->hash.empty() || row_->hash == call.hash) wrong("conflict without another content");
       break;
     case Outcome::parked:
       if (!row_ || row_->state != LeaseState::parked) wrong("parked, and the key is not parked");
@@ -213,9 +213,12 @@ void LeaseWorld::check_error(const Call& call, const std::exception_ptr& error) 
   if (call.began_stopped && !call.token.empty()) wrong("a stopped consumer calls the store");
   if (name == "stopped") return;
   if (name == "lease_lost") {
-    if (!call.forgotten && now_ < call.began + lease) wrong("the lease is lost for no reason");
+    const bool has_key = row_ && row_->token == call.token;
+    if (!call.forgotten && !call.slow && has_key) wrong("the lease is lost for no reason");
+    if (!call.forgotten && now_ < call.began + lease) wrong("the lease is lost before its end");
   } else if (name == "test lost") {
-    if (!call.had_error) wrong("a call of the store has failed for no reason");
+    const bool tried_again = call.lost >= tries || call.renewing || stop_.stop_requested();
+    if (!tried_again) wrong("a lost call of the store was not tried again");
   } else if (name == "rejected" ? call.handler != HandlerKind::rejects : call.handler != HandlerKind::fails) {
     wrong("an error that nobody threw: " + name);
   }
@@ -291,6 +294,7 @@ auto LeaseWorld::step(const LeaseRequest& request, const Step& do_it) {
   Call& call = *calls_.back();
   if (call.token.empty()) {
     call.token = request.token;
+    call.hash = request.content_hash;
     if (call.token.size() != 32 || !tokens_.insert(call.token).second) wrong("the token is not new");
   }
   if (request.token != call.token) wrong("the token changes during the call");
@@ -298,14 +302,17 @@ auto LeaseWorld::step(const LeaseRequest& request, const Step& do_it) {
       request.content_hash.size() != 64 || request.lease != lease || request.valid_for != valid_for) {
     wrong("the request is wrong");
   }
+  const Time sent = now_;
   advance(1ms);
   point(true);
   const auto twist = twist_;
-  if (twist == LeaseTwist::lose_request || twist == LeaseTwist::lose_reply) call.had_error = true;
+  if (twist == LeaseTwist::lose_request || twist == LeaseTwist::lose_reply) ++call.lost;
   if (twist == LeaseTwist::lose_request) throw lost();
   auto answer = do_it();
   advance(twist == LeaseTwist::slow_reply ? lease : 1ms);
+  if (now_ >= sent + lease) call.slow = true;
   if (twist == LeaseTwist::lose_reply) throw lost();
+  call.lost = 0;
   return answer;
 }
 
@@ -349,7 +356,9 @@ LeaseAnswer LeaseWorld::claim_step(const LeaseRequest& request) {
 }
 
 bool LeaseWorld::renew(const LeaseRequest& request, std::int64_t fence) {
-  if (fence != calls_.back()->fence) wrong("the fence of a renewal is wrong");
+  Call& call = *calls_.back();
+  if (fence != call.fence) wrong("the fence of a renewal is wrong");
+  call.renewing = true;
   return step(request, [&] {
     if (!holds(request.token, fence) || row_->released) return false;
     row_->ends = now_ + request.lease;
@@ -358,8 +367,9 @@ bool LeaseWorld::renew(const LeaseRequest& request, std::int64_t fence) {
 }
 
 bool LeaseWorld::complete(const LeaseRequest& request, std::int64_t fence, const std::optional<std::string>& result) {
-  const Call& call = *calls_.back();
+  Call& call = *calls_.back();
   if (fence != call.fence) wrong("the fence of a completion is wrong");
+  call.renewing = false;
   if (call.handlers != 1) wrong("a completion without the handler");
   if (result != call.stored) wrong("the result of a completion is wrong");
   return step(request, [&] {

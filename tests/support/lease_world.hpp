@@ -117,13 +117,15 @@ class LeaseWorld final : public LeaseStore, public detail::LeaseClock {
     std::string content;
     Time began;
     bool began_stopped;
-    std::string token = {};
+    std::string token = {}, hash = {};
     std::int64_t fence = 0;  ///< Of the last lease that the store has granted.
     int handlers = 0, failures = 0, taken_over_events = 0;
     bool taken_over = false;  ///< The store has answered this.
     bool parked = false;      ///< The store has answered this.
     bool forgotten = false;   ///< An operator has removed the key during the call.
-    bool had_error = false;   ///< A call of the store has failed.
+    int lost = 0;             ///< How many calls of the store were lost since the last answer.
+    bool renewing = false;    ///< The last call was a renewal, which is not tried again.
+    bool slow = false;        ///< A call of the store took as long as the lease.
     bool counts = false;      ///< The handler has thrown an error that counts.
     std::optional<std::string> stored = {};
   };
