@@ -9,7 +9,8 @@
 #   --help
 #
 # Builds in build/dev, and starts its own servers (tests/servers.sh). tests/valgrind.supp lists the errors of other
-# libraries, which are ignored. All test cases run, because none of them depends on the speed.
+# libraries, which are ignored. A child of fork() is not searched for leaks. All test cases run except one, which moves 24
+# MiB through hexadecimal text: under Valgrind this takes longer than the test waits.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -48,7 +49,8 @@ check() {
   TXINBOX_TEST_DATABASE=$name TXINBOX_TEST_URL=$url \
     valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
     --error-exitcode=9 --num-callers=40 --suppressions="$root/tests/valgrind.supp" \
-    "$build/tests/txinbox_conformance" --test-case="$filter" >"$log" 2>&1 || status=$?
+    "$build/tests/txinbox_conformance" --test-case="$filter" \
+    --test-case-exclude="*bounded number of bytes*" >"$log" 2>&1 || status=$?
   if [ $status != 0 ]; then cat "$log" >&2; fi
   grep '^\[doctest\] test cases:' "$log" || true
   rm -f "$log"
