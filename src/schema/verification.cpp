@@ -103,9 +103,9 @@ SchemaReport examine_for_consuming(backend::Catalog& catalog, std::string_view d
   return result;
 }
 
-/// Examines the tables for a consumer. If it finds errors, it examines them again until two results agree, but not forever. An
-/// examination takes several statements, and another session may migrate between them. So a problem counts only if two
-/// examinations find it.
+/// Examines the tables for a consumer. If it finds errors, it examines them again until two results agree, but not
+/// forever. An examination takes several statements, and another session may migrate between them. So a problem counts
+/// only if two examinations find it.
 SchemaReport examine_twice(backend::Catalog& catalog, std::string_view database) {
   constexpr int patience = 10;
   SchemaReport result = examine_for_consuming(catalog, database);
