@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -11,8 +10,9 @@
 #include <txinbox/error.hpp>
 #include <txinbox/http.hpp>
 
+#include "answers.hpp"
 #include "digest.hpp"
-#include "problem.hpp"
+#include "exchange.hpp"
 #include "stored_response.hpp"
 
 namespace txinbox {
@@ -20,12 +20,12 @@ TXINBOX_NAMESPACE_BEGIN
 namespace http {
 namespace {
 
-using std::chrono::milliseconds;
+using detail::Exchange;
+using detail::Kept;
 using std::chrono::seconds;
 
 constexpr std::size_t longest_scope = 120;
 constexpr std::size_t longest_business_key = 255;
-constexpr int server_error = 500;
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
@@ -84,8 +84,6 @@ struct Call {
   std::string too_late = {};  ///< As `RequestKey::too_late`.
 };
 
-bool is_server_error(const Response& response) { return response.status >= server_error; }
-
 }  // namespace
 
 /// The settings and functions that all requests of a guard share.
@@ -108,9 +106,6 @@ class Guard::Impl {
   TxConsumer* transactions() const noexcept { return transactions_; }
   LeaseConsumer* leases() const noexcept { return leases_; }
   const GuardOptions& options() const noexcept { return options_; }
-  std::size_t max_result() const noexcept {
-    return transactions_ != nullptr ? transactions_->options().max_result : leases_->options().max_result;
-  }
 
   /// Errors: `Error` invalid_key for the client's key.
   Call call_of(const Request& request) const {
@@ -131,29 +126,10 @@ class Guard::Impl {
     return call;
   }
 
-  Response bad_request(int status, const std::string& title, const std::string& detail) const {
-    return problem(status, title, detail, options_.documentation);
-  }
-
-  Response later(Response response, milliseconds rest) const {
-    const auto wait =
-        std::clamp(std::chrono::ceil<seconds>(rest), seconds(1), std::chrono::floor<seconds>(options_.max_retry_after));
-    response.headers.push_back({"Retry-After", std::to_string(wait.count())});
-    return response;
-  }
-
-  Response failed(const std::exception_ptr& error, const Request& request) const noexcept {
-    try {
-      if (options_.on_error) options_.on_error(error, request);
-      const bool passes =
-          is_transient(error) || action_for(error) == Action::stop || action_for(error) == Action::redeliver;
-      if (passes && !is_unknown(error)) {
-        return later(problem(503, "Not available", "Send the request again later, with the same key."), {});
-      }
-      return problem(server_error, "Internal error", "Send the request again with the same key.");
-    } catch (...) {
-      return {.status = server_error};
-    }
+  Exchange exchange() const {
+    const std::size_t max_result =
+        transactions_ != nullptr ? transactions_->options().max_result : leases_->options().max_result;
+    return {options_, leases_ != nullptr, max_result};
   }
 
  private:
@@ -162,95 +138,10 @@ class Guard::Impl {
     return key.fingerprint ? *key.fingerprint : whole_request(request);
   }
 
-  /// Whether the error comes from the handler or from wrong use, and is not an error of the database.
-  static bool is_unknown(const std::exception_ptr& error) noexcept {
-    if (is_transient(error)) return false;
-    try {
-      std::rethrow_exception(error);
-    } catch (const Error& e) {
-      return e.code() == ErrorCode::transaction_lost || e.code() == ErrorCode::unknown_state ||
-             e.code() == ErrorCode::invalid_argument;
-    } catch (...) {
-      return true;
-    }
-  }
-
   TxConsumer* transactions_;
   LeaseConsumer* leases_;
   Scope scope_;
   GuardOptions options_;
-};
-
-/// One call of `handle`.
-class Guard::Exchange {
- public:
-  explicit Exchange(const Impl& guard) : guard_(guard) {}
-
-  /// The answer if the claim finds no earlier request with the key. The handler does not run then.
-  void refuse_if_new(Response answer) { if_new_ = std::move(answer); }
-
-  /// Runs the handler inside a delivery, and stores the answer for later requests with the same key.
-  void run(Delivery& delivery, const std::function<Response()>& handler) {
-    answer_.reset();
-    if (if_new_) throw RetryLater(milliseconds(0), "a new request came too late");
-    try {
-      answer_ = handler();
-    } catch (const Refusal& refusal) {
-      answer_ = refusal.response();
-      if (guard_.transactions() != nullptr) delivery.refuse(kept_form());
-      delivery.store(kept_form());
-      return;
-    }
-    const bool keeps = guard_.leases() != nullptr && guard_.options().keep_server_errors;
-    // RetryLater rolls the transaction back and counts no failure of the message.
-    if (is_server_error(*answer_) && !keeps) throw RetryLater(milliseconds(0), "the handler answered 5xx");
-    delivery.store(kept_form());
-  }
-
-  Response answer(Result&& result, const Request& request) {
-    switch (result.outcome) {
-      case Outcome::consumed:
-        if (answer_) return std::move(*answer_);
-        break;
-      case Outcome::already_consumed:
-        if (auto stored = result.stored ? read_stored_form(*result.stored) : std::nullopt) {
-          stored->headers.push_back({"Idempotent-Replayed", "true"});
-          return std::move(*stored);
-        }
-        return problem(409, "Already done", "The request had its effect. Its answer was not kept.");
-      case Outcome::conflict:
-        return guard_.bad_request(422, "Key used for another request",
-                                  "An earlier request with this key was different. Use a new key for a new request.");
-      case Outcome::in_progress:
-        return guard_.later(guard_.bad_request(409, "Still running", "A request with this key is still running."),
-                            result.retry_after);
-      case Outcome::postponed:
-        if (if_new_) return std::move(*if_new_);
-        if (answer_ && is_server_error(*answer_)) return std::move(*answer_);
-        return guard_.later(problem(503, "Not available", "Send the request again later, with the same key."),
-                            result.retry_after);
-      case Outcome::parked:
-      case Outcome::discarded:
-        if (result.error) return guard_.failed(result.error, request);
-        return problem(409, "Given up", "An operator must look at the request with this key.");
-      case Outcome::failed:
-      case Outcome::not_run:
-        break;
-    }
-    return guard_.failed(result.error, request);
-  }
-
- private:
-  std::string kept_form() const {
-    const auto& kept = guard_.options().kept_headers;
-    std::string form = stored_form(*answer_, kept, true);
-    if (form.size() <= guard_.max_result() || !guard_.options().keep_head) return form;
-    return stored_form(*answer_, kept, false);
-  }
-
-  const Impl& guard_;
-  std::optional<Response> if_new_;
-  std::optional<Response> answer_;  ///< The answer of the handler's last run, with all its header fields.
 };
 
 Guard::Guard(TxConsumer& consumer, Scope scope, GuardOptions options)
@@ -269,16 +160,16 @@ Guard::Guard(Guard&&) noexcept = default;
 Guard& Guard::operator=(Guard&&) noexcept = default;
 Guard::~Guard() = default;
 
-Guard::Keep::Keep(const Guard& guard) : exchange_(std::make_unique<Exchange>(*guard.impl_)) {}
+Guard::Keep::Keep(const Guard& guard) : exchange_(std::make_unique<Exchange>(guard.impl_->exchange())) {}
 Guard::Keep::~Keep() = default;
 
 void Guard::Keep::operator()(Delivery& delivery, const std::function<Response()>& handler) const {
-  exchange_->run(delivery, handler);
+  const Kept kept = exchange_->run(handler);
+  if (kept.rolls_back) delivery.refuse(kept.answer);
+  delivery.store(kept.answer);
 }
 
 namespace {
-
-constexpr const char* bad_key = "Bad idempotency key";
 
 /// What a request asks for, or the answer if the request has no valid message.
 template <class Impl>
@@ -291,10 +182,10 @@ std::variant<Call, Response> call_or_answer(const Impl& guard, const Request& re
   try {
     return guard.call_of(request);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::invalid_key) return guard.failed(std::current_exception(), request);
-    return guard.bad_request(400, bad_key, error.what());
+    if (error.code() == ErrorCode::invalid_key) return bad_key(error.what(), guard.options());
+    return failed(std::current_exception(), request, guard.options());
   } catch (...) {
-    return guard.failed(std::current_exception(), request);
+    return failed(std::current_exception(), request, guard.options());
   }
 }
 
@@ -304,30 +195,22 @@ Response Guard::handle_in_transaction(const Request& request, const Keep& keep, 
   auto asked = call_or_answer(*impl_, request);
   if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
   const Call& call = std::get<Call>(asked);
-  try {
+  return keep.exchange_->answer(request, call.too_late, [&] {
     if (impl_->transactions() == nullptr) refuse("a handler of a Guard on a LeaseConsumer takes a Lease&");
-    if (!call.too_late.empty()) keep.exchange_->refuse_if_new(impl_->bad_request(400, bad_key, call.too_late));
-    return keep.exchange_->answer(impl_->transactions()->consume(call.message, handler), request);
-  } catch (...) {
-    return impl_->failed(std::current_exception(), request);
-  }
+    return impl_->transactions()->consume(call.message, handler);
+  });
 }
 
 Response Guard::handle_under_lease(const Request& request, const std::function<Response(Lease&)>& handler) {
   auto asked = call_or_answer(*impl_, request);
   if (auto* answer = std::get_if<Response>(&asked)) return std::move(*answer);
   const Call& call = std::get<Call>(asked);
-  Exchange exchange(*impl_);
-  try {
+  Exchange exchange = impl_->exchange();
+  const auto keep = [&](Lease& lease) { lease.delivery().store(exchange.run([&] { return handler(lease); }).answer); };
+  return exchange.answer(request, call.too_late, [&] {
     if (impl_->leases() == nullptr) refuse("a handler of a Guard on a TxConsumer takes a connection, not a Lease&");
-    if (!call.too_late.empty()) exchange.refuse_if_new(impl_->bad_request(400, bad_key, call.too_late));
-    return exchange.answer(
-        impl_->leases()->consume(call.message,
-                                 [&](Lease& lease) { exchange.run(lease.delivery(), [&] { return handler(lease); }); }),
-        request);
-  } catch (...) {
-    return impl_->failed(std::current_exception(), request);
-  }
+    return impl_->leases()->consume(call.message, keep);
+  });
 }
 
 }  // namespace http

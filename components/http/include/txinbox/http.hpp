@@ -34,6 +34,10 @@ TXINBOX_NAMESPACE_BEGIN
 /// Idempotent HTTP requests.
 namespace http {
 
+namespace detail {
+class Exchange;
+}
+
 /// One header field.
 struct Header {
   std::string name;   ///< Compared without regard to case.
@@ -275,7 +279,6 @@ class Guard {
 
  private:
   class Impl;
-  class Exchange;
 
   template <class F, class Connection>
   static constexpr bool takes_request = std::is_invocable_r_v<Response, const F&, Connection&, const Request&>;
@@ -303,7 +306,7 @@ class Guard {
 
    private:
     friend class Guard;
-    std::unique_ptr<Exchange> exchange_;
+    std::unique_ptr<detail::Exchange> exchange_;
   };
 
   Response handle_in_transaction(const Request& request, const Keep& keep, const Handler& handler);
