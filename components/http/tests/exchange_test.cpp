@@ -58,6 +58,12 @@ struct Try {
   Key key = Key::fresh;
 };
 
+/// For the report of a failed check: the numbers of the enumerators.
+doctest::String toString(Try one) {
+  const auto number = [](auto value) { return std::to_string(static_cast<int>(value)); };
+  return ("Does " + number(one.does) + ", Fate " + number(one.fate) + ", Key " + number(one.key)).c_str();
+}
+
 struct Settings {
   bool under_lease = false, keep_head = false, keep_server_errors = false;
 };
@@ -87,6 +93,9 @@ class OneKey {
     if (one.key == Key::too_late && runs_ != runs_before) return "the handler ran too late";
     return wrong_with_first(one, response);
   }
+
+  /// The row is purged, or `valid_for` is over.
+  void expire() { row_.reset(); }
 
  private:
   /// A committed row of the key.
@@ -220,27 +229,26 @@ void for_each_try(const Use& use) {
 
 TEST_CASE("a request gets only an answer that is kept, and a copy gets the same, whatever happens to two requests") {
   int orders = 0;
+  const auto try_two = [&](Settings settings, bool expires, Try first, Try second) {
+    OneKey key(settings);
+    std::string wrong = key.send(first);
+    if (expires) key.expire();
+    if (wrong.empty()) wrong = key.send(second);
+    if (wrong.empty()) wrong = key.send({});
+    ++orders;
+    if (wrong.empty()) return;
+    CAPTURE(settings.under_lease);
+    CAPTURE(settings.keep_head);
+    CAPTURE(expires);
+    CAPTURE(first);
+    CAPTURE(second);
+    FAIL_CHECK(wrong);
+  };
   for (const Settings settings : {Settings{}, Settings{.keep_head = true}, Settings{.under_lease = true},
                                   Settings{.under_lease = true, .keep_head = true, .keep_server_errors = true}}) {
-    for_each_try([&](Try first) {
-      for_each_try([&](Try second) {
-        OneKey key(settings);
-        std::string wrong = key.send(first);
-        if (wrong.empty()) wrong = key.send(second);
-        if (wrong.empty()) wrong = key.send({});
-        ++orders;
-        if (wrong.empty()) return;
-        CAPTURE(settings.under_lease);
-        CAPTURE(settings.keep_head);
-        CAPTURE(static_cast<int>(first.does));
-        CAPTURE(static_cast<int>(first.fate));
-        CAPTURE(static_cast<int>(first.key));
-        CAPTURE(static_cast<int>(second.does));
-        CAPTURE(static_cast<int>(second.fate));
-        CAPTURE(static_cast<int>(second.key));
-        FAIL_CHECK(wrong);
-      });
-    });
+    for (const bool expires : {false, true}) {
+      for_each_try([&](Try first) { for_each_try([&](Try second) { try_two(settings, expires, first, second); }); });
+    }
   }
   MESSAGE("count: ", orders, " orders of requests");
 }
