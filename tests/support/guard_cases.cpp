@@ -1,6 +1,8 @@
 #include "support/guard_cases.hpp"
 
 #include <chrono>
+#include <functional>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -8,6 +10,8 @@
 
 namespace txinbox::test {
 namespace {
+
+using namespace std::chrono_literals;
 
 // Results that several cases share.
 const Ending consumed{"consumed", "consumed", 1, 1};
@@ -73,15 +77,17 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
     *other << "update ballast set n = n + 1";  // InnoDB rolls back the transaction that has written less
   }
   *other << "update pair set n = n + 1 where id = 2";
-  std::thread crossing([&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
-  wait_until_one_waits_for_lock(db);
+  auto crossing = std::async(std::launch::async,
+                             [&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
+  // It does not wait if a fault has ended the handler's session.
+  wait_until_one_waits_for_lock(db, [&] { return crossing.wait_for(0s) == std::future_status::ready; });
   bool deadlocked = false;
   try {
     sql << "update pair set n = n + 1 where id = 2";
   } catch (const soci::soci_error&) {
     deadlocked = true;
   }
-  crossing.join();
+  crossing.get();
   other->rollback();
   if (!deadlocked) throw std::logic_error("the test caused no deadlock");
 }
@@ -118,7 +124,7 @@ long long connection_id(soci::session& sql) {
   return id;
 }
 
-void wait_until_one_waits_for_lock(const TestDatabase& db) {
+void wait_until_one_waits_for_lock(const TestDatabase& db, const std::function<bool()>& over) {
   const std::string waiting =
       on_mysql() ? "select count(*) from " + sessions_waiting_for_lock() + " w join " + processlist() +
                        " p on p.id = w.id where p.db = database()"
@@ -126,7 +132,7 @@ void wait_until_one_waits_for_lock(const TestDatabase& db) {
                    "pg_class c on c.oid = h.relation join pg_namespace n on n.oid = c.relnamespace "
                    "where h.pid = w.pid and n.nspname = current_schema())";
   // InnoDB on MariaDB answers from a cache if it is asked again within 100 ms.
-  while (db.number(waiting) == 0) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  while (db.number(waiting) == 0 && !(over && over())) std::this_thread::sleep_for(std::chrono::milliseconds(150));
 }
 
 void kill_connection(long long id, const TestDatabase& db) {

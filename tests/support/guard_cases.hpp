@@ -45,8 +45,8 @@ using torture::quietly;
 /// The server's identifier for a session's connection.
 long long connection_id(soci::session&);
 
-/// Waits until a session of the test's own database waits for another session's lock.
-void wait_until_one_waits_for_lock(const TestDatabase&);
+/// Waits until a session of the test's own database waits for another session's lock, or until `over` says so.
+void wait_until_one_waits_for_lock(const TestDatabase&, const std::function<bool()>& over = {});
 
 /// Ends a session on the server, from another session.
 void kill_connection(long long id, const TestDatabase&);
