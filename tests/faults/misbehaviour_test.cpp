@@ -131,7 +131,7 @@ TEST_CASE("a handler that misbehaves at any place leaves what docs/reference/gua
 }
 
 TEST_CASE("a handler that misbehaves before the connection is cut leaves what docs/reference/guard.md says" *
-          doctest::skip(on_sqlite3())) {
+          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) {
@@ -141,7 +141,7 @@ TEST_CASE("a handler that misbehaves before the connection is cut leaves what do
 }
 
 TEST_CASE("a handler that misbehaves before the server ends the session leaves what docs/reference/guard.md says" *
-          doctest::skip(on_sqlite3() || !long_run())) {
+          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3() || !long_run())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) {
@@ -151,7 +151,7 @@ TEST_CASE("a handler that misbehaves before the server ends the session leaves w
 }
 
 TEST_CASE("a handler that misbehaves before the process is killed leaves what docs/reference/guard.md says" *
-          doctest::skip(on_sqlite3())) {
+          doctest::test_suite("two_faults") * doctest::skip(on_sqlite3())) {
   for_each_trial(Of::first_unless_long, [](Trial& trial, const Subject& subject, const GuardCase& each) {
     const MisbehavingHandler handler(subject, each, subject.messages / 2, 1);
     for (const FaultPoint& point : trial.points(handler)) trial.with_kill(handler, point);

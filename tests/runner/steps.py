@@ -60,14 +60,19 @@ def kills(count):
 
 
 def faults(database):
-    servers = () if database == "sqlite3" else (database,)
-    network = NETWORK_MYSQL if database == "mysql" else ""
-    return [
-        Step(f"faults-{database}", f"every fault at every step of a delivery, on {database}", 8,
-             (Ctest(("faults", database), servers=servers),), needs=network),
-        Step(f"faults-long-{database}", f"the same in the middle of packets, and after each misbehaviour, on {database}",
-             25, (Ctest(("faults", database), servers=servers, environment=LONG),), needs=network),
-    ]
+    on_server = database != "sqlite3"
+    needs = NETWORK_MYSQL if database == "mysql" else ""
+
+    def step(name, proves, minutes, label, environment=()):
+        part = Ctest((label, database), servers=(database,) if on_server else (), builds=("tests_faults",),
+                     environment=environment)
+        return Step(f"{name}-{database}", f"{proves}, on {database}", minutes, (part,), needs=needs)
+
+    steps = [step("faults", "every fault at every step of a delivery", 8, "^(two_)?faults$")]
+    if on_server:
+        steps.append(step("faults-long", "the same in the middle of packets", 10, "^faults$", LONG))
+        steps.append(step("two-faults", "every fault after each misbehaviour of a handler", 22, "^two_faults$", LONG))
+    return steps
 
 
 def storm(database):

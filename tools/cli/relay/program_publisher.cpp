@@ -63,8 +63,7 @@ std::string line_of(const OutgoingMessage& message) {
 }
 
 std::vector<PublishResult> ProgramPublisher::operator()(std::span<const OutgoingMessage> messages) {
-  using Clock = std::chrono::steady_clock;
-  const auto give_up = Clock::now() + timeout_;
+  const auto give_up = std::chrono::steady_clock::now() + timeout_;
   std::vector<PublishResult> results(messages.size(), {.status = PublishStatus::postponed});
   const auto given = messages.first(std::min(messages.size(), most_));
   std::string error;
@@ -74,7 +73,7 @@ std::vector<PublishResult> ProgramPublisher::operator()(std::span<const Outgoing
     return results;
   }
   // The lease allows for the time-out only, so the end of the program is a part of it.
-  if (program_) program_->end(std::chrono::ceil<std::chrono::milliseconds>(give_up - Clock::now()));
+  if (program_) program_->end(std::chrono::ceil<std::chrono::milliseconds>(give_up - std::chrono::steady_clock::now()));
   program_.reset();
   if (answered == 0) throw std::runtime_error(error);
   most_ = answered;
