@@ -77,8 +77,8 @@ void swallow_deadlock(soci::session& sql, TestDatabase& db) {
     *other << "update ballast set n = n + 1";  // InnoDB rolls back the transaction that has written less
   }
   *other << "update pair set n = n + 1 where id = 2";
-  auto crossing = std::async(std::launch::async,
-                             [&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
+  auto crossing =
+      std::async(std::launch::async, [&] { quietly([&] { *other << "update pair set n = n + 1 where id = 1"; }); });
   // It does not wait if a fault has ended the handler's session.
   wait_until_one_waits_for_lock(db, [&] { return crossing.wait_for(0s) == std::future_status::ready; });
   bool deadlocked = false;
