@@ -13,14 +13,26 @@
 using namespace txinbox::cli;
 
 TEST_CASE("a password is found in each part of a URL") {
-  for (const char* url :
-       {"mysql://u:p@h/db", "mariadb://u:p%40x@h", "postgresql://u:p@h:5432/db", "postgresql://u:p/w@h/db",
-        "postgresql://h/db?password=x", "postgresql://h/db?sslmode=require&password=x", "mysql://h/db?%70assword=x",
-        "mysql://h/db?PASSWORD=x", "mysql://h/db?password=;x", "postgresql://h/db?password=%26x",
-        "postgresql://h/db?password=&password=x", "postgresql://h/db?sslpassword=x",
-        "soci:mysql://db=x user=u password=y", "soci:mysql://db=x pass='y z'", "soci:mysql://db=x passwd=y",
-        "soci:postgresql://dbname=x password = 'y'", "soci:postgresql://postgresql://u:p@h/db",
-        "SOCI:mysql://db=x password=y", "MySQL://u:p@h/db"}) {
+  for (const char* url : {"mysql://u:p@h/db",
+                          "mariadb://u:p%40x@h",
+                          "postgresql://u:p@h:5432/db",
+                          "postgresql://u:p/w@h/db",
+                          "postgresql://h/db?password=x",
+                          "postgresql://h/db?sslmode=require&password=x",
+                          "mysql://h/db?%70assword=x",
+                          "mysql://h/db?PASSWORD=x",
+                          "mysql://h/db?password=;x",
+                          "postgresql://h/db?password=%26x",
+                          "postgresql://h/db?password=&password=x",
+                          "postgresql://h/db?password= ",
+                          "postgresql://h/db?sslpassword=x",
+                          "soci:mysql://db=x user=u password=y",
+                          "soci:mysql://db=x pass='y z'",
+                          "soci:mysql://db=x passwd=y",
+                          "soci:postgresql://dbname=x password = 'y'",
+                          "soci:postgresql://postgresql://u:p@h/db",
+                          "SOCI:mysql://db=x password=y",
+                          "MySQL://u:p@h/db"}) {
     CAPTURE(url);
     CHECK(holds_password(url));
     CHECK(is_url_with_password(url));

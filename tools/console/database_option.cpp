@@ -67,10 +67,7 @@ bool parameter_holds_password(std::string_view text) {
       if (std::isalnum(static_cast<unsigned char>(before)) != 0 || before == '_') continue;
       auto end = at + name.size();
       while (end < text.size() && text[end] == ' ') ++end;
-      if (end >= text.size() || text[end] != '=') continue;
-      ++end;
-      while (end < text.size() && text[end] == ' ') ++end;
-      if (end < text.size()) return true;
+      if (end + 1 < text.size() && text[end] == '=') return true;  // a space can be a password
     }
   }
   return false;
