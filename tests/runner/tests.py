@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from running import ROOT, Failed, run, say
 
-RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) \.* *(?:\*\*\*)?(\S.*?) +([0-9.]+) sec")
+RESULT = re.compile(r"^ *(?:\d+/\d+ )?Test +#\d+: (\S+) \.* *(?:\*\*\*)?(\S.*?) +([0-9.]+) sec")
 CASES = re.compile(r"^\[doctest\] test cases: +(\d+) \| +(\d+) passed \| +(\d+) failed(?: \| +(\d+) skipped)?", re.M)
 COUNT = re.compile(r"^count: (\d+) (.+)$", re.M)
 NOTE = re.compile(r"^note: (.+)$", re.M)
