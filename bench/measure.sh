@@ -157,7 +157,7 @@ for section in "$@"; do
         ;;
       outbox)
         measure outbox "$database" "$(apart "$database")" durable outbox --rounds "$(either 2 21)" \
-          --slot-ms "$(either 20 100)" --backlog "$(either 10000 1000000)" --deleted "$(either 10000 500000)" \
+          --slot-ms "$(either 20 100)" --backlog "$(either 10000 1000000)" --deleted "$(either 10000 200000)" \
           --delays "$(either 1 5)"
         ;;
       redeliveries)

@@ -7,7 +7,11 @@ Json measure_outbox(const Target& target, const OutboxOptions& options) {
   result["delay_ms"] = measure_outbox_delay(target, options);
   result["drain"] = measure_outbox_drain(target, options);
   // On SQLite, other statements do not read a removed row. A snapshot only makes the log longer.
-  if (target.name != "sqlite3" && options.deleted > 0) result["snapshot"] = measure_outbox_snapshot(target, options);
+  if (target.name != "sqlite3" && options.deleted > 0) {
+    for (const int keys : {10, 1'000, options.keys}) {
+      result["snapshots"].push_back(measure_outbox_snapshot(target, options, keys));
+    }
+  }
   return result;
 }
 

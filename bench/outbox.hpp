@@ -21,8 +21,8 @@ Json measure_outbox_add(const Target&, const OutboxOptions&);
 Json measure_outbox_drain(const Target&, const OutboxOptions&);
 
 /// Measures the batches of a relay in two tables: a new table, and a table with many deleted rows that another
-/// transaction still sees.
-Json measure_outbox_snapshot(const Target&, const OutboxOptions&);
+/// transaction still sees. The messages have this number of keys.
+Json measure_outbox_snapshot(const Target&, const OutboxOptions&, int keys);
 
 /// Measures the time from a commit to the publisher's call, with and without `wake`.
 Json measure_outbox_delay(const Target&, const OutboxOptions&);

@@ -72,13 +72,15 @@ Json measure_outbox_drain(const Target& target, const OutboxOptions& options) {
 
 namespace {
 
-/// A relay that publishes only a given number of batches, and measures the time of each. This is the time from the end
-/// of a call of the publisher to the next call: the relay removes the rows of one batch and reads the next batch. The
-/// first error of the relay ends the wait.
+/// A relay that publishes only a given number of batches, and measures the time of each. This is the time that the
+/// relay takes between the calls of the publisher, from the first call of a batch to the first call of the next one.
+/// The relay removes the rows of a batch and reads the next one in this time. A batch has several calls if it has
+/// several rows of a key. The first error of the relay ends the wait.
 class PacedRelay {
  public:
   PacedRelay(Pool& pool, std::size_t batch)
-      : begun_(Clock::now()),
+      : batch_(batch),
+        begun_(Clock::now()),
         relay_(pool, [this](std::span<const OutgoingMessage> messages) { return publish(messages); },
                {.batch = batch, .observer = [this](const RelayEvent& event) { observe(event); }}) {
     wait_for(1);
@@ -105,10 +107,14 @@ class PacedRelay {
  private:
   std::vector<PublishResult> publish(std::span<const OutgoingMessage> messages) {
     std::unique_lock lock(mutex_);
-    times_.push_back(microseconds_since(begun_) / 1e3);
-    changed_.notify_all();
-    changed_.wait(lock, [this] { return allowed_ > 0; });
-    --allowed_;
+    between_calls_ += microseconds_since(begun_) / 1e3;
+    if (published_ % batch_ == 0) {
+      times_.push_back(std::exchange(between_calls_, 0));
+      changed_.notify_all();
+      changed_.wait(lock, [this] { return allowed_ > 0; });
+      --allowed_;
+    }
+    published_ += messages.size();
     begun_ = Clock::now();
     return std::vector<PublishResult>(messages.size());
   }
@@ -132,9 +138,11 @@ class PacedRelay {
     if (error_) std::rethrow_exception(error_);
   }
 
+  const std::size_t batch_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::size_t allowed_ = 0;
+  std::size_t allowed_ = 0, published_ = 0;
+  double between_calls_ = 0;
   std::vector<double> times_;
   std::exception_ptr error_;
   Clock::time_point begun_;
@@ -162,11 +170,11 @@ struct Backlog {
 
 }  // namespace
 
-Json measure_outbox_snapshot(const Target& target, const OutboxOptions& options) {
+Json measure_outbox_snapshot(const Target& target, const OutboxOptions& options, int keys) {
   constexpr std::size_t batches = 5;  // in each round
   const long long rest = (static_cast<long long>(batches) * options.rounds + 2) * static_cast<long long>(options.batch);
-  Backlog fresh(target, "_fresh", rest, options.keys);
-  Backlog held(target, "_held", options.deleted + rest, options.keys);
+  Backlog fresh(target, "_fresh", rest, keys);
+  Backlog held(target, "_held", options.deleted + rest, keys);
   const auto reading = held.pool.acquire();
   soci::session& snapshot = reading;
   if (target.name == "mariadb") snapshot << "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
@@ -192,7 +200,11 @@ Json measure_outbox_snapshot(const Target& target, const OutboxOptions& options)
   if (rows_in(snapshot) != options.deleted + rest)
     throw std::runtime_error("the snapshot does not see what was removed");
   snapshot << "ROLLBACK";
-  return {{"deleted", options.deleted}, {"batch", options.batch}, {"first_ms", first}, {"milliseconds", times}};
+  return {{"deleted", options.deleted},
+          {"keys", keys},
+          {"batch", options.batch},
+          {"first_ms", first},
+          {"milliseconds", times}};
 }
 
 }  // namespace txinbox::bench

@@ -79,7 +79,7 @@ struct OutboxOptions {
   int rounds = 21;
   std::chrono::milliseconds slot{100};  ///< About how long a handler with a message in the outbox runs in a round.
   long long backlog = 1'000'000;        ///< The number of messages that a relay finds when it starts.
-  long long deleted = 500'000;          ///< The number of rows that are removed under the snapshot. 0: not measured.
+  long long deleted = 200'000;          ///< The number of rows that are removed under the snapshot. 0: not measured.
   std::size_t batch = 1'000;            ///< The batch size of the relays with a backlog.
   int keys = 100'000;                   ///< The number of keys of the messages in a backlog.
   int delays = 5;                       ///< The number of messages in each round, both with and without `wake`.

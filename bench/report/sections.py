@@ -235,18 +235,17 @@ def outbox_drain(run):
 def outbox_snapshot(run):
     rows = []
     for m in run.find("outbox"):
-        if "snapshot" not in m["result"]:
-            continue
-        snapshot = m["result"]["snapshot"]
-        times, first = snapshot["milliseconds"], snapshot["first_ms"]
-        rows.append([
-            DATABASES[m["database"]],
-            f"{snapshot['deleted']:,}",
-            *(f"{digits(median(times[v]))} ms" for v in ("fresh", "held")),
-            digits(median(times["held"]) / median(times["fresh"])),
-            *(f"{digits(first[v])} ms" for v in ("fresh", "held")),
-        ])
-    return or_absent(rows, ["", "Rows removed", "Batch, fresh table", "Behind removed rows", "Ratio",
+        for snapshot in m["result"].get("snapshots", []):
+            times, first = snapshot["milliseconds"], snapshot["first_ms"]
+            rows.append([
+                DATABASES[m["database"]],
+                f"{snapshot['deleted']:,}",
+                f"{snapshot['keys']:,}",
+                *(f"{digits(median(times[v]))} ms" for v in ("fresh", "held")),
+                digits(median(times["held"]) / median(times["fresh"])),
+                *(f"{digits(first[v])} ms" for v in ("fresh", "held")),
+            ])
+    return or_absent(rows, ["", "Rows removed", "Keys", "Batch, fresh table", "Behind removed rows", "Ratio",
                             "First read, fresh table", "Past removed rows"])
 
 

@@ -26,7 +26,7 @@ HTTP_OTHERS = "another request meanwhile, the longest"
 REDIS = "a lease in Redis / two EVALSHA by hand"
 OUTBOX_ADD = "a handler with `Outbox::add` / with the INSERT by hand"
 OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
-OUTBOX_SNAPSHOT = "a relay's batch behind 500,000 removed rows / on a fresh table"
+OUTBOX_SNAPSHOT = "a relay's batch behind 200,000 removed rows / on a fresh table"
 OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
 KAFKA = "Kafka: `run` in batches of 100 / by hand, messages a second"
@@ -132,11 +132,10 @@ def outbox_drain(run):
 
 def outbox_snapshot(run):
     for m in run.find("outbox"):
-        snapshot = m["result"].get("snapshot")
-        if snapshot:
+        for snapshot in m["result"].get("snapshots", []):
             times = snapshot["milliseconds"]
-            ratio = median(times["held"]) / median(times["fresh"]) if snapshot["deleted"] >= 500_000 else None
-            yield Target(OUTBOX_SNAPSHOT, DATABASES[m["database"]], 2, ratio)
+            ratio = median(times["held"]) / median(times["fresh"]) if snapshot["deleted"] >= 200_000 else None
+            yield Target(OUTBOX_SNAPSHOT, f"{DATABASES[m['database']]}, {snapshot['keys']:,} keys", 3, ratio)
 
 
 def outbox_delay(run, way, what, limit):
