@@ -115,34 +115,44 @@ std::string_view order_of(const OutboxQuery& query) { return query.keys.empty() 
 
 }  // namespace
 
-// The innermost select finds the rows, the next one looks for earlier rows of their keys, and the third one adds up the
-// sizes of the payloads. Only the outermost one reads payloads, so that no other step has to store them.
+// The innermost select finds the rows. The next ones look for earlier rows of their keys, once for each key: the index
+// can contain many removed rows of a key, which each look reads. Then the sizes of the payloads are added up. Only the
+// outermost select reads payloads, so that no other step has to store them.
 //
 // The check of the key is outside of the select with the limit, and has a limit of its own. So PostgreSQL knows that
 // the check is cheap, even without statistics of the table. Otherwise PostgreSQL compiles the statement each time
 // (JIT).
 std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
-  const std::string is_late =
-      query.after == 0 ? "0"
-                       : fmt::format(
-                             "CASE WHEN m.aggregateid = {} OR (SELECT e.seq FROM {} e{} WHERE e.aggregateid = "
-                             "m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL ORDER BY e.seq LIMIT 1) IS "
-                             "NULL THEN 0 ELSE 1 END",
-                             sql.text(""), table, sql.by_index(key_index), query.after);
+  std::string batch = fmt::format(
+      "SELECT m.seq, m.aggregateid, length(m.payload) AS bytes{} FROM {} m{} WHERE {} ORDER BY {} LIMIT {}",
+      query.after == 0 ? ", 0 AS is_late" : "", table, query.keys.empty() ? std::string() : sql.by_index(key_index),
+      condition_of(sql, query), order_of(query), query.limit);
+  if (query.after > 0) {
+    const std::string has_earlier = fmt::format(
+        "(SELECT e.seq FROM {} e{} WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL "
+        "ORDER BY e.seq LIMIT 1) IS NOT NULL",
+        table, sql.by_index(key_index), query.after);
+    // The first row of a key looks, and the others take over what it has found. The limit makes PostgreSQL look before
+    // it takes over: otherwise it would look for each row. MariaDB would read all rows of the key for each row if
+    // first_value() were max().
+    batch = fmt::format(
+        "SELECT m.seq, m.bytes, "
+        "first_value(m.is_late) OVER (PARTITION BY m.aggregateid ORDER BY m.seq) AS is_late FROM "
+        "(SELECT m.seq, m.aggregateid, m.bytes, CASE WHEN m.aggregateid <> {} AND m.place = 1 AND {} THEN 1 ELSE 0 END "
+        "AS is_late FROM "
+        "(SELECT m.seq, m.aggregateid, m.bytes, row_number() OVER (PARTITION BY m.aggregateid ORDER BY m.seq) AS place "
+        "FROM ({}) m) m LIMIT {}) m",
+        sql.text(""), has_earlier, batch, query.limit);
+  }
   return fmt::format(
       "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, m.attempts, s.is_late, "
       "CASE WHEN s.is_late = 0 THEN {payload} END, CASE WHEN s.is_late = 0 THEN m.headers END FROM "
       "(SELECT m.seq, m.is_late, sum(m.bytes) OVER (ORDER BY m.seq ROWS UNBOUNDED PRECEDING) - m.bytes AS "
       "preceding_bytes FROM "
-      "(SELECT m.seq, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM "
-      "(SELECT m.seq, m.bytes, {is_late} AS is_late FROM "
-      "(SELECT m.seq, m.aggregateid, length(m.payload) AS bytes FROM {table} m{index} WHERE {condition} "
-      "ORDER BY {order} LIMIT {limit}) m) m) m) s JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} "
-      "ORDER BY m.seq",
-      fmt::arg("payload", sql.hex_text("m.payload")), fmt::arg("is_late", is_late), fmt::arg("table", table),
-      fmt::arg("index", query.keys.empty() ? std::string() : sql.by_index(key_index)),
-      fmt::arg("condition", condition_of(sql, query)), fmt::arg("order", order_of(query)),
-      fmt::arg("limit", query.limit), fmt::arg("bytes", most_payload_bytes));
+      "(SELECT m.seq, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM ({batch}) m) m) s "
+      "JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} ORDER BY m.seq",
+      fmt::arg("payload", sql.hex_text("m.payload")), fmt::arg("batch", batch), fmt::arg("table", table),
+      fmt::arg("bytes", most_payload_bytes));
 }
 
 OutboxMessageTable::OutboxMessageTable(backend::Session& session)
