@@ -175,8 +175,9 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
   consumer->signal(SIGTERM);
   const Ended ended = consumer->wait();
   CHECK_MESSAGE(ended.status == 4, ended.err);
-  CHECK(t.consume_rest().status == 0);
-  CHECK(t.orders() == orders + 50);
+  const Ended rest = t.consume_rest();
+  CHECK_MESSAGE(rest.status == 0, rest.err);
+  CHECK_MESSAGE(t.orders() == orders + 50, ended.err);
   CHECK(t.taken() == orders + 50);
 }
 
