@@ -124,9 +124,9 @@ std::string_view order_of(const OutboxQuery& query) { return query.keys.empty() 
 // (JIT).
 std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
   std::string batch = fmt::format(
-      "SELECT m.seq, m.aggregateid, length(m.payload) AS bytes{} FROM {} m{} WHERE {} ORDER BY {} LIMIT {}",
-      query.after == 0 ? ", 0 AS is_late" : "", table, query.keys.empty() ? std::string() : sql.by_index(key_index),
-      condition_of(sql, query), order_of(query), query.limit);
+      "SELECT m.seq, m.aggregateid, length(m.payload) AS bytes, 0 AS is_late FROM {} m{} WHERE {} ORDER BY {} LIMIT {}",
+      table, query.keys.empty() ? std::string() : sql.by_index(key_index), condition_of(sql, query), order_of(query),
+      query.limit);
   if (query.after > 0) {
     const std::string has_earlier = fmt::format(
         "(SELECT e.seq FROM {} e{} WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL "
