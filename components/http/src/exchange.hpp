@@ -21,11 +21,11 @@ struct Kept {
 
 /// One request from its claim to its answer. The rules:
 ///
-/// - A run of the handler drops the answer of the run before it, whose effect was rolled back.
+/// - A run of the handler drops the answer of the run before it.
 /// - An answer is kept in the handler's transaction, or the transaction is rolled back. A server error (500 to 599) is
 ///   kept only under a lease, and only if the options ask for it.
 /// - The client gets the handler's answer only if the consumer says that the message is consumed, or if it is a server
-///   error whose SQL was rolled back.
+///   error that is not kept.
 /// - If the consumer says that the message was consumed before, the client gets what was kept then.
 ///
 /// It has no database, no connection and no clock, so a test can try every order of events.

@@ -1,4 +1,5 @@
-// A relay finds earlier messages of a key with the index on the key, even if the statistics of the table are old.
+// How a server looks for earlier messages of a key: with the index on the key, even if the statistics of the table are
+// old, and once for each key of a batch.
 
 #include <set>
 #include <string>
