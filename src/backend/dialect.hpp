@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <txinbox/version.hpp>
 
@@ -71,6 +72,24 @@ class Dialect {
   /// Returns a hint that follows a table's name and makes the server use this index of the table. Empty if the server
   /// chooses a good index itself.
   virtual std::string by_index(std::string_view) const { return {}; }
+
+  /// Returns the condition for rows whose column `key` has this value, and whose `number` is greater than `after` and
+  /// not greater than `up_to`. With it, and with `by_index`, the server searches the index on both columns, even if its
+  /// statistics of the table are old.
+  virtual std::string in_range(std::string_view key, std::string_view value, std::string_view number,
+                               std::string_view after, std::string_view up_to) const {
+    std::string condition = std::string(key).append(" = ").append(value);
+    for (const auto& [sign, limit] : {std::pair(" > ", after), std::pair(" <= ", up_to)}) {
+      condition.append(" AND ").append(number).append(sign).append(limit);
+    }
+    return condition;
+  }
+
+  /// Returns the column with which a statement finds a row again that it has found. `key` is the primary key.
+  virtual std::string row_address(std::string_view key) const { return std::string(key); }
+
+  /// Returns the number in `column`, for a condition beside another one that finds the rows with its own index.
+  virtual std::string unindexed_number(std::string_view column) const { return std::string(column); }
 
   /// The end of an INSERT that changes nothing if a row has the same `key`, which are the columns of a unique index. A
   /// conflict on another unique index is an error. Where this end is empty, the INSERT fails with a duplicate key.

@@ -93,15 +93,22 @@ std::string texts(const backend::Dialect& sql, std::span<const std::string> valu
   return list;
 }
 
-std::string is_row(const OutboxRowKey& row) { return fmt::format("seq = {} AND id = '{}'", row.seq, row.id); }
+std::string is_row(const backend::Dialect& sql, const OutboxRowKey& row) {
+  return fmt::format("{} = {} AND id = '{}'", sql.unindexed_number("seq"), row.seq, row.id);
+}
 
 /// Returns the condition for the rows of a query. The table has the alias m.
 std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) {
-  std::string condition = fmt::format("m.seq > {} AND m.parked_at IS NULL", query.after);
+  // PostgreSQL could use the index on the number for any condition on it, instead of the one on the key.
+  std::string condition = "m.parked_at IS NULL";
+  if (query.after > 0) condition += fmt::format(" AND m.seq > {}", query.after);
   if (query.up_to) condition += fmt::format(" AND m.seq <= {}", *query.up_to);
   if (!query.keys.empty()) condition += fmt::format(" AND m.aggregateid IN ({})", texts(sql, query.keys));
   if (!query.rows.empty()) {
-    condition += fmt::format(" AND m.seq IN ({}) AND m.aggregateid = {}", fmt::join(query.rows, ", "), sql.text(""));
+    // Only the index on the number can serve this, in its order: the index on the key can contain many rows without a
+    // key. No row has the number 0. It is there because the order of one number is any order.
+    condition += fmt::format(" AND m.seq IN (0, {}) AND CASE WHEN m.aggregateid = {} THEN 1 ELSE 0 END = 1",
+                             fmt::join(query.rows, ", "), sql.text(""));
   }
   if (query.parts.size() < outbox_parts) {
     condition += fmt::format(" AND m.part IN ({})", fmt::join(query.parts, ", "));
@@ -124,35 +131,36 @@ std::string_view order_of(const OutboxQuery& query) { return query.keys.empty() 
 // (JIT).
 std::string select_outbox_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
   std::string batch = fmt::format(
-      "SELECT m.seq, m.aggregateid, length(m.payload) AS bytes, 0 AS is_late FROM {} m{} WHERE {} ORDER BY {} LIMIT {}",
-      table, query.keys.empty() ? std::string() : sql.by_index(key_index), condition_of(sql, query), order_of(query),
-      query.limit);
+      "SELECT m.seq, m.{} AS address, m.aggregateid, length(m.payload) AS bytes, 0 AS is_late "
+      "FROM {} m{} WHERE {} ORDER BY {} LIMIT {}",
+      sql.row_address("seq"), table, query.keys.empty() ? std::string() : sql.by_index(key_index),
+      condition_of(sql, query), order_of(query), query.limit);
   if (query.after > 0) {
     const std::string has_earlier = fmt::format(
-        "(SELECT e.seq FROM {} e{} WHERE e.aggregateid = m.aggregateid AND e.seq <= {} AND e.parked_at IS NULL "
-        "ORDER BY e.seq LIMIT 1) IS NOT NULL",
-        table, sql.by_index(key_index), query.after);
+        "(SELECT e.seq FROM {} e{} WHERE {} AND e.parked_at IS NULL ORDER BY e.aggregateid, e.seq LIMIT 1) IS NOT NULL",
+        table, sql.by_index(key_index),
+        sql.in_range("e.aggregateid", "m.aggregateid", "e.seq", "0", std::to_string(query.after)));
     // The first row of a key looks, and the others take over what it has found. The limit makes PostgreSQL look before
     // it takes over: otherwise it would look for each row. MariaDB would read all rows of the key for each row if
     // first_value() were max().
     batch = fmt::format(
-        "SELECT m.seq, m.bytes, "
+        "SELECT m.seq, m.address, m.bytes, "
         "first_value(m.is_late) OVER (PARTITION BY m.aggregateid ORDER BY m.seq) AS is_late FROM "
-        "(SELECT m.seq, m.aggregateid, m.bytes, CASE WHEN m.aggregateid <> {} AND m.place = 1 AND {} THEN 1 ELSE 0 END "
-        "AS is_late FROM "
-        "(SELECT m.seq, m.aggregateid, m.bytes, row_number() OVER (PARTITION BY m.aggregateid ORDER BY m.seq) AS place "
-        "FROM ({}) m) m LIMIT {}) m",
+        "(SELECT m.seq, m.address, m.aggregateid, m.bytes, "
+        "CASE WHEN m.aggregateid <> {} AND m.place = 1 AND {} THEN 1 ELSE 0 END AS is_late FROM "
+        "(SELECT m.seq, m.address, m.aggregateid, m.bytes, "
+        "row_number() OVER (PARTITION BY m.aggregateid ORDER BY m.seq) AS place FROM ({}) m) m LIMIT {}) m",
         sql.text(""), has_earlier, batch, query.limit);
   }
   return fmt::format(
       "SELECT m.seq, m.id, m.aggregatetype, m.aggregateid, m.type, m.attempts, s.is_late, "
       "CASE WHEN s.is_late = 0 THEN {payload} END, CASE WHEN s.is_late = 0 THEN m.headers END FROM "
-      "(SELECT m.seq, m.is_late, sum(m.bytes) OVER (ORDER BY m.seq ROWS UNBOUNDED PRECEDING) - m.bytes AS "
-      "preceding_bytes FROM "
-      "(SELECT m.seq, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM ({batch}) m) m) s "
-      "JOIN {table} m ON m.seq = s.seq WHERE s.preceding_bytes < {bytes} ORDER BY m.seq",
+      "(SELECT m.seq, m.address, m.is_late, "
+      "sum(m.bytes) OVER (ORDER BY m.seq ROWS UNBOUNDED PRECEDING) - m.bytes AS preceding_bytes FROM "
+      "(SELECT m.seq, m.address, m.is_late, CASE WHEN m.is_late = 0 THEN m.bytes ELSE 0 END AS bytes FROM ({batch}) m) "
+      "m) s JOIN {table} m ON m.{address} = s.address WHERE s.preceding_bytes < {bytes} ORDER BY s.seq",
       fmt::arg("payload", sql.hex_text("m.payload")), fmt::arg("batch", batch), fmt::arg("table", table),
-      fmt::arg("bytes", most_payload_bytes));
+      fmt::arg("address", sql.row_address("seq")), fmt::arg("bytes", most_payload_bytes));
 }
 
 OutboxMessageTable::OutboxMessageTable(backend::Session& session)
@@ -195,22 +203,24 @@ void OutboxMessageTable::remove(std::span<const OutboxRowKey> rows) const {
     numbers += fmt::format("{}{}", comma, row.seq);
     ids += fmt::format("{}'{}'", comma, row.id);
   }
-  session_.change(fmt::format("DELETE FROM {} WHERE seq IN ({}) AND id IN ({})", table_, numbers, ids));
+  session_.change(fmt::format("DELETE FROM {} WHERE {} IN ({}) AND id IN ({})", table_,
+                              session_.dialect().unindexed_number("seq"), numbers, ids));
 }
 
 bool OutboxMessageTable::remove_if(const OutboxRowKey& row, std::string_view condition) const {
-  return session_.change(fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_row(row), condition)) > 0;
+  return session_.change(
+             fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_row(session_.dialect(), row), condition)) > 0;
 }
 
 bool OutboxMessageTable::retry(const OutboxRowKey& row) const {
   return session_.change(fmt::format("UPDATE {} SET parked_at = NULL, attempts = 0 WHERE {} AND parked_at IS NOT NULL",
-                                     table_, is_row(row))) > 0;
+                                     table_, is_row(session_.dialect(), row))) > 0;
 }
 
 void OutboxMessageTable::record_failure(const OutboxRowKey& row, std::string_view error, bool park) const {
   const backend::Dialect& sql = session_.dialect();
   session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE {}", table_,
-                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", is_row(row)));
+                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", is_row(sql, row)));
 }
 
 }  // namespace detail

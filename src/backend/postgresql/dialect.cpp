@@ -74,6 +74,22 @@ class PostgresqlDialect final : public Dialect {
     return fmt::format("replace(CAST({} AS text), '-', '')", column);
   }
 
+  // The statistics may say that a table has no rows. Then the planner expects one row, and all indexes seem equally
+  // good. The next functions leave it one way only.
+
+  // Only the index on both columns can find rows by these pairs. With a condition for each column, the planner may use
+  // the index on the number alone, and pass the rows of all keys.
+  std::string in_range(std::string_view key, std::string_view value, std::string_view number, std::string_view after,
+                       std::string_view up_to) const override {
+    return fmt::format("({0}, {2}) > ({1}, {3}) AND ({0}, {2}) <= ({1}, {4})", key, value, number, after, up_to);
+  }
+
+  // It needs no index. The address of a row stays the same during a statement.
+  std::string row_address(std::string_view /*key*/) const override { return "ctid"; }
+
+  // The planner may use any index that contains the column, and search all of it.
+  std::string unindexed_number(std::string_view column) const override { return std::string(column) + " + 0"; }
+
   // An identity column that is GENERATED ALWAYS takes no value but its next number.
   std::string new_number(std::string_view /*column*/) const override { return "DEFAULT"; }
 

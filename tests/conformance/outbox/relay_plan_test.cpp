@@ -1,17 +1,22 @@
 // How a server looks for earlier messages of a key: with the index on the key, even if the statistics of the table are
 // old, and once for each key of a batch.
 
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <soci/soci.h>
 
 #include "backend/query.hpp"
 #include "backend/registry.hpp"
 #include "backend/table_check.hpp"
+#include "pool/inbox_session.hpp"
 #include "soci_adapter/soci_connection.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
@@ -42,34 +47,110 @@ TEST_CASE("the server finds earlier messages of a key with the index on the key"
   CHECK(rows_read() - before < 10'000);
 }
 
-// While another transaction has a snapshot, the server cannot clean up behind removed rows: each look for earlier rows
-// of the key reads them.
+/// An outbox whose rows were removed while another transaction has a snapshot. So the server cannot clean up behind
+/// them, and whoever searches an index for rows like them passes them.
+class HeldOutbox {
+ public:
+  HeldOutbox(int keys, int rows) {
+    insert(keys, rows);
+    *snapshot_ << "begin isolation level repeatable read";
+    long long seen = 0;
+    *snapshot_ << "select count(*) from txinbox_outbox_message", soci::into(seen);
+    REQUIRE(seen == rows);
+    last_ = db.number("select max(seq) from txinbox_outbox_message");
+    db.run("delete from txinbox_outbox_message");
+  }
+
+  /// Adds rows with the keys k0, k1 and so on. With `keys` 0, they have no key.
+  void insert(int keys, int rows) const {
+    const std::string key = keys == 0 ? "''" : fmt::format("'k' || n % {}", keys);
+    db.run(
+        fmt::format("insert into txinbox_outbox_message (id, aggregatetype, aggregateid, type, payload, part) "
+                    "select gen_random_uuid(), 't', {}, '', 'x', 0 from generate_series(1, {}) n",
+                    key, rows));
+  }
+
+  /// The number of the last row that was removed.
+  std::int64_t last() const { return last_; }
+
+  /// The row that was added last.
+  detail::OutboxRowKey newest() const {
+    const std::string newest = " from txinbox_outbox_message order by seq desc limit 1";
+    return {.seq = db.number("select seq" + newest), .id = db.text("select cast(id as text)" + newest)};
+  }
+
+  /// Returns how many pages of the table and its indexes this work reads.
+  long long pages_of(const std::function<void(const detail::OutboxMessageTable&)>& work) const {
+    const auto sql = db.session();
+    const detail::InboxSession session(backend::connection_of(*sql));
+    const auto pages = [&] {
+      session->read("select pg_stat_force_next_flush()", 1);
+      return std::stoll(*session
+                             ->read("select heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit from "
+                                    "pg_statio_user_tables where relname = 'txinbox_outbox_message'",
+                                    1)
+                             .at(0)
+                             .at(0));
+    };
+    const long long before = pages();
+    work(detail::OutboxMessageTable(*session));
+    return pages() - before;
+  }
+
+  const std::set<int> parts = {0};
+  const TestDatabase db;
+
+ private:
+  std::unique_ptr<soci::session> snapshot_ = db.session();
+  std::int64_t last_ = 0;
+};
+
 TEST_CASE("a batch with many messages of a key passes the removed rows of the key once" *
           doctest::skip(!on_postgresql())) {
-  const TestDatabase db;
-  add(db, "k", std::vector<std::string>(2'100, "x"));
-  const auto snapshot = db.session();
-  *snapshot << "begin isolation level repeatable read";
-  long long rows = 0;
-  *snapshot << "select count(*) from txinbox_outbox_message", soci::into(rows);
-  REQUIRE(rows == 2'100);
-  const long long last = db.number("select max(seq) - 100 from txinbox_outbox_message");
-  db.run("delete from txinbox_outbox_message where seq <= " + std::to_string(last));
+  const HeldOutbox outbox(1, 2'000);
+  outbox.insert(1, 100);
+  const auto read = [&](const detail::OutboxMessageTable& table) {
+    CHECK(table.read({.parts = outbox.parts, .after = outbox.last(), .limit = 100}).size() == 100);
+  };
+  CHECK(outbox.pages_of(read) < 1'000);  // about 300; more than 4,000 if each message looks
+}
 
-  const auto sql = db.session();
-  const auto dialect = backend::database_of(*sql).dialect("");
-  const std::set<int> parts = {detail::outbox_part("k", "")};
-  const std::string select = detail::select_outbox_rows(*dialect, backend::outbox_message_table,
-                                                        {.parts = parts, .after = last, .limit = 100});
-  long long pages = -1;
-  const std::string_view hits = "shared hit=";
-  for (const auto& row : backend::query(*backend::connection_of(*sql), "explain (analyze, buffers) " + select, 1)) {
-    const auto at = row[0]->find(hits);
-    if (at != std::string::npos && pages < 0)
-      pages = std::stoll(row[0]->substr(at + hits.size()));  // of the whole plan
+// The planner then expects one row, and takes all ways for equally good.
+TEST_CASE("a relay passes no removed rows of other keys, even if the statistics know no row" *
+          doctest::skip(!on_postgresql())) {
+  SUBCASE("when it looks for earlier messages of a key") {
+    const HeldOutbox outbox(1'000, 20'000);
+    outbox.db.run("analyze txinbox_outbox_message");
+    outbox.insert(1'000, 100);
+    const auto read = [&](const detail::OutboxMessageTable& table) {
+      CHECK(table.read({.parts = outbox.parts, .after = outbox.last(), .limit = 100}).size() == 100);
+    };
+    CHECK(outbox.pages_of(read) < 5'000);
   }
-  CHECK(pages > 0);
-  CHECK(pages < 1'000);  // about 400; more than 4,000 if each message looks
+  SUBCASE("when it reads the messages of some keys") {
+    const HeldOutbox outbox(1'000, 20'000);
+    outbox.db.run("analyze txinbox_outbox_message");
+    outbox.insert(1'000, 100);
+    const std::vector<std::string> keys = {"k1"};
+    const auto read = [&](const detail::OutboxMessageTable& table) {
+      CHECK(table.read({.parts = outbox.parts, .keys = keys, .limit = 100}).size() == 1);
+    };
+    CHECK(outbox.pages_of(read) < 50);
+  }
+  SUBCASE("when it reads or changes a message that has no key") {
+    const HeldOutbox outbox(0, 20'000);
+    outbox.db.run("analyze txinbox_outbox_message");
+    outbox.insert(0, 10);
+    const detail::OutboxRowKey row = outbox.newest();
+    const auto read = [&](const detail::OutboxMessageTable& table) {
+      const std::vector rows = {row.seq};
+      CHECK(table.read({.parts = outbox.parts, .rows = rows, .limit = 100}).size() == 1);
+    };
+    CHECK(outbox.pages_of(read) < 20);
+    CHECK(outbox.pages_of([&](const auto& table) { table.record_failure(row, "no", true); }) < 20);
+    CHECK(outbox.pages_of([&](const auto& table) { CHECK(table.retry(row)); }) < 20);
+    CHECK(outbox.pages_of([&](const auto& table) { table.remove(std::vector{row}); }) < 20);
+  }
 }
 
 }  // namespace
