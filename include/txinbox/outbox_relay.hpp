@@ -104,7 +104,9 @@ struct RelayOptions {
 
   /// The relay usually reads only rows after the last row that it has read. A transaction that commits late can add a
   /// row before that one. To find such rows, the relay lists the earlier rows at this interval, without their payloads.
-  /// At least 1 ms.
+  /// At least 1 ms. Independent of this, a relay on PostgreSQL reads `pg_locks` about once in a second, while it
+  /// publishes many messages. So it knows up to which row no transaction can add a row any more, and does not look for
+  /// earlier rows of a key before that row.
   std::chrono::milliseconds sweep{10'000};
 
   /// For how long the relay owns its parts after its last renewal, from 100 ms to a day. If the relay crashes or hangs,

@@ -91,6 +91,15 @@ class Dialect {
   /// Returns the number in `column`, for a condition beside another one that finds the rows with its own index.
   virtual std::string unindexed_number(std::string_view column) const { return std::string(column); }
 
+  /// Returns a SELECT of the transactions that may have inserted rows into the table, and have not ended. It has at
+  /// least one row. Each row has the number of the running server, and the name of one transaction, or NULL. A row that
+  /// is not visible after this SELECT, and that has a smaller number than a row that was visible before it, can only be
+  /// added by these transactions. Empty if the database cannot tell.
+  virtual std::string open_writers(std::string_view /*table*/) const { return {}; }
+
+  /// The number of the running server in `open_writers`: another server that takes over has another one.
+  virtual std::string server_number() const { return "0"; }
+
   /// The end of an INSERT that changes nothing if a row has the same `key`, which are the columns of a unique index. A
   /// conflict on another unique index is an error. Where this end is empty, the INSERT fails with a duplicate key.
   virtual std::string unless_exists(std::string_view key) const {

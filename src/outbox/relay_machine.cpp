@@ -122,10 +122,13 @@ std::optional<RelayJob> RelayMachine::next_call(Time now) {
 std::optional<RelayJob> RelayMachine::next_in_cycle(Time now) {
   switch (phase_) {
     case Phase::sweep:
-      phase_ = Phase::due;
+      phase_ = Phase::watermark;
       if (!position_.sweep_is_due(now)) return std::nullopt;
       return relay_job::List{
           {.parts = parts_, .after = position_.swept(), .up_to = position_.after(), .limit = most_listed}};
+    case Phase::watermark:
+      phase_ = Phase::due;
+      return next_of_watermark(now);
     case Phase::due:
       phase_ = Phase::latest;
       due_ = blocked_.due(now, options_.batch);
@@ -133,7 +136,8 @@ std::optional<RelayJob> RelayMachine::next_in_cycle(Time now) {
       return read_due();
     case Phase::latest:
       phase_ = Phase::rest;
-      return relay_job::Read{{{.parts = parts_, .after = position_.after(), .limit = options_.batch}}};
+      return relay_job::Read{
+          {{.parts = parts_, .after = position_.after(), .limit = options_.batch, .watermark = watermark_.found()}}};
     case Phase::rest:
       break;
   }
@@ -142,6 +146,16 @@ std::optional<RelayJob> RelayMachine::next_in_cycle(Time now) {
   rest_ends_.reset();
   found_rows_ = more_rows_ = false;
   phase_ = Phase::sweep;
+  return std::nullopt;
+}
+
+std::optional<RelayJob> RelayMachine::next_of_watermark(Time now) {
+  if (watermark_.must_list()) {
+    lists_for_watermark_ = true;
+    return relay_job::List{
+        {.parts = parts_, .after = watermark_.listed(), .up_to = watermark_.candidate(), .limit = most_listed}};
+  }
+  if (watermark_.must_read_writers(position_.after(), now)) return relay_job::ReadWriters{};
   return std::nullopt;
 }
 
@@ -181,7 +195,10 @@ void RelayMachine::refreshed(std::set<int> parts, bool took, Time expires, Time 
   expires_ = expires;
   must_renew_ = false;
   next_refresh_ = now + options_.lease / 6;
-  if (took) position_.start_over(now);
+  if (took) {
+    position_.start_over(now);
+    watermark_.start_over();
+  }
   if (parts_.size() != before) notify_({.type = RelayEventType::parts, .parts = parts_.size()});
 }
 
@@ -197,7 +214,16 @@ void RelayMachine::listed(const std::vector<OutboxRow>& rows, Time now) {
   }
   const bool all = rows.size() < most_listed;
   if (!all) more_rows_ = true;
-  position_.advance_sweep(rows.empty() ? 0 : rows.back().seq, all, now);
+  const std::int64_t last = rows.empty() ? 0 : rows.back().seq;
+  if (std::exchange(lists_for_watermark_, false)) {
+    watermark_.advance(last, all);
+  } else {
+    position_.advance_sweep(last, all, now);
+  }
+}
+
+void RelayMachine::read_writers(std::optional<OutboxWriters> writers, Time now) {
+  if (!watermark_.take(std::move(writers), position_.after(), now)) position_.start_over(now);
 }
 
 void RelayMachine::read(std::vector<OutboxRow> rows, bool durable, Time now) {
@@ -321,7 +347,8 @@ void RelayMachine::database_failed(const std::exception_ptr& error, Time now) {
   }
   notify_({.type = RelayEventType::error, .error = error});
   database_resumes_ = now + database_backoff_.take();
-  reads_due_ = false;
+  reads_due_ = lists_for_watermark_ = false;
+  watermark_.start_over();  // another server may have taken over
   phase_ = Phase::sweep;
 }
 

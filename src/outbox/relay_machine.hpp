@@ -17,6 +17,7 @@
 #include "outbox/blocked_keys.hpp"
 #include "outbox/read_position.hpp"
 #include "outbox/suspects.hpp"
+#include "outbox/watermark_search.hpp"
 #include "tables/outbox_message_table.hpp"
 
 namespace txinbox {
@@ -44,6 +45,8 @@ struct Renew {};
 struct List {
   OutboxQuery query;
 };
+/// Read which transactions may have inserted rows and have not ended: `read_writers`.
+struct ReadWriters {};
 /// Read the rows of all queries: `read`.
 struct Read {
   std::vector<OutboxQuery> queries;
@@ -69,8 +72,9 @@ struct End {};
 
 }  // namespace relay_job
 
-using RelayJob = std::variant<relay_job::Refresh, relay_job::Renew, relay_job::List, relay_job::Read,
-                              relay_job::Publish, relay_job::Remove, relay_job::Count, relay_job::Wait, relay_job::End>;
+using RelayJob =
+    std::variant<relay_job::Refresh, relay_job::Renew, relay_job::List, relay_job::ReadWriters, relay_job::Read,
+                 relay_job::Publish, relay_job::Remove, relay_job::Count, relay_job::Wait, relay_job::End>;
 
 /// Decides what a relay does. It has no thread, no connection and no clock: it is told what was read, what the
 /// publisher has answered, what became of the lease, and what time it is.
@@ -106,6 +110,7 @@ class RelayMachine {
   void renewed(std::optional<Time> expires);
 
   void listed(const std::vector<OutboxRow>& rows, Time now);
+  void read_writers(std::optional<OutboxWriters> writers, Time now);
 
   /// `durable`: the rows cannot vanish if the server crashes. Otherwise they are durable once this relay has committed
   /// something.
@@ -120,7 +125,7 @@ class RelayMachine {
 
  private:
   /// What a cycle does next. It does each of these things once, so that none of them waits for ever for another.
-  enum class Phase { sweep, due, latest, rest };
+  enum class Phase { sweep, watermark, due, latest, rest };
 
   /// A wait that doubles each time.
   class Doubling {
@@ -137,6 +142,7 @@ class RelayMachine {
   std::optional<RelayJob> next_settlement(Time now);
   std::optional<RelayJob> next_call(Time now);
   std::optional<RelayJob> next_in_cycle(Time now);
+  std::optional<RelayJob> next_of_watermark(Time now);
   RelayJob read_due();
   Time end_of_rest(Time now);
 
@@ -157,6 +163,8 @@ class RelayMachine {
 
   Phase phase_ = Phase::sweep;
   ReadPosition position_;
+  WatermarkSearch watermark_;
+  bool lists_for_watermark_ = false;  ///< The rows that were asked for are those of the search for the watermark.
   BlockedKeys blocked_;
   bool found_rows_ = false;  ///< This cycle has read rows.
   bool more_rows_ = false;   ///< There are more rows than this cycle has read.

@@ -61,6 +61,12 @@ void RelayRun::perform(const relay_job::List& job, const std::stop_token& stop) 
   machine_.listed(rows, Clock::now());
 }
 
+void RelayRun::perform(const relay_job::ReadWriters&, const std::stop_token& stop) {
+  auto writers =
+      with_session(source_, stop, [](backend::Session& session) { return OutboxMessageTable(session).writers(); });
+  machine_.read_writers(std::move(writers), Clock::now());
+}
+
 void RelayRun::perform(const relay_job::Read& job, const std::stop_token& stop) {
   std::vector<OutboxRow> rows;
   const bool durable = with_session(source_, stop, [&](backend::Session& session) {

@@ -34,6 +34,7 @@ class RelayRun {
   void perform(const relay_job::Refresh&, const std::stop_token&);
   void perform(const relay_job::Renew&, const std::stop_token&);
   void perform(const relay_job::List&, const std::stop_token&);
+  void perform(const relay_job::ReadWriters&, const std::stop_token&);
   void perform(const relay_job::Read&, const std::stop_token&);
   void perform(const relay_job::Publish&, const std::stop_token&);
   void perform(const relay_job::Remove&, const std::stop_token&);

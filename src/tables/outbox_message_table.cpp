@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/database_error.hpp"
 #include "backend/query.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
@@ -116,6 +117,14 @@ std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) 
   return condition;
 }
 
+/// Returns the number up to which no row is missing. If another server has taken over, it may give the numbers of rows
+/// again that it does not have.
+std::string end_of_known_rows(const backend::Dialect& sql, const OutboxQuery& query) {
+  if (query.watermark.seq == 0) return "0";
+  return fmt::format("CASE WHEN {} = {} THEN {} ELSE 0 END", sql.server_number(), query.watermark.server,
+                     query.watermark.seq);
+}
+
 /// Returns the order of the rows of a query. The rows of some keys are found by the index on the key, and then sorted:
 /// with the order of the primary key, a database could read the whole table to find them.
 std::string_view order_of(const OutboxQuery& query) { return query.keys.empty() ? "m.seq" : "m.seq + 0"; }
@@ -139,7 +148,8 @@ std::string select_outbox_rows(const backend::Dialect& sql, std::string_view tab
     const std::string has_earlier = fmt::format(
         "(SELECT e.seq FROM {} e{} WHERE {} AND e.parked_at IS NULL ORDER BY e.aggregateid, e.seq LIMIT 1) IS NOT NULL",
         table, sql.by_index(key_index),
-        sql.in_range("e.aggregateid", "m.aggregateid", "e.seq", "0", std::to_string(query.after)));
+        sql.in_range("e.aggregateid", "m.aggregateid", "e.seq", end_of_known_rows(sql, query),
+                     std::to_string(query.after)));
     // The first row of a key looks, and the others take over what it has found. The limit makes PostgreSQL look before
     // it takes over: otherwise it would look for each row. MariaDB would read all rows of the key for each row if
     // first_value() were max().
@@ -193,6 +203,23 @@ std::vector<OutboxRow> OutboxMessageTable::list(const OutboxQuery& query) const 
     rows.push_back({.seq = backend::number_in(take(0)), .id = take(1), .key = take(2)});
   }
   return rows;
+}
+
+std::optional<OutboxWriters> OutboxMessageTable::writers() const {
+  const std::string select = session_.dialect().open_writers(table_);
+  if (select.empty()) return std::nullopt;
+  try {
+    OutboxWriters writers;
+    for (backend::Row& row : session_.read(select, 2)) {
+      writers.server = backend::number_in(row[0].value_or("0"));
+      if (row[1]) writers.transactions.push_back(std::move(*row[1]));
+    }
+    return writers;
+  } catch (const DatabaseError&) {
+    const auto error = backend::current_database_error();
+    if (error && error->error_class() == backend::ErrorClass::other) return std::nullopt;  // a missing privilege
+    throw;
+  }
 }
 
 void OutboxMessageTable::remove(std::span<const OutboxRowKey> rows) const {

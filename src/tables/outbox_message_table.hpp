@@ -57,6 +57,18 @@ struct OutboxRowKey {
 /// The bytes of payloads after which a read ends, so that large messages do not fill the memory.
 inline constexpr std::size_t most_payload_bytes = 16UL * 1024 * 1024;
 
+/// The relay knows all rows up to this number, and no transaction can add another one while this server runs.
+struct Watermark {
+  std::int64_t seq = 0;
+  std::int64_t server = 0;
+};
+
+/// The transactions that may have inserted rows and have not ended.
+struct OutboxWriters {
+  std::int64_t server = 0;  ///< The running server.
+  std::vector<std::string> transactions = {};
+};
+
 /// Which rows a relay reads. Parked rows are never read.
 struct OutboxQuery {
   const std::set<int>& parts;
@@ -66,6 +78,7 @@ struct OutboxQuery {
   std::span<const std::int64_t> rows = {};  ///< If it is not empty: only those of these rows that have no key. Another
                                             ///< message can have the number by now.
   std::size_t limit = 0;                    ///< At most so many rows.
+  Watermark watermark = {};                 ///< Earlier rows of a key can only be behind it.
 };
 
 /// Returns the statement of `OutboxMessageTable::read`.
@@ -83,6 +96,10 @@ class OutboxMessageTable {
 
   /// Returns the numbers, ids and keys of rows, in the order of their insertion. It does not look for earlier rows.
   std::vector<OutboxRow> list(const OutboxQuery&) const;
+
+  /// Returns the transactions that can still add a row with a smaller number than a row that was read before. None if
+  /// the database cannot tell.
+  std::optional<OutboxWriters> writers() const;
 
   void remove(std::span<const OutboxRowKey> rows) const;
 

@@ -7,6 +7,7 @@ namespace txinbox::test {
 
 std::string wrong_with(const std::vector<RelayTwist>& twists) {
   RelayWorld world;
+  world.tells_writers = true;
   for (const char* key : {"a", "b", "a", "", "a"}) world.add(key);
   world.run(twists);
   return world.problem();

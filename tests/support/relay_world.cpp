@@ -105,6 +105,8 @@ bool RelayWorld::step(const std::vector<RelayTwist>& twists) {
   for (const RelayTwist& each : twists) {
     if (each.job == job_) twist_ = each.what;
   }
+  late_row_can_come_ = std::ranges::any_of(
+      twists, [&](const RelayTwist& each) { return each.what == Twist::late_row && each.job > job_; });
   ++job_;
   now += 1ms;
   if (twist_) happen(*twist_);
@@ -137,6 +139,7 @@ void RelayWorld::happen(Twist twist) {
       if (rows.empty()) break;
       expected_.erase(rows.begin()->second.id);
       new_row(rows.begin()->first, "a");
+      ++server;
       break;
     case Twist::slow:
       now += options_.lease;
@@ -197,9 +200,10 @@ std::vector<OutboxRow> RelayWorld::select(const detail::OutboxQuery& query) {
     if (!query.parts.contains(detail::outbox_part(row.key, row.id))) continue;
     if (!query.keys.empty() && !contains(query.keys, row.key)) continue;
     if (!query.rows.empty() && (!row.key.empty() || !numbers.contains(seq))) continue;
+    const std::int64_t known = query.watermark.server == server ? query.watermark.seq : 0;
     const bool is_late =
         !row.key.empty() && std::ranges::any_of(rows, [&, after = query.after, &key = row.key](const auto& each) {
-          return each.second.key == key && each.first <= after && !each.second.parked;
+          return each.second.key == key && each.first > known && each.first <= after && !each.second.parked;
         });
     found.push_back({.seq = seq, .id = row.id, .key = row.key, .attempts = row.attempts, .is_late = is_late});
   }
@@ -212,10 +216,21 @@ void RelayWorld::perform(const job::List& list) {
   machine_->listed(found, now);
 }
 
+void RelayWorld::perform(const job::ReadWriters&) {
+  std::optional<detail::OutboxWriters> writers;
+  in_database([&] {
+    if (!tells_writers) return;
+    writers = {.server = server, .transactions = {open_writers.begin(), open_writers.end()}};
+    if (late_row_can_come_) writers->transactions.emplace_back("of the late row");
+  });
+  machine_->read_writers(std::move(writers), now);
+}
+
 void RelayWorld::perform(const job::Read& read) {
   std::vector<OutboxRow> found;
   in_database([&] {
     for (const detail::OutboxQuery& query : read.queries) {
+      watermark = query.watermark;
       for (OutboxRow& row : select(query)) found.push_back(std::move(row));
     }
   });

@@ -83,7 +83,10 @@ class RelayWorld {
 
   std::optional<Time> wakes_at;  ///< When somebody wakes the relay.
   bool database_is_down = false;
-  std::set<int> parts;  ///< What the relay gets when it takes parts. All parts by default.
+  bool tells_writers = false;          ///< The database tells which transactions are open.
+  std::set<std::string> open_writers;  ///< They can add rows with `add_late`.
+  std::int64_t server = 1;             ///< The number of the running server.
+  std::set<int> parts;                 ///< What the relay gets when it takes parts. All parts by default.
 
   /// If it is set, it answers calls of the publisher. It may throw.
   Publisher publisher = {};
@@ -94,6 +97,7 @@ class RelayWorld {
     bool parked = false;
   };
 
+  detail::Watermark watermark = {};             ///< Of the latest read.
   std::map<std::int64_t, Row> rows;             ///< The table.
   std::vector<std::vector<std::string>> calls;  ///< The ids of the messages of each call of the publisher.
   std::set<std::string> stored;                 ///< The ids of the messages that the broker has.
@@ -111,6 +115,7 @@ class RelayWorld {
   void perform(const detail::relay_job::Refresh&);
   void perform(const detail::relay_job::Renew&);
   void perform(const detail::relay_job::List&);
+  void perform(const detail::relay_job::ReadWriters&);
   void perform(const detail::relay_job::Read&);
   void perform(const detail::relay_job::Publish&);
   void perform(const detail::relay_job::Remove&);
@@ -129,7 +134,8 @@ class RelayWorld {
   RelayOptions options_;
   std::function<void(const RelayEvent&)> notify_;
   std::unique_ptr<detail::RelayMachine> machine_;
-  std::optional<Twist> twist_;  ///< What happens at the present job.
+  std::optional<Twist> twist_;      ///< What happens at the present job.
+  bool late_row_can_come_ = false;  ///< Twist::late_row will happen.
   std::string problem_;
   std::int64_t next_seq_ = 100'000, least_seq_ = 100'000;
   int ids_ = 0, job_ = 0, called_at_ = 0;

@@ -205,6 +205,55 @@ TEST_CASE("one sweep finds all rows that were committed late") {
   CHECK(world.stored.size() == 11'001);
 }
 
+// The rows of transactions that are open would otherwise be published behind later ones of their key.
+TEST_CASE("a relay looks for earlier rows until the transactions that can add them have ended") {
+  RelayWorld world;
+  world.tells_writers = true;
+  world.open_writers = {"writer"};
+  world.add("a");
+  world.run_for(5s);
+  CHECK(world.watermark.seq == 0);
+  world.add_late("a");
+  world.add("a");
+  world.run();
+  world.open_writers = {"another"};  // it began later, so its rows have greater numbers
+  world.run_for(5s);
+  CHECK(world.watermark.seq > 0);
+  world.add("a");
+  world.run();
+  CHECK(world.problem() == "");
+}
+
+TEST_CASE("a relay looks for earlier rows again after another server has taken over") {
+  RelayWorld world;
+  world.tells_writers = true;
+  world.add("a");
+  world.run_for(5s);
+  REQUIRE(world.watermark.seq > 0);
+  ++world.server;
+  SUBCASE("before it knows this") {}
+  SUBCASE("after it knows this") { world.run_for(20s); }
+  world.add_late("a");  // its number was given before
+  world.add("a");
+  world.run();
+  CHECK(world.problem() == "");
+}
+
+TEST_CASE("a relay lists all rows up to the watermark before it uses it") {
+  RelayOptions options = large_batch(0);
+  options.batch = 10'000;
+  RelayWorld world(options);
+  world.tells_writers = true;
+  world.open_writers = {"writer"};
+  world.add("a");
+  world.run_for(3s);
+  for (int i = 0; i < 11'000; ++i) world.add_late("");
+  world.add_late("a");
+  world.open_writers.clear();
+  world.run_for(3s);
+  CHECK(world.stored.size() == 11'002);
+}
+
 TEST_CASE("a wrong number of results counts as a call that throws") {
   RelayWorld world(large_batch(1));
   world.add("k");

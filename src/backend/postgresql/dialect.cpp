@@ -90,6 +90,19 @@ class PostgresqlDialect final : public Dialect {
   // The planner may use any index that contains the column, and search all of it.
   std::string unindexed_number(std::string_view column) const override { return std::string(column) + " + 0"; }
 
+  // An INSERT locks the table before it takes a number, until its transaction has ended and its rows are visible.
+  std::string open_writers(std::string_view table) const override {
+    return fmt::format(
+        "SELECT DISTINCT {}, l.virtualtransaction FROM (SELECT 1) s LEFT JOIN pg_catalog.pg_locks l ON "
+        "l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.relation = {}::regclass AND "
+        "l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())",
+        server_number(), text(table));
+  }
+
+  std::string server_number() const override {
+    return "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)";
+  }
+
   // An identity column that is GENERATED ALWAYS takes no value but its next number.
   std::string new_number(std::string_view /*column*/) const override { return "DEFAULT"; }
 
