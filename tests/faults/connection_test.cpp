@@ -1,6 +1,8 @@
 // Faults at each packet of a delivery, in both directions: the connection is cut between packets or inside a packet,
 // the process is killed, or the server ends the session or cancels the statement.
 
+#include <chrono>
+
 #include <doctest/doctest.h>
 
 #include "faults/exchange.hpp"
@@ -37,6 +39,21 @@ TEST_CASE("a connection cut after any number of packets loses and doubles nothin
                  [](const FaultDatabase&, FaultProxy&, Exchange& exchange, const FaultPoint& point) {
                    exchange.try_fault("connection cut", point, Fault::cut);
                  });
+}
+
+// The row of a lost commit is too old when the delivery runs again. It is still this delivery's own row.
+TEST_CASE("a connection cut after any number of packets doubles nothing within a delivery, however short valid_for is" *
+          doctest::skip(on_sqlite3())) {
+  const FaultDatabase db;
+  FaultProxy proxy(db.url(), on_mysql());
+  for (const Subject& subject : transaction_subjects()) {
+    if (!subject.pooled) continue;  // the service would have to make its connection anew
+    CAPTURE(subject.name);
+    Exchange exchange(db, proxy, subject, From::delivering, std::chrono::milliseconds(1));
+    for (const FaultPoint& each : exchange.points(Grain::packet)) {
+      exchange.try_one_delivery("connection cut, with a valid_for that ends at once", each, Fault::cut);
+    }
+  }
 }
 
 TEST_CASE("a connection cut while it is made loses and doubles nothing" * doctest::skip(on_sqlite3())) {

@@ -20,9 +20,22 @@ int next_thousands() {
 
 }  // namespace
 
-Exchange::Exchange(const FaultDatabase& db, FaultProxy& proxy, const Subject& subject, From from)
-    : db_(db), proxy_(proxy), subject_(subject), from_(from), number_(next_thousands()), replica_(subject, db.url()) {
+Exchange::Exchange(const FaultDatabase& db, FaultProxy& proxy, const Subject& subject, From from,
+                   std::chrono::milliseconds valid_for)
+    : db_(db),
+      proxy_(proxy),
+      subject_(subject),
+      from_(from),
+      valid_for_(valid_for),
+      number_(next_thousands()),
+      replica_(subject, db.url()) {
   replica_.with_session([&](soci::session& sql) { settings_when_new_ = db.settings_of(sql); });
+}
+
+std::vector<Message> Exchange::next_messages() {
+  std::vector<Message> messages = messages_for(subject_, number_++);
+  for (Message& each : messages) each.valid_for = valid_for_;
+  return messages;
 }
 
 /// A service with a pool stays after a fault. One that owns its session has lost it.
@@ -69,6 +82,21 @@ void Exchange::try_fault(const std::string& kind, FaultPoint point, Fault fault,
   const bool doubled = broker.check_promise(replica_);
   if (service_ && subject_.pooled) check_clean(*service_);
   count_case(kind, subject_.name, doubled ? Mark::doubled : Mark::none);
+}
+
+void Exchange::try_one_delivery(const std::string& kind, FaultPoint point, Fault fault) {
+  CAPTURE(to_string(point));
+  const std::vector<Message> messages = next_messages();
+  prepare_service();
+  proxy_.arm(point, fault, {});
+  const std::vector<Action> actions = service_->deliver(messages, write_two_rows);
+  CHECK(proxy_.reached());
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const Rows rows = db_.rows_of(messages[i]);
+    CHECK((rows == Rows{1, 1} || (rows == Rows{0, 0} && actions[i] != Action::acknowledge)));
+  }
+  check_clean(*service_);
+  count_case(kind, subject_.name, Mark::none);
 }
 
 /// A pool may lend an idle connection that is already lost. The next one is new.

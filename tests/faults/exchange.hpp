@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,7 +29,8 @@ enum class Grain {
 /// The exchange with a server in one delivery, with one fault at a time.
 class Exchange {
  public:
-  Exchange(const FaultDatabase&, FaultProxy&, const Subject&, From);
+  /// `valid_for`: of the messages.
+  Exchange(const FaultDatabase&, FaultProxy&, const Subject&, From, std::chrono::milliseconds valid_for = {});
 
   /// The points of a delivery without a fault.
   std::vector<FaultPoint> points(Grain);
@@ -37,19 +39,24 @@ class Exchange {
   /// fault did not occur, when a message did not take effect exactly once, or when the service's session is not clean.
   void try_fault(const std::string& kind, FaultPoint, Fault, const std::function<bool()>& at_fault = {});
 
-  /// The same for a process that is killed there.
+  /// One case: one delivery with the fault, by a service with a pool. Fails the test when a message took effect in part
+  /// or more than once, or when it did not take effect and is acknowledged.
+  void try_one_delivery(const std::string& kind, FaultPoint, Fault);
+
+  /// The same as `try_fault` for a process that is killed there.
   void try_kill(const std::string& kind, FaultPoint);
 
  private:
   void prepare_service();
   void make_service();
   void check_clean(Service&);
-  std::vector<Message> next_messages() { return messages_for(subject_, number_++); }
+  std::vector<Message> next_messages();
 
   const FaultDatabase& db_;
   FaultProxy& proxy_;
   const Subject& subject_;
   From from_;
+  std::chrono::milliseconds valid_for_;
   int number_;
   std::unique_ptr<Service> service_;  ///< The fault occurs in this one.
   Service replica_;                   ///< Another service, without the proxy.
