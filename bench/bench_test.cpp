@@ -113,14 +113,20 @@ TEST_CASE("the other sections return their figures") {
   CHECK(names_of(redeliveries["microseconds"], 1) ==
         std::set<std::string>{"without_memory", "with_memory", "from_memory"});
 
-  const Json outbox = measure_outbox(
-      folder.target,
-      {.rounds = 2, .slot = std::chrono::milliseconds(0), .backlog = 500, .batch = 100, .keys = 30, .delays = 1});
+  const Json outbox = measure_outbox(folder.target, {.rounds = 2,
+                                                     .slot = std::chrono::milliseconds(0),
+                                                     .backlog = 500,
+                                                     .batch = 100,
+                                                     .keys = 30,
+                                                     .failing = 10,
+                                                     .failing_rounds = 1,
+                                                     .delays = 1});
   CHECK(names_of(outbox["microseconds"], 2) == std::set<std::string>{"no_message", "by_hand", "add"});
   CHECK(outbox["drain"]["messages_per_second"].size() == 10);
   CHECK(outbox["delay_ms"]["wake"].size() == 2);
   CHECK(outbox["delay_ms"]["poll"].size() == 2);
-  CHECK(!outbox.contains("snapshot"));
+  CHECK(names_of(outbox["failing"]["messages_per_second"], 1) == std::set<std::string>{"without", "with"});
+  CHECK(!outbox.contains("snapshots"));
 
   const Json memory = measure_memory(folder.target, {.messages = 200, .warm_up = 50});
   CHECK(memory["growth_kib"].size() == 10);

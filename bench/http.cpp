@@ -15,11 +15,14 @@
 
 #include <txinbox/http.hpp>
 #include <txinbox/http/httplib.hpp>
+#include <txinbox/http/httplib_sender.hpp>
+#include <txinbox/http_publisher.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "database.hpp"
 #include "effects.hpp"
 #include "measure.hpp"
+#include "outbox.hpp"
 #include "program.hpp"
 
 namespace txinbox::bench {
@@ -199,6 +202,75 @@ Json measure_in_flight(const Service& service, const Target& target, Effects& ef
   return {{"duplicate_ms", duplicates}, {"other_ms", others}, {"others_write", writes}};
 }
 
+/// Measures requests with new keys, one after the other on a connection that stays open.
+Json measure_one_connection(const Service& service, Effects& effects, const Options& options) {
+  Client client(service.port());
+  expect(client.get(), 200);
+  Json times = Json::array();
+  const auto begin = Clock::now();
+  while (Clock::now() - begin < std::chrono::milliseconds(options.slot_ms)) {
+    const auto start = Clock::now();
+    expect(client.post("/guarded", fmt::format("one-{}", times.size()), 1), 201);
+    times.push_back(microseconds_since(start) / 1e3);
+  }
+  effects.expect_updates("one connection", static_cast<long long>(times.size()));
+  return times;
+}
+
+/// A receiver of webhooks that only confirms.
+class Receiver {
+ public:
+  Receiver() {
+    server_.set_keep_alive_max_count(1'000'000'000);
+    server_.set_tcp_nodelay(true);
+    server_.Post("/events", [this](const httplib::Request&, httplib::Response& to) {
+      ++received_;
+      to.status = 204;
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::jthread([this] { server_.listen_after_bind(); });
+  }
+  ~Receiver() { server_.stop(); }
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  std::string url() const { return fmt::format("http://127.0.0.1:{}/events", port_); }
+  long long received() const noexcept { return received_; }
+
+ private:
+  httplib::Server server_;
+  std::atomic<long long> received_ = 0;
+  int port_ = 0;
+  std::jthread thread_;
+};
+
+/// Measures the rate of messages to a webhook, in calls of 100 messages.
+Json measure_webhook(const Options& options) {
+  Receiver receiver;
+  const HttpPublisherOptions publisher{.url = receiver.url()};
+  const Publisher publish = http_publisher(publisher, http::httplib_sender(publisher));
+  std::vector<OutgoingMessage> messages;
+  for (unsigned long long i = 0; i < 100; ++i) {
+    messages.push_back({.topic = "orders", .payload = outbox_payload(), .id = outbox_id(i)});
+  }
+  Json rates = Json::array();
+  long long sent = 0;
+  for (int round = -1; round < options.rounds; ++round) {  // the first opens the connection
+    const auto start = Clock::now();
+    long long count = 0;
+    do {
+      for (const PublishResult& each : publish(messages)) {
+        if (each.status != PublishStatus::confirmed) throw std::runtime_error("not confirmed: " + each.error);
+        ++count;
+      }
+    } while (Clock::now() - start < std::chrono::milliseconds(options.slot_ms));
+    if (round >= 0) rates.push_back(static_cast<double>(count) / (microseconds_since(start) / 1e6));
+    sent += count;
+  }
+  if (receiver.received() != sent) throw std::runtime_error("the webhook has got another number of messages");
+  return rates;
+}
+
 Json measure(const Target& target, const Options& options) {
   const Database database(target);
   Pool checking = database.pool(1);
@@ -206,7 +278,9 @@ Json measure(const Target& target, const Options& options) {
   Effects effects(connection);
   const Service service(database);
   return {{"requests_per_second", measure_rates(service, effects, options)},
-          {"in_flight", measure_in_flight(service, target, effects, options)}};
+          {"in_flight", measure_in_flight(service, target, effects, options)},
+          {"request_ms", measure_one_connection(service, effects, options)},
+          {"webhook_per_second", measure_webhook(options)}};
 }
 
 }  // namespace

@@ -107,6 +107,8 @@ int main(int argc, char** argv) {
   command->add_option("--deleted", outbox.deleted, "Rows removed under a snapshot; 0: not measured");
   command->add_option("--batch", outbox.batch, "Rows that the relay reads at a time");
   command->add_option("--keys", outbox.keys, "Of the messages in the backlog");
+  command->add_option("--failing", outbox.failing, "Keys whose messages always fail");
+  command->add_option("--failing-rounds", outbox.failing_rounds);
   command->add_option("--delays", outbox.delays, "Messages of each kind in a round");
 
   MemoryOptions memory;

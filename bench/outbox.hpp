@@ -24,6 +24,9 @@ Json measure_outbox_drain(const Target&, const OutboxOptions&);
 /// transaction still sees. The messages have this number of keys.
 Json measure_outbox_snapshot(const Target&, const OutboxOptions&, int keys);
 
+/// Compares a relay that has keys in front of the others whose messages always fail, with a relay that has none.
+Json measure_outbox_failing(const Target&, const OutboxOptions&);
+
 /// Measures the time from a commit to the publisher's call, with and without `wake`.
 Json measure_outbox_delay(const Target&, const OutboxOptions&);
 

@@ -82,11 +82,13 @@ struct OutboxOptions {
   long long deleted = 200'000;          ///< The number of rows that are removed under the snapshot. 0: not measured.
   std::size_t batch = 1'000;            ///< The batch size of the relays with a backlog.
   int keys = 100'000;                   ///< The number of keys of the messages in a backlog.
-  int delays = 5;                       ///< The number of messages in each round, both with and without `wake`.
+  int failing = 5'000;                  ///< The number of keys whose messages always fail, of `keys`.
+  int failing_rounds = 5;
+  int delays = 5;  ///< The number of messages in each round, both with and without `wake`.
 };
 
-/// Measures a handler that adds a message, the speed of a relay with and without an open snapshot, and the delay after
-/// a commit.
+/// Measures a handler that adds a message, the speed of a relay with and without an open snapshot and keys that fail,
+/// and the delay after a commit.
 Json measure_outbox(const Target&, const OutboxOptions&);
 
 struct MemoryOptions {

@@ -193,6 +193,18 @@ def http(run):
                             "Another request, at most"])
 
 
+def http_one_connection(run):
+    rows = []
+    for m in run.find("http"):
+        result = m["result"]
+        rows.append([
+            DATABASES[m["database"]],
+            f"{digits(median(result['request_ms']))} ms",
+            digits(median(result["webhook_per_second"])),
+        ])
+    return or_absent(rows, ["", "A request with the guard", "Messages to a webhook, a second"])
+
+
 def redis(run):
     rows = []
     for m in run.find("redis"):
@@ -230,6 +242,21 @@ def outbox_drain(run):
             *(digits(f(rates)) for f in (max, min)),
         ])
     return or_absent(rows, ["", "Messages", "Time", "Messages a second", "The fastest tenth", "The slowest tenth"])
+
+
+def outbox_failing(run):
+    rows = []
+    for m in run.find("outbox"):
+        failing = m["result"]["failing"]
+        rates = failing["messages_per_second"]
+        rows.append([
+            DATABASES[m["database"]],
+            f"{failing['healthy']:,}",
+            f"{failing['failing']:,}",
+            *(digits(median(rates[v])) for v in ("without", "with")),
+            Ratios(rates["with"], rates["without"]),
+        ])
+    return or_absent(rows, ["", "Messages", "Failing keys", "A second, without them", "With them", "Ratio"])
 
 
 def outbox_snapshot(run):

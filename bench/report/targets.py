@@ -23,10 +23,13 @@ AT_ONCE_BEST = "batch of 100 with one handler / the best by hand, time"
 HTTP = "HTTP requests a second, with a guard / without"
 HTTP_COPIES = "a copy of a request in flight, the longest"
 HTTP_OTHERS = "another request meanwhile, the longest"
+HTTP_REQUEST = "a request with a guard on a connection that stays open, median"
+WEBHOOK = "messages a second to a webhook, one after the other"
 REDIS = "a lease in Redis / two EVALSHA by hand"
 OUTBOX_ADD = "a handler with `Outbox::add` / with the INSERT by hand"
 OUTBOX_DRAIN = "messages a second from a backlog of the outbox"
 OUTBOX_SNAPSHOT = "a relay's batch behind 200,000 removed rows / on a fresh table"
+OUTBOX_FAILING = "healthy messages a second with 5,000 failing keys in front / without"
 OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
 KAFKA = "Kafka: `run` in batches of 100 / by hand, messages a second"
@@ -109,6 +112,16 @@ def http_others(run):
         yield Target(HTTP_OTHERS, DATABASES[m["database"]], 50, max(m["result"]["in_flight"]["other_ms"]), unit=" ms")
 
 
+def http_request(run):
+    for m in run.find("http"):
+        yield Target(HTTP_REQUEST, DATABASES[m["database"]], 3, median(m["result"]["request_ms"]), unit=" ms")
+
+
+def webhook(run):
+    for m in run.find("http"):
+        yield Target(WEBHOOK, DATABASES[m["database"]], 2_000, median(m["result"]["webhook_per_second"]), at_least=True)
+
+
 def redis(run):
     for m in run.find("redis"):
         times = m["result"]["microseconds"]
@@ -128,6 +141,14 @@ def outbox_drain(run):
         value = drain["messages"] / drain["seconds"] if drain["messages"] >= 1_000_000 else None
         yield Target(OUTBOX_DRAIN, DATABASES[m["database"]], 7_000 if m["database"] == "mariadb" else 20_000, value,
                      at_least=True)
+
+
+def outbox_failing(run):
+    for m in run.find("outbox"):
+        failing = m["result"]["failing"]
+        rates = failing["messages_per_second"]
+        ratio = Ratios(rates["with"], rates["without"]).median if failing["failing"] >= 5_000 else None
+        yield Target(OUTBOX_FAILING, DATABASES[m["database"]], 0.8, ratio, at_least=True)
 
 
 def outbox_snapshot(run):
@@ -246,9 +267,12 @@ def all_targets(run):
         HTTP: http(run),
         HTTP_COPIES: http_copies(run),
         HTTP_OTHERS: http_others(run),
+        HTTP_REQUEST: http_request(run),
+        WEBHOOK: webhook(run),
         REDIS: redis(run),
         OUTBOX_ADD: outbox_add(run),
         OUTBOX_DRAIN: outbox_drain(run),
+        OUTBOX_FAILING: outbox_failing(run),
         OUTBOX_SNAPSHOT: outbox_snapshot(run),
         OUTBOX_WAKE: outbox_delay(run, "wake", OUTBOX_WAKE, 10),
         OUTBOX_POLL: outbox_delay(run, "poll", OUTBOX_POLL, 100),

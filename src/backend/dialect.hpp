@@ -88,9 +88,6 @@ class Dialect {
   /// Returns the column with which a statement finds a row again that it has found. `key` is the primary key.
   virtual std::string row_address(std::string_view key) const { return std::string(key); }
 
-  /// Returns the number in `column`, for a condition beside another one that finds the rows with its own index.
-  virtual std::string unindexed_number(std::string_view column) const { return std::string(column); }
-
   /// Returns a SELECT of the transactions that may have inserted rows into the table, and have not ended. It has at
   /// least one row. Each row has the number of the running server, and the name of one transaction, or NULL. A row that
   /// is not visible after this SELECT, and that has a smaller number than a row that was visible before it, can only be

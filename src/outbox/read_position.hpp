@@ -25,7 +25,7 @@ class ReadPosition {
 
   /// The next read begins with the first row of the table.
   void start_over(Time now) noexcept {
-    after_ = passed_ = noted_ = swept_ = 0;
+    after_ = highest_ = passed_ = noted_ = swept_ = 0;
     next_sweep_ = now + sweep_;
   }
 

@@ -24,13 +24,6 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// An attempt to publish a message that the table must count.
-struct FailedAttempt {
-  OutboxRowKey row;
-  std::string error;
-  bool park;
-};
-
 /// What a relay must do next. Its thread does it, and tells the machine how it ended by the member that the comment
 /// names. If the database fails, it calls `database_failed` instead.
 namespace relay_job {
@@ -59,7 +52,7 @@ struct Publish {
 struct Remove {
   std::span<const OutboxRowKey> rows;
 };
-/// Write failed attempts to the table, in this order: `counted`, after each of them.
+/// Write failed attempts to the table, in this order: `counted`, after each part of them.
 struct Count {
   std::span<const FailedAttempt> failures;
 };
@@ -119,7 +112,8 @@ class RelayMachine {
   void published(const std::vector<PublishResult>& results, Time now);
   void publisher_threw(const std::exception_ptr& error, Time now);
   void removed(Time now);
-  void counted() noexcept { ++counted_; }
+  /// The table contains the next `attempts` of them.
+  void counted(std::size_t attempts) noexcept { counted_ += attempts; }
   void database_failed(const std::exception_ptr& error, Time now);
   void woken() noexcept;
 

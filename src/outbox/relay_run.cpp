@@ -95,11 +95,14 @@ void RelayRun::perform(const relay_job::Remove& job, const std::stop_token&) {
 }
 
 void RelayRun::perform(const relay_job::Count& job, const std::stop_token&) {
+  constexpr std::size_t most_at_once = 500;  // an error text has up to 1,000 bytes
   with_session(source_, {}, [&](backend::Session& session) {
     const OutboxMessageTable table(session);
-    for (const FailedAttempt& each : job.failures) {
-      table.record_failure(each.row, each.error, each.park);
-      machine_.counted();
+    for (auto rest = job.failures; !rest.empty();) {
+      const auto part = rest.first(std::min(rest.size(), most_at_once));
+      table.record_failures(part);
+      machine_.counted(part.size());
+      rest = rest.subspan(part.size());
     }
   });
 }

@@ -1,5 +1,6 @@
 #include "tables/outbox_message_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -94,8 +95,16 @@ std::string texts(const backend::Dialect& sql, std::span<const std::string> valu
   return list;
 }
 
-std::string is_row(const backend::Dialect& sql, const OutboxRowKey& row) {
-  return fmt::format("{} = {} AND id = '{}'", sql.unindexed_number("seq"), row.seq, row.id);
+/// Returns the condition for these rows. Only the index on the id can serve it. With both columns, SQLite would look
+/// for each pair of a number and an id, and PostgreSQL could search all of another index that contains the number.
+std::string is_one_of(std::span<const OutboxRowKey> rows) {
+  std::string numbers, ids;
+  for (const OutboxRowKey& row : rows) {
+    const std::string_view comma = &row == rows.data() ? "" : ", ";
+    numbers += fmt::format("{}{}", comma, row.seq);
+    ids += fmt::format("{}'{}'", comma, row.id);
+  }
+  return fmt::format("seq + 0 IN ({}) AND id IN ({})", numbers, ids);
 }
 
 /// Returns the condition for the rows of a query. The table has the alias m.
@@ -223,31 +232,37 @@ std::optional<OutboxWriters> OutboxMessageTable::writers() const {
 }
 
 void OutboxMessageTable::remove(std::span<const OutboxRowKey> rows) const {
-  if (rows.empty()) return;
-  std::string numbers, ids;
-  for (const OutboxRowKey& row : rows) {
-    const std::string_view comma = &row == rows.data() ? "" : ", ";
-    numbers += fmt::format("{}{}", comma, row.seq);
-    ids += fmt::format("{}'{}'", comma, row.id);
-  }
-  session_.change(fmt::format("DELETE FROM {} WHERE {} IN ({}) AND id IN ({})", table_,
-                              session_.dialect().unindexed_number("seq"), numbers, ids));
+  if (!rows.empty()) session_.change(fmt::format("DELETE FROM {} WHERE {}", table_, is_one_of(rows)));
 }
 
 bool OutboxMessageTable::remove_if(const OutboxRowKey& row, std::string_view condition) const {
   return session_.change(
-             fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_row(session_.dialect(), row), condition)) > 0;
+             fmt::format("DELETE FROM {} WHERE {} AND {}", table_, is_one_of(std::span(&row, 1)), condition)) > 0;
 }
 
 bool OutboxMessageTable::retry(const OutboxRowKey& row) const {
   return session_.change(fmt::format("UPDATE {} SET parked_at = NULL, attempts = 0 WHERE {} AND parked_at IS NOT NULL",
-                                     table_, is_row(session_.dialect(), row))) > 0;
+                                     table_, is_one_of(std::span(&row, 1)))) > 0;
 }
 
-void OutboxMessageTable::record_failure(const OutboxRowKey& row, std::string_view error, bool park) const {
+void OutboxMessageTable::record_failures(std::span<const FailedAttempt> failures) const {
+  if (failures.empty()) return;
   const backend::Dialect& sql = session_.dialect();
-  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE {}", table_,
-                              sql.text_or_null(error), park ? ", parked_at = " + sql.now() : "", is_row(sql, row)));
+  const auto has_first_error = [&](const FailedAttempt& each) { return each.error == failures[0].error; };
+  std::vector<OutboxRowKey> rows;
+  std::string errors, parked;
+  for (const FailedAttempt& each : failures) {
+    rows.push_back(each.row);
+    errors += fmt::format(" WHEN {} THEN {}", each.row.seq, sql.text_or_null(each.error));
+    if (each.park) parked += fmt::format("{}{}", parked.empty() ? "" : ", ", each.row.seq);
+  }
+  const std::string error = std::ranges::all_of(failures, has_first_error) ? sql.text_or_null(failures[0].error)
+                                                                           : "CASE seq" + errors + " END";
+  if (!parked.empty()) {
+    parked = fmt::format(", parked_at = CASE WHEN seq IN ({}) THEN {} ELSE parked_at END", parked, sql.now());
+  }
+  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE {}", table_, error,
+                              parked, is_one_of(rows)));
 }
 
 }  // namespace detail

@@ -54,6 +54,13 @@ struct OutboxRowKey {
   std::string id = {};
 };
 
+/// An attempt to publish a message that the table must count. With `park`, the message is parked.
+struct FailedAttempt {
+  OutboxRowKey row;
+  std::string error;
+  bool park;
+};
+
 /// The bytes of payloads after which a read ends, so that large messages do not fill the memory.
 inline constexpr std::size_t most_payload_bytes = 16UL * 1024 * 1024;
 
@@ -109,8 +116,8 @@ class OutboxMessageTable {
   /// Makes a parked message wait again, so that the relay publishes it. Returns false if the message is not parked.
   bool retry(const OutboxRowKey& row) const;
 
-  /// Counts a failed attempt. With `park`, also parks the message.
-  void record_failure(const OutboxRowKey& row, std::string_view error, bool park) const;
+  /// Counts these attempts, in one statement. No two are of the same row.
+  void record_failures(std::span<const FailedAttempt>) const;
 
  private:
   backend::Session& session_;

@@ -311,7 +311,7 @@ void RelayWorld::perform(const job::Count& count) {
       row->second.parked = each.park;
       if (++row->second.attempts > failures_[each.row.id]) wrong(each.row.id + " has failed less often than counted");
     }
-    machine_->counted();
+    machine_->counted(1);
     if (twist_ == Twist::fails_after) throw Failed();  // the attempts behind this one are not written
   }
 }

@@ -87,9 +87,6 @@ class PostgresqlDialect final : public Dialect {
   // It needs no index. The address of a row stays the same during a statement.
   std::string row_address(std::string_view /*key*/) const override { return "ctid"; }
 
-  // The planner may use any index that contains the column, and search all of it.
-  std::string unindexed_number(std::string_view column) const override { return std::string(column) + " + 0"; }
-
   // An INSERT locks the table before it takes a number, until its transaction has ended and its rows are visible.
   std::string open_writers(std::string_view table) const override {
     return fmt::format(

@@ -252,5 +252,26 @@ TEST_CASE("thousands of failing keys do not stop the others, and each key keeps 
   CHECK(outbox_becomes_empty(db));
 }
 
+TEST_CASE("messages of one call fail for different reasons, and only those that were rejected are parked") {
+  const TestDatabase db;
+  add(db, "", {"first", "second", "third", "fourth"});
+  Pool pool = db.pool(1);
+  RecordingPublisher broker;
+  const OutboxRelay relay(pool, broker.publisher([&](const OutgoingMessage& m) {
+    if (m.payload == "third") return PublishResult{.status = PublishStatus::rejected, .error = "it's too long"};
+    if (m.payload == "fourth") return PublishResult{};
+    return no("no " + m.payload);
+  }),
+                          {.initial_backoff = 1h, .max_backoff = 1h});
+  CHECK(eventually([&] { return db.number("select sum(attempts) from txinbox_outbox_message") == 3; }));
+  const auto left = list_outbox(*db.session());
+  REQUIRE(left.size() == 3);
+  CHECK(left[0].last_error == "no first");
+  CHECK(left[1].last_error == "no second");
+  CHECK(left[1].state == OutboxState::failing);
+  CHECK(left[2].last_error == "it's too long");
+  CHECK(left[2].state == OutboxState::parked);
+}
+
 }  // namespace
 }  // namespace txinbox::test

@@ -147,7 +147,9 @@ TEST_CASE("a relay passes no removed rows of other keys, even if the statistics 
       CHECK(table.read({.parts = outbox.parts, .rows = rows, .limit = 100}).size() == 1);
     };
     CHECK(outbox.pages_of(read) < 20);
-    CHECK(outbox.pages_of([&](const auto& table) { table.record_failure(row, "no", true); }) < 20);
+    CHECK(outbox.pages_of([&](const auto& table) {
+      table.record_failures(std::vector{detail::FailedAttempt{row, "no", true}});
+    }) < 20);
     CHECK(outbox.pages_of([&](const auto& table) { CHECK(table.retry(row)); }) < 20);
     CHECK(outbox.pages_of([&](const auto& table) { table.remove(std::vector{row}); }) < 20);
   }
