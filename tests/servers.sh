@@ -233,7 +233,7 @@ start_postgresql() {
   fi
   rm "$folder/password"
   run postgresql "${start[@]}" "$postgres" -D "$data" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c max_connections=300 -c wal_level=logical "${postgresql_options[@]}" >"$folder/postgresql.log" 2>&1 &
+    -c max_connections=300 -c max_prepared_transactions=10 -c wal_level=logical "${postgresql_options[@]}" >"$folder/postgresql.log" 2>&1 &
   postgresql_pid=$!
   wait_until_ready PostgreSQL "$postgresql_pid" "$folder/postgresql.log" postgresql_answers "$port"
   export TXINBOX_TEST_POSTGRESQL_URL="postgresql://txinbox:$password@127.0.0.1:$port/postgres"

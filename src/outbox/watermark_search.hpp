@@ -58,7 +58,7 @@ class WatermarkSearch {
     } else {
       std::erase_if(open_, [&](const std::string& each) { return !std::ranges::count(writers->transactions, each); });
     }
-    listing_ = open_.empty();
+    listing_ = open_.empty() && !writers->has_prepared;
     listed_ = found_.seq;
     return true;
   }

@@ -219,9 +219,11 @@ std::optional<OutboxWriters> OutboxMessageTable::writers() const {
   if (select.empty()) return std::nullopt;
   try {
     OutboxWriters writers;
-    for (backend::Row& row : session_.read(select, 2)) {
+    for (backend::Row& row : session_.read(select, 3)) {
       writers.server = backend::number_in(row[0].value_or("0"));
-      if (row[1]) writers.transactions.push_back(std::move(*row[1]));
+      if (!row[1]) continue;
+      writers.transactions.push_back(std::move(*row[1]));
+      if (row[2] == "1") writers.has_prepared = true;
     }
     return writers;
   } catch (const DatabaseError&) {

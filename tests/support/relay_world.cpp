@@ -220,7 +220,9 @@ void RelayWorld::perform(const job::ReadWriters&) {
   std::optional<detail::OutboxWriters> writers;
   in_database([&] {
     if (!tells_writers) return;
-    writers = {.server = server, .transactions = {open_writers.begin(), open_writers.end()}};
+    writers = {.server = server,
+               .transactions = {open_writers.begin(), open_writers.end()},
+               .has_prepared = has_prepared_writer};
     if (late_row_can_come_) writers->transactions.emplace_back("of the late row");
   });
   machine_->read_writers(std::move(writers), now);

@@ -88,6 +88,7 @@ class RelayWorld {
   bool database_is_down = false;
   bool tells_writers = false;          ///< The database tells which transactions are open.
   std::set<std::string> open_writers;  ///< They can add rows with `add_late`.
+  bool has_prepared_writer = false;    ///< One of them is prepared.
   std::int64_t server = 1;             ///< The number of the running server.
   std::set<int> parts;                 ///< What the relay gets when it takes parts. All parts by default.
 

@@ -213,6 +213,14 @@ TEST_CASE("a relay looks for earlier rows until the transactions that can add th
   world.add("a");
   world.run_for(5s);
   CHECK(world.watermark.seq == 0);
+  SUBCASE("of the same name") {}
+  SUBCASE("that were prepared meanwhile, and have another name") {
+    world.open_writers = {"prepared"};
+    world.has_prepared_writer = true;
+    world.run_for(5s);
+    CHECK(world.watermark.seq == 0);
+    world.has_prepared_writer = false;
+  }
   world.add_late("a");
   world.add("a");
   world.run();

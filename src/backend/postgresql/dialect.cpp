@@ -87,10 +87,12 @@ class PostgresqlDialect final : public Dialect {
   // It needs no index. The address of a row stays the same during a statement.
   std::string row_address(std::string_view /*key*/) const override { return "ctid"; }
 
-  // An INSERT locks the table before it takes a number, until its transaction has ended and its rows are visible.
+  // An INSERT locks the table before it takes a number, until its transaction has ended and its rows are visible. A
+  // lock without a process belongs to a prepared transaction.
   std::string open_writers(std::string_view table) const override {
     return fmt::format(
-        "SELECT DISTINCT {}, l.virtualtransaction FROM (SELECT 1) s LEFT JOIN pg_catalog.pg_locks l ON "
+        "SELECT DISTINCT {}, l.virtualtransaction, CASE WHEN l.pid IS NULL THEN 1 ELSE 0 END FROM (SELECT 1) s LEFT "
+        "JOIN pg_catalog.pg_locks l ON "
         "l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.relation = {}::regclass AND "
         "l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())",
         server_number(), text(table));

@@ -66,6 +66,24 @@ TEST_CASE("a transaction that inserts a message is listed until others see its m
   CHECK(outbox.table.read({.parts = outbox.parts, .limit = 10}).size() == 2);
 }
 
+TEST_CASE("a prepared transaction has another name" * doctest::skip(!on_postgresql())) {
+  const ReadOutbox outbox;
+  REQUIRE(outbox.db.text("show max_prepared_transactions") != "0");  // tests/servers.sh sets it
+  const auto writer = outbox.db.session();
+  *writer << "begin";
+  Outbox::add(*writer, {.topic = "t", .payload = "x"});
+  const auto open = outbox.table.writers();
+  CHECK_FALSE(open->has_prepared);
+  const std::string name = "'" + outbox.db.text("select current_schema()") + "'";
+  *writer << "prepare transaction " + name;
+  const auto prepared = outbox.table.writers();
+  CHECK(prepared->has_prepared);
+  REQUIRE(prepared->transactions.size() == 1);
+  CHECK(prepared->transactions != open->transactions);
+  *writer << "commit prepared " + name;
+  CHECK(outbox.table.writers()->transactions.empty());
+}
+
 TEST_CASE("a relay whose user may not read pg_locks does not know the writers" * doctest::skip(!on_postgresql())) {
   const TestDatabase db;
   const User user(db);
