@@ -90,9 +90,9 @@ class Dialect {
 
   /// Returns a SELECT of the transactions that may have inserted rows into the table, and have not ended. It has at
   /// least one row. Each row has the number of the running server, the name of one transaction or NULL, and whether the
-  /// transaction is prepared, 1 or 0: then it had another name before. A row that is not visible after this SELECT, and
-  /// that has a smaller number than a row that was visible before it, can only be added by these transactions. Empty if
-  /// the database cannot tell.
+  /// transaction is prepared, 1 or 0: then it may have had another name before. A row that is not visible after this
+  /// SELECT, and that has a smaller number than a row that was visible before it, can only be added by these
+  /// transactions. Empty if the database cannot tell.
   virtual std::string open_writers(std::string_view /*table*/) const { return {}; }
 
   /// The number of the running server in `open_writers`: another server that takes over has another one.

@@ -74,7 +74,7 @@ struct Watermark {
 struct OutboxWriters {
   std::int64_t server = 0;  ///< The running server.
   std::vector<std::string> transactions = {};
-  bool has_prepared = false;  ///< One of them is prepared. Before, it was listed with another name.
+  bool has_prepared = false;  ///< One of them is prepared. Before, it may have been listed with another name.
 };
 
 /// Which rows a relay reads. Parked rows are never read.

@@ -88,7 +88,7 @@ class PostgresqlDialect final : public Dialect {
   std::string row_address(std::string_view /*key*/) const override { return "ctid"; }
 
   // An INSERT locks the table before it takes a number, until its transaction has ended and its rows are visible. A
-  // lock without a process belongs to a prepared transaction.
+  // lock without a process belongs to a prepared transaction. On older servers, the preparation changes the name.
   std::string open_writers(std::string_view table) const override {
     return fmt::format(
         "SELECT DISTINCT {}, l.virtualtransaction, CASE WHEN l.pid IS NULL THEN 1 ELSE 0 END FROM (SELECT 1) s LEFT "

@@ -66,7 +66,8 @@ TEST_CASE("a transaction that inserts a message is listed until others see its m
   CHECK(outbox.table.read({.parts = outbox.parts, .limit = 10}).size() == 2);
 }
 
-TEST_CASE("a prepared transaction has another name" * doctest::skip(!on_postgresql())) {
+TEST_CASE("a prepared transaction is listed, and known as one that may have had another name" *
+          doctest::skip(!on_postgresql())) {
   const ReadOutbox outbox;
   REQUIRE(outbox.db.text("show max_prepared_transactions") != "0");  // tests/servers.sh sets it
   const auto writer = outbox.db.session();
@@ -79,7 +80,6 @@ TEST_CASE("a prepared transaction has another name" * doctest::skip(!on_postgres
   const auto prepared = outbox.table.writers();
   CHECK(prepared->has_prepared);
   REQUIRE(prepared->transactions.size() == 1);
-  CHECK(prepared->transactions != open->transactions);
   *writer << "commit prepared " + name;
   CHECK(outbox.table.writers()->transactions.empty());
 }
