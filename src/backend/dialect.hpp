@@ -95,8 +95,9 @@ class Dialect {
   /// transactions. Empty if the database cannot tell.
   virtual std::string open_writers(std::string_view /*table*/) const { return {}; }
 
-  /// The number of the running server in `open_writers`: another server that takes over has another one.
-  virtual std::string server_number() const { return "0"; }
+  /// The number of the running server in `open_writers`. It is another one after another server has taken over, and
+  /// after the table was made again or its numbers were started over.
+  virtual std::string server_number(std::string_view /*table*/) const { return "0"; }
 
   /// The end of an INSERT that changes nothing if a row has the same `key`, which are the columns of a unique index. A
   /// conflict on another unique index is an error. Where this end is empty, the INSERT fails with a duplicate key.

@@ -128,9 +128,10 @@ std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) 
 
 /// Returns the number up to which no row is missing. If another server has taken over, it may give the numbers of rows
 /// again that it does not have.
-std::string end_of_known_rows(const backend::Dialect& sql, const OutboxQuery& query) {
+/// The SELECT is evaluated once for the statement.
+std::string end_of_known_rows(const backend::Dialect& sql, std::string_view table, const OutboxQuery& query) {
   if (query.watermark.seq == 0) return "0";
-  return fmt::format("CASE WHEN {} = {} THEN {} ELSE 0 END", sql.server_number(), query.watermark.server,
+  return fmt::format("(SELECT CASE WHEN {} = {} THEN {} ELSE 0 END)", sql.server_number(table), query.watermark.server,
                      query.watermark.seq);
 }
 
@@ -157,7 +158,7 @@ std::string select_outbox_rows(const backend::Dialect& sql, std::string_view tab
     const std::string has_earlier = fmt::format(
         "(SELECT e.seq FROM {} e{} WHERE {} AND e.parked_at IS NULL ORDER BY e.aggregateid, e.seq LIMIT 1) IS NOT NULL",
         table, sql.by_index(key_index),
-        sql.in_range("e.aggregateid", "m.aggregateid", "e.seq", end_of_known_rows(sql, query),
+        sql.in_range("e.aggregateid", "m.aggregateid", "e.seq", end_of_known_rows(sql, table, query),
                      std::to_string(query.after)));
     // The first row of a key looks, and the others take over what it has found. The limit makes PostgreSQL look before
     // it takes over: otherwise it would look for each row. MariaDB would read all rows of the key for each row if

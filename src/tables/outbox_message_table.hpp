@@ -64,7 +64,8 @@ struct FailedAttempt {
 /// The bytes of payloads after which a read ends, so that large messages do not fill the memory.
 inline constexpr std::size_t most_payload_bytes = 16UL * 1024 * 1024;
 
-/// The relay knows all rows up to this number, and no transaction can add another one while this server runs.
+/// The relay knows all rows up to this number, and no transaction can add another one while this server runs and the
+/// numbers are not started over.
 struct Watermark {
   std::int64_t seq = 0;
   std::int64_t server = 0;

@@ -95,11 +95,16 @@ class PostgresqlDialect final : public Dialect {
         "JOIN pg_catalog.pg_locks l ON "
         "l.locktype = 'relation' AND l.mode = 'RowExclusiveLock' AND l.relation = {}::regclass AND "
         "l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())",
-        server_number(), text(table));
+        server_number(table), text(table));
   }
 
-  std::string server_number() const override {
-    return "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)";
+  // RESTART IDENTITY and a new table have new files. setval() is not seen.
+  std::string server_number(std::string_view table) const override {
+    return fmt::format(
+        "hashtextextended(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), "
+        "pg_relation_filenode({0}::regclass), "
+        "pg_relation_filenode(CAST(pg_get_serial_sequence({0}, 'seq') AS regclass))), 0)",
+        text(table));
   }
 
   // An identity column that is GENERATED ALWAYS takes no value but its next number.

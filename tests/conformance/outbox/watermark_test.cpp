@@ -84,6 +84,18 @@ TEST_CASE("a prepared transaction is listed, and known as one that may have had 
   CHECK(outbox.table.writers()->transactions.empty());
 }
 
+TEST_CASE("an outbox whose numbers start over counts as one on another server" * doctest::skip(!on_postgresql())) {
+  const ReadOutbox outbox;
+  add(outbox.db, "k", {"1"});
+  const std::int64_t first = outbox.table.writers()->server;
+  CHECK(outbox.table.writers()->server == first);
+  outbox.db.run("truncate txinbox_outbox_message restart identity");
+  const std::int64_t second = outbox.table.writers()->server;
+  CHECK(second != first);
+  outbox.db.run("alter table txinbox_outbox_message alter column seq restart with 1");
+  CHECK(outbox.table.writers()->server != second);
+}
+
 TEST_CASE("a relay whose user may not read pg_locks does not know the writers" * doctest::skip(!on_postgresql())) {
   const TestDatabase db;
   const User user(db);
