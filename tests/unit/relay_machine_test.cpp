@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "outbox/suspects.hpp"
 #include "support/relay_orders.hpp"
 #include "support/relay_world.hpp"
 
@@ -100,6 +101,17 @@ TEST_CASE("a message is blamed for a call that throws only if other messages hav
   world.run_for(3min);
   CHECK(row_of(world, id).parked);
   CHECK(row_of(world, id).attempts == 3);
+}
+
+TEST_CASE("a message is not blamed for a call with another message that had its number") {
+  detail::Suspects suspects;
+  const std::vector<detail::OutboxRow> first = {{.seq = 1, .id = "first"}, {.seq = 2, .id = "other"}};
+  const std::vector<detail::OutboxRow> second = {{.seq = 1, .id = "second"}};
+  CHECK_FALSE(suspects.call_threw(first));
+  suspects.call_succeeded();
+  CHECK_FALSE(suspects.call_threw(second));
+  suspects.call_succeeded();
+  CHECK(suspects.call_threw(second));
 }
 
 TEST_CASE("the last messages of an outbox are parked if the publisher throws for each of them") {
