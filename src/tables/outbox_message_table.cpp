@@ -251,16 +251,21 @@ bool OutboxMessageTable::retry(const OutboxRowKey& row) const {
 void OutboxMessageTable::record_failures(std::span<const FailedAttempt> failures) const {
   if (failures.empty()) return;
   const backend::Dialect& sql = session_.dialect();
-  const auto has_first_error = [&](const FailedAttempt& each) { return each.error == failures[0].error; };
   std::vector<OutboxRowKey> rows;
-  std::string errors, parked;
+  std::string parked;
   for (const FailedAttempt& each : failures) {
     rows.push_back(each.row);
-    errors += fmt::format(" WHEN {} THEN {}", each.row.seq, sql.text_or_null(each.error));
     if (each.park) parked += fmt::format("{}{}", parked.empty() ? "" : ", ", each.row.seq);
   }
-  const std::string error = std::ranges::all_of(failures, has_first_error) ? sql.text_or_null(failures[0].error)
-                                                                           : "CASE seq" + errors + " END";
+  const auto has_first_error = [&](const FailedAttempt& each) { return each.error == failures[0].error; };
+  std::string error = sql.text_or_null(failures[0].error);
+  if (!std::ranges::all_of(failures, has_first_error)) {
+    error = "CASE seq";
+    for (const FailedAttempt& each : failures) {
+      error += fmt::format(" WHEN {} THEN {}", each.row.seq, sql.text_or_null(each.error));
+    }
+    error += " END";
+  }
   if (!parked.empty()) {
     parked = fmt::format(", parked_at = CASE WHEN seq IN ({}) THEN {} ELSE parked_at END", parked, sql.now());
   }
