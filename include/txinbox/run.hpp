@@ -80,16 +80,25 @@ struct RunOptions {
   /// order wait for a message that fails. Other messages do not wait.
   Order order = Order::lane;
 
-  /// The most messages that `run` holds: those that run, wait for a retry, or wait for an earlier message of their lane
-  /// to be acknowledged. 0: four batches for each worker, and at least 16.
+  /// The most messages that `run` holds: those that run, wait for their turn, or wait for an earlier message of their
+  /// lane to be acknowledged. 0: four batches for each worker, and at least 16.
   ///
-  /// If lanes whose first message waits for a retry hold half of this or more, `run` pauses some of them. A paused lane
-  /// does not count for this limit and for `max_in_flight_bytes`, so that messages of the other lanes can run. At most
-  /// 1,000 lanes are paused. A lane holds no more than this limit when it is paused.
+  /// What waits for another try does not count here, but for `max_waiting`. So such messages keep no others waiting:
+  /// - A message without a lane that waits for another try.
+  /// - A lane whose first message waits for another try, or has run for 100 ms while a worker was free. `run` pauses it
+  ///   when more than half of `max_in_flight` is used.
   std::size_t max_in_flight = 0;
 
   /// The most bytes of bodies that `run` holds, as `max_in_flight`. The messages of one poll may exceed it.
   std::size_t max_in_flight_bytes = 64UL * 1024 * 1024;
+
+  /// The most messages that `run` holds besides: those without a lane that wait for another try, and those of paused
+  /// lanes. What exceeds it counts for `max_in_flight`. If a source can read a lane again, as Kafka's can, `run`
+  /// forgets messages of paused lanes that have not begun to run, before this happens.
+  std::size_t max_waiting = 10'000;
+
+  /// The most bytes of bodies that `run` holds besides, as `max_waiting`.
+  std::size_t max_waiting_bytes = 64UL * 1024 * 1024;
 
   /// The wait before a message that failed runs again. It doubles with each failure of the message, up to
   /// `max_backoff`, and a random part of up to one half is taken off. A postponed message waits as long as it asked.

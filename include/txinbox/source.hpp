@@ -149,12 +149,23 @@ class Source {
   /// `run` asks after the source has reported `disconnected` or `lanes_revoked`.
   virtual bool holds(const Incoming& message) const;
 
-  /// `poll` must return no messages of this lane until `resume`: `run` has enough of them that wait for a retry. The
-  /// broker keeps them. By default it does nothing, for sources without lanes.
+  /// `poll` must return no messages of this lane until `resume`: the lane waits, and `run` has enough of its messages.
+  /// The broker keeps the others. By default it does nothing, for sources without lanes.
   virtual void pause(std::uint64_t lane);
 
-  /// Ends `pause`. `run` calls it only for lanes that it paused. If a paused lane is revoked, the pause ends.
+  /// Ends `pause`. If the broker has taken the lane back since then, the pause may have ended already.
   virtual void resume(std::uint64_t lane);
+
+  /// Whether `rewind` works. By default it does not, and `run` keeps all messages of a lane that waits in memory.
+  virtual bool can_rewind() const;
+
+  /// `run` forgets this message and all later ones of its lane, which is paused. After `resume`, `poll` must return
+  /// them again, beginning with this message. It must not count as a delivery that failed.
+  virtual void rewind(const Incoming& first);
+
+  /// `run` forgets this message, because the source has lost an earlier one of its lane. The broker must deliver it
+  /// again after the earlier one. By default it does nothing, for sources that lose only whole lanes.
+  virtual void give_back(const Incoming& message);
 
   /// Makes the running `poll` return soon. If no `poll` is running, the next one returns soon.
   ///

@@ -6,8 +6,8 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-Backoff::Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest)
-    : first_(first), longest_(longest), random_(std::random_device()()) {}
+Backoff::Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest, std::uint32_t seed)
+    : first_(first), longest_(longest), random_(seed) {}
 
 std::chrono::milliseconds Backoff::after(int failures) {
   std::chrono::milliseconds bound = std::min(first_, longest_);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <random>
 
 #include <txinbox/version.hpp>
@@ -14,7 +15,7 @@ namespace detail {
 /// unlike in `RetryPolicy`: a short wait does not remove the reason why the message failed.
 class Backoff {
  public:
-  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest);
+  Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest, std::uint32_t seed);
 
   /// The wait after this number of failures, which is at least 1.
   std::chrono::milliseconds after(int failures);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,24 @@ using EntryPtr = std::shared_ptr<Entry>;
 /// The messages that a worker runs together. Their sequences belong to the job until it is finished.
 using Job = std::vector<EntryPtr>;
 
+/// A number of messages, and the size of their bodies.
+struct Amount {
+  std::size_t messages = 0;
+  std::size_t bytes = 0;
+
+  bool is_zero() const noexcept { return messages == 0 && bytes == 0; }
+  Amount& operator+=(const Amount& other) noexcept {
+    messages += other.messages;
+    bytes += other.bytes;
+    return *this;
+  }
+  Amount& operator-=(const Amount& other) noexcept {
+    messages -= other.messages;
+    bytes -= other.bytes;
+    return *this;
+  }
+};
+
 /// Messages that run one after the other.
 struct Sequence {
   std::string id = {};         ///< The key in the table of sequences. Empty for the sequence of a single message.
@@ -38,11 +57,12 @@ struct Sequence {
 /// The messages of one lane of the broker that are not acknowledged.
 struct Lane {
   std::uint64_t id;
-  std::deque<Entry*> window;  ///< The messages in the order of the broker.
-  std::size_t bytes = 0;      ///< The size of the bodies in the window.
+  std::deque<Entry*> window = {};                          ///< The messages in the order of the broker.
+  Amount held = {};                                        ///< What the window contains.
+  std::chrono::steady_clock::time_point first_since = {};  ///< Since when its first message has been the first.
   bool is_paused = false;
-  std::size_t resume_below = 0;  ///< A paused lane with fewer messages is resumed, even if its first message waits.
-  bool was_touched = false;      ///< The lane is in the list of lanes that `settle` examines.
+  std::size_t resume_at = 0;  ///< A paused lane with this number of messages is resumed.
+  bool was_touched = false;   ///< The lane is in the list of lanes that `settle` examines.
 };
 
 /// One delivery, from the poll to its acknowledgement. The scheduler's list of held messages owns it.
@@ -61,9 +81,16 @@ struct Entry {
   std::shared_ptr<Sequence> sequence;  ///< Null for a message that cannot run.
   std::list<EntryPtr>::iterator held;  ///< Its place in the list of all messages that are held.
   bool is_lost = false;                ///< The broker has taken the message back.
+  bool counts_apart = false;           ///< The message has no lane, and waits for another try.
   int failures = 0;
-  std::string_view reason = {};  ///< Why the message is a dead letter.
+  int outages = 0;        ///< How often it has met an error as of an outage, since its last other error.
+  std::uint64_t job = 0;  ///< The number of its latest job.
+  std::optional<std::uint64_t> suspected_at = {};  ///< The message has met an error as of an outage, when this number
+                                                   ///< of jobs had begun. It runs alone.
+  std::string_view reason = {};                    ///< Why the message is a dead letter.
   std::exception_ptr error = {};
+
+  Amount amount() const noexcept { return {.messages = 1, .bytes = incoming.body.size()}; }
 };
 
 }  // namespace detail

@@ -37,8 +37,8 @@ void check(const RunOptions& options) {
           "RunOptions::idle_exit must be from zero to 100,000 days");
 }
 
-milliseconds until(Scheduler::Clock::time_point time) {
-  return std::max(0ms, std::chrono::ceil<milliseconds>(time - Scheduler::Clock::now()));
+milliseconds until(Scheduler::Time time) {
+  return std::max(0ms, std::chrono::ceil<milliseconds>(time - Scheduler::Time::clock::now()));
 }
 
 }  // namespace
@@ -48,7 +48,7 @@ Loop::Loop(Source& source, const JobRunner& runner, const MessageOf& message_of,
       runner_(runner),
       message_of_(message_of),
       options_(options),
-      scheduler_(options, runner.job_size()) {
+      scheduler_(options, runner.job_size(), source.can_rewind()) {
   check(options);
   if (!message_of) throw Error(ErrorCode::invalid_argument, "message_of is empty; give a function that finds the key");
   if (!options.dead_letter && !source.has_dead_letters()) {
@@ -65,7 +65,7 @@ RunSummary Loop::run() {
       may_have_lost_ = true;
     }
     if (event.type == SourceEventType::lanes_leaving) {
-      acknowledge(scheduler_.take_settlement());
+      acknowledge(scheduler_.call(&Scheduler::take_settlement, Clock::now()));
       return;
     }
     notify_observer({.type = RunEventType::source, .source_event = &event});
@@ -78,8 +78,8 @@ RunSummary Loop::run() {
   source_.close();
   source_.on_event({});
   notify_occurrences();
-  if (const auto error = scheduler_.error()) std::rethrow_exception(error);
-  return scheduler_.summary();
+  if (const std::exception_ptr error = scheduler_.call(&Scheduler::error)) std::rethrow_exception(error);
+  return scheduler_.call(&Scheduler::summary);
 }
 
 void Loop::work_until_end() {
@@ -87,7 +87,7 @@ void Loop::work_until_end() {
   working_ = options_.workers;
   try {
     while (workers.size() < options_.workers) workers.emplace_back([this] { work(); });
-    while (!scheduler_.has_ended() && !is_idle()) iterate(true);
+    while (!scheduler_.call(&Scheduler::has_ended) && !is_idle()) iterate(true);
     scheduler_.end();
     // Running handlers finish. Continue to poll, so that the broker does not take their messages back during this time.
     while (working_ > 0) iterate(false);
@@ -106,7 +106,7 @@ void Loop::work() {
     } catch (...) {
       result.error = std::current_exception();
     }
-    scheduler_.finish(job, std::move(result));
+    scheduler_.finished(job, std::move(result));
     source_.wake();
   }
   --working_;
@@ -117,7 +117,7 @@ void Loop::iterate(bool may_poll) {
   settle();
   notify_occurrences();
   notify_status();
-  const std::size_t room = may_poll ? scheduler_.room() : 0;
+  const std::size_t room = may_poll ? scheduler_.call(&Scheduler::room) : 0;
   auto incoming = source_.poll(room, time_to_wait());
   if (room > 0 && incoming.empty()) last_empty_poll_ = Clock::now();
   if (std::exchange(may_have_lost_, false)) forget_lost();
@@ -126,7 +126,7 @@ void Loop::iterate(bool may_poll) {
 
 bool Loop::is_idle() {
   const auto now = Clock::now();
-  if (!scheduler_.is_empty()) last_busy_ = now;
+  if (!scheduler_.call(&Scheduler::is_empty)) last_busy_ = now;
   // Only empty polls count as idle time, not the clock: this thread may have waited for a CPU.
   if (!options_.idle_exit || last_empty_poll_ - last_busy_ < *options_.idle_exit) return false;
   if (source_.status().connected) return true;
@@ -134,9 +134,9 @@ bool Loop::is_idle() {
   return false;
 }
 
-milliseconds Loop::time_to_wait() const {
+milliseconds Loop::time_to_wait() {
   milliseconds wait = std::min(longest_poll, until(next_status_));
-  if (const auto due = scheduler_.next_dead_letter()) wait = std::min(wait, until(*due));
+  if (const auto due = scheduler_.call(&Scheduler::next_due, Clock::now())) wait = std::min(wait, until(*due));
   if (options_.idle_exit) wait = std::min(wait, std::max(1ms, until(last_busy_ + *options_.idle_exit)));
   return wait;
 }
@@ -153,18 +153,19 @@ void Loop::receive(std::vector<Incoming> incoming) {
     } catch (...) {
       const auto error = std::current_exception();
       const bool has_bad_key = has_error_code(error, ErrorCode::invalid_key);
-      scheduler_.add_dead_letter(std::move(each), has_bad_key ? "invalid_key" : "unreadable", error);
+      scheduler_.call(&Scheduler::add_dead_letter, std::move(each), has_bad_key ? "invalid_key" : "unreadable", error,
+                      Clock::now());
       continue;
     }
-    scheduler_.add(std::move(each), std::move(*message));
+    scheduler_.call(&Scheduler::add, std::move(each), std::move(*message), Clock::now());
   }
   scheduler_.wake_workers();
 }
 
 void Loop::settle() {
   // Acknowledge committed messages first: publishing a dead letter can take seconds, and can lose the connection.
-  acknowledge(scheduler_.take_settlement());
-  if (publish_dead_letters()) acknowledge(scheduler_.take_settlement());
+  acknowledge(scheduler_.call(&Scheduler::take_settlement, Clock::now()));
+  if (publish_dead_letters()) acknowledge(scheduler_.call(&Scheduler::take_settlement, Clock::now()));
 }
 
 void Loop::acknowledge(const Settlement& settlement) {
@@ -175,13 +176,15 @@ void Loop::acknowledge(const Settlement& settlement) {
     source_.acknowledge(done);
     notify_observer({.type = RunEventType::settled, .count = done.size()});
   }
+  for (const std::uint64_t lane : settlement.lost) source_.resume(lane);
   for (const std::uint64_t lane : settlement.pause) source_.pause(lane);
+  for (const EntryPtr& entry : settlement.rewind) source_.rewind(entry->incoming);
   for (const std::uint64_t lane : settlement.resume) source_.resume(lane);
 }
 
 /// Returns whether a dead letter was due.
 bool Loop::publish_dead_letters() {
-  const std::vector<EntryPtr> entries = scheduler_.take_dead_letters();
+  const std::vector<EntryPtr> entries = scheduler_.call(&Scheduler::take_dead_letters, Clock::now());
   if (entries.empty()) return false;
   std::vector<DeadLetter> letters;
   letters.reserve(entries.size());
@@ -208,21 +211,22 @@ bool Loop::publish_dead_letters() {
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (letters[i].confirmed) {
-      scheduler_.dead_letter_confirmed(entries[i]);
+      scheduler_.call(&Scheduler::dead_letter_confirmed, entries[i]);
     } else {
-      scheduler_.dead_letter_failed(entries[i], error);
+      scheduler_.call(&Scheduler::dead_letter_failed, entries[i], error, Clock::now());
     }
   }
   return true;
 }
 
 void Loop::forget_lost() {
-  const std::size_t lost = scheduler_.forget_lost(source_);
-  if (lost > 0) notify_observer({.type = RunEventType::dropped, .count = lost});
+  const Lost lost = scheduler_.call(&Scheduler::forget_lost, [&](const Incoming& each) { return source_.holds(each); });
+  for (const EntryPtr& entry : lost.give_back) source_.give_back(entry->incoming);
+  if (lost.count > 0) notify_observer({.type = RunEventType::dropped, .count = lost.count});
 }
 
 void Loop::notify_occurrences() {
-  for (const Occurrence& occurrence : scheduler_.take_occurrences()) {
+  for (const Occurrence& occurrence : scheduler_.call(&Scheduler::take_occurrences)) {
     RunEvent event{.type = occurrence.type, .error = occurrence.error, .backoff = occurrence.backoff};
     if (occurrence.entry) {
       event.business_key = occurrence.business_key;

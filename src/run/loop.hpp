@@ -11,7 +11,7 @@
 #include <txinbox/version.hpp>
 
 #include "run/job_runner.hpp"
-#include "run/scheduler.hpp"
+#include "run/shared_scheduler.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -32,7 +32,7 @@ class Loop {
   void work();
   void iterate(bool may_poll);
   bool is_idle();
-  std::chrono::milliseconds time_to_wait() const;
+  std::chrono::milliseconds time_to_wait();
   void receive(std::vector<Incoming> incoming);
   void settle();
   void acknowledge(const Settlement& settlement);
@@ -46,7 +46,7 @@ class Loop {
   const JobRunner& runner_;
   const MessageOf& message_of_;
   const RunOptions& options_;
-  Scheduler scheduler_;
+  SharedScheduler scheduler_;
   std::atomic<std::size_t> working_ = 0;  ///< The number of workers that have not ended.
   std::string name_;
   bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.

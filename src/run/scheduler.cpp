@@ -13,8 +13,10 @@ namespace detail {
 namespace {
 
 /// Whether other messages would probably fail in the same way now.
-bool is_outage(const std::exception_ptr& error) noexcept {
-  return is_environment_error(error) || is_fatal_to_session(error) || has_error_code(error, ErrorCode::acquire_timeout);
+bool is_outage(const Result& result) noexcept {
+  return result.outcome == Outcome::failed &&
+         (is_environment_error(result.error) || is_fatal_to_session(result.error) ||
+          has_error_code(result.error, ErrorCode::acquire_timeout));
 }
 
 /// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
@@ -34,171 +36,48 @@ std::string_view reason_of(const std::exception_ptr& error) noexcept {
 
 }  // namespace
 
-Scheduler::Scheduler(const RunOptions& options, std::size_t job_size)
+Scheduler::Scheduler(const RunOptions& options, std::size_t job_size, bool can_rewind, std::uint32_t seed)
     : job_size_(job_size),
-      max_held_(max_held_of(options, job_size)),
-      max_bytes_(options.max_in_flight_bytes),
-      backoff_(options.backoff, options.max_backoff),
-      lanes_(max_held_, max_bytes_),
+      workers_(options.workers),
+      can_rewind_(can_rewind),
+      backoff_(options.backoff, options.max_backoff, seed),
+      room_({.messages = max_held_of(options, job_size), .bytes = options.max_in_flight_bytes},
+            {.messages = options.max_waiting, .bytes = options.max_waiting_bytes}),
       queue_(options.order) {}
 
-EntryPtr Scheduler::hold(Incoming incoming) {
-  auto entry = std::make_shared<Entry>();
-  entry->incoming = std::move(incoming);
-  ++summary_.received;
-  bytes_ += entry->incoming.body.size();
-  entry->held = held_.insert(held_.end(), entry);
-  if (entry->incoming.lane) lanes_.add(*entry);
-  return entry;
-}
+// What workers do.
 
-void Scheduler::release(const EntryPtr& entry) {
-  bytes_ -= entry->incoming.body.size();
-  held_.erase(entry->held);
-}
-
-void Scheduler::add(Incoming incoming, Message message) {
-  const std::lock_guard lock(mutex_);
-  const EntryPtr entry = hold(std::move(incoming));
-  entry->message = std::move(message);
-  entry->sequence = queue_.sequence_for(entry->incoming);
-  entry->sequence->waiting.push_back(entry.get());
-  queue_.enqueue(entry->sequence);
-}
-
-void Scheduler::add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  becomes_dead_letter(hold(std::move(incoming)), reason, std::move(error));
-}
-
-std::size_t Scheduler::room() const {
-  const std::lock_guard lock(mutex_);
-  if (bytes_ - lanes_.paused_bytes() >= max_bytes_) return 0;
-  const std::size_t held = held_.size() - lanes_.paused_messages();
-  return held < max_held_ ? max_held_ - held : 0;
-}
-
-std::size_t Scheduler::forget_lost(const Source& source) {
-  const std::lock_guard lock(mutex_);
-  std::size_t lost = 0;
-  for (auto next = held_.begin(); next != held_.end();) {
-    const EntryPtr entry = *next++;
-    if (entry->is_lost || source.holds(entry->incoming)) continue;
-    ++lost;
-    entry->is_lost = true;
-    lanes_.remove_lost(*entry);
-    if (entry->state == Entry::State::running) continue;  // `finish` releases it
-    // The sequence stays where it is queued. The queue skips it if it is empty.
-    if (entry->state == Entry::State::waiting) std::erase(entry->sequence->waiting, entry.get());
-    release(entry);
+Scheduler::Next Scheduler::next(Time now) {
+  if (has_ended_) return End{};
+  if (now < blocked_until_) return Wait{blocked_until_};
+  Job job = queue_.take(now, job_size_);
+  if (job.empty()) return Wait{queue_.next_due()};
+  ++running_;
+  ++jobs_;
+  for (const EntryPtr& entry : job) {
+    entry->job = jobs_;
+    room_.set_waiting(*entry, false);
   }
-  std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->is_lost; });
-  std::erase_if(done_without_lane_, [](const EntryPtr& entry) { return entry->is_lost; });
-  summary_.dropped += lost;
-  return lost;
+  return job;
 }
 
-std::vector<EntryPtr> Scheduler::take_dead_letters() {
-  const std::lock_guard lock(mutex_);
-  std::vector<EntryPtr> due;
-  const auto now = Clock::now();
-  while (!dead_letters_.empty() && dead_letters_.begin()->first <= now) {
-    due.push_back(std::move(dead_letters_.begin()->second));
-    dead_letters_.erase(dead_letters_.begin());
-  }
-  return due;
-}
-
-void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
-  const std::lock_guard lock(mutex_);
-  ++summary_.dead_letters;
-  occurrences_.push_back({.type = RunEventType::dead_letter,
-                          .entry = entry,
-                          .business_key = entry->message.business_key,
-                          .error = entry->error});
-  if (!entry->is_lost) done(entry);
-}
-
-void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  if (entry->is_lost) return;
-  const auto wait = backoff_.after(++entry->failures);
-  dead_letters_.emplace(Clock::now() + wait, entry);
-  occurrences_.push_back({.type = RunEventType::dead_letter_failed,
-                          .entry = entry,
-                          .business_key = entry->message.business_key,
-                          .error = std::move(error),
-                          .backoff = wait});
-  lanes_.touch(*entry);
-}
-
-Settlement Scheduler::take_settlement() {
-  const std::lock_guard lock(mutex_);
-  Settlement settlement{.acknowledge = std::exchange(done_without_lane_, {})};
-  lanes_.settle(settlement);
-  for (const EntryPtr& entry : settlement.acknowledge) release(entry);
-  summary_.settled += settlement.acknowledge.size();
-  return settlement;
-}
-
-std::vector<Occurrence> Scheduler::take_occurrences() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(occurrences_, {});
-}
-
-std::optional<Scheduler::Clock::time_point> Scheduler::next_dead_letter() const {
-  const std::lock_guard lock(mutex_);
-  if (dead_letters_.empty()) return std::nullopt;
-  return dead_letters_.begin()->first;
-}
-
-void Scheduler::end(std::exception_ptr error) {
-  const std::lock_guard lock(mutex_);
-  end_locked(std::move(error));
-}
-
-void Scheduler::end_locked(std::exception_ptr error) {
-  has_ended_ = true;
-  if (!error_) error_ = std::move(error);
-  has_work_.notify_all();
-}
-
-Job Scheduler::take_job() {
-  std::unique_lock lock(mutex_);
-  while (!has_ended_) {
-    const auto now = Clock::now();
-    // The time is copied: another thread may change or remove it during the wait, which compares it at its end.
-    std::optional<Clock::time_point> until;
-    if (now < blocked_until_) {
-      until = blocked_until_;
-    } else {
-      Job job = queue_.take(now, job_size_);
-      if (!job.empty()) return job;
-      until = queue_.next_due();
-    }
-    if (until) {
-      has_work_.wait_until(lock, *until);
-    } else {
-      has_work_.wait(lock);
-    }
-  }
-  return {};
-}
-
-void Scheduler::finish(const Job& job, JobResult result) {
-  const std::lock_guard lock(mutex_);
+void Scheduler::finished(const Job& job, JobResult result, Time now) {
+  --running_;
   if (result.error) {
-    nothing_ran(result.error);
     for (const EntryPtr& entry : job) entry->state = Entry::State::waiting;
+    nothing_ran(result.error);
+    if (!has_ended_) outage(job, result.error, now);
   } else {
-    for (std::size_t i = 0; i < job.size(); ++i) decide(job[i], result.results[i]);
+    for (std::size_t i = 0; i < job.size(); ++i) decide(job[i], result.results[i], now);
+    const auto failed = std::ranges::find_if(
+        result.results, [](const Result& each) { return action_for(each) == Action::redeliver && is_outage(each); });
+    if (failed != result.results.end()) outage(job, failed->error, now);
   }
-  give_back(job);
-  has_work_.notify_all();
+  give_back(job, now);
 }
 
 /// Returns the messages that run again to their sequences, and the sequences to the queue.
-void Scheduler::give_back(const Job& job) {
+void Scheduler::give_back(const Job& job, Time now) {
   for (auto entry = job.rbegin(); entry != job.rend(); ++entry) {
     if ((*entry)->is_lost) {
       release(*entry);
@@ -209,20 +88,20 @@ void Scheduler::give_back(const Job& job) {
   for (const EntryPtr& entry : job) {
     if (entry->sequence->is_running) {
       entry->sequence->is_running = false;
-      queue_.enqueue(entry->sequence);
+      queue_.enqueue(entry->sequence, now);
     }
   }
 }
 
-void Scheduler::decide(const EntryPtr& entry, Result& result) {
+void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;
-      outages_ = 0;
+      succeeded(*entry);
       break;
     case Outcome::already_consumed:
       ++summary_.already_consumed;
-      outages_ = 0;
+      succeeded(*entry);
       break;
     case Outcome::discarded:
       ++summary_.discarded;
@@ -235,17 +114,23 @@ void Scheduler::decide(const EntryPtr& entry, Result& result) {
       done(entry);
       break;
     case Action::dead_letter:
-      becomes_dead_letter(
-          entry, result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome), result.error);
+      becomes_dead_letter(entry,
+                          result.outcome == Outcome::failed ? reason_of(result.error) : to_string(result.outcome),
+                          result.error, now);
       break;
     case Action::redeliver:
-      runs_again(entry, result);
+      runs_again(entry, result, now);
       break;
     case Action::stop:
       entry->state = Entry::State::waiting;
-      end_locked(result.error);
+      end(result.error);
       break;
   }
+}
+
+void Scheduler::succeeded(const Entry& entry) {
+  outages_ = 0;
+  latest_successful_ = std::max(latest_successful_, entry.job);
 }
 
 void Scheduler::done(const EntryPtr& entry) {
@@ -257,58 +142,203 @@ void Scheduler::done(const EntryPtr& entry) {
   }
 }
 
-void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reason, std::exception_ptr error) {
+void Scheduler::becomes_dead_letter(const EntryPtr& entry, std::string_view reason, std::exception_ptr error,
+                                    Time now) {
   entry->state = Entry::State::dead_letter;
   entry->reason = has_error_code(error, ErrorCode::rejected) ? "rejected" : reason;
   entry->error = std::move(error);
-  if (!entry->is_lost) dead_letters_.emplace(Clock::now(), entry);
+  if (!entry->is_lost) dead_letters_.emplace(now, entry);
 }
 
-void Scheduler::runs_again(const EntryPtr& entry, const Result& result) {
+void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now) {
   entry->state = Entry::State::waiting;
-  if (result.outcome == Outcome::not_run) return;
-  if (has_error_code(result.error, ErrorCode::stopped)) {
-    end_locked({});
-    return;
-  }
-  if (result.outcome == Outcome::failed && is_outage(result.error)) {
-    // After the wait the other messages run first, in case that only this message has the error.
-    database_unavailable(result.error);
-    entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
-    return;
-  }
+  if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
+  if (has_error_code(result.error, ErrorCode::stopped)) return end();
+  entry->suspected_at.reset();
+  entry->outages = 0;
+  waits_after_failure(entry, result, now);
+}
+
+void Scheduler::waits_after_failure(const EntryPtr& entry, const Result& result, Time now) {
   ++summary_.retries;
   auto wait = backoff_.after(++entry->failures);
   if (result.retry_after > wait || result.outcome == Outcome::postponed) wait = result.retry_after;
-  entry->sequence->not_before = Clock::now() + wait;
+  entry->sequence->not_before = now + wait;
   occurrences_.push_back({.type = RunEventType::retry,
                           .entry = entry,
                           .business_key = entry->message.business_key,
                           .error = result.error,
                           .backoff = wait});
   lanes_.touch(*entry);
+  room_.set_waiting(*entry, true);
 }
 
 void Scheduler::nothing_ran(const std::exception_ptr& error) {
   if (has_error_code(error, ErrorCode::stopped)) {
-    end_locked({});
+    end();
   } else if (action_for(error) == Action::stop) {
-    end_locked(error);
-  } else {
-    database_unavailable(error);
+    end(error);
   }
 }
 
-/// Makes all messages wait until the same time. Each further outage makes the wait longer. The first success resets it.
-void Scheduler::database_unavailable(const std::exception_ptr& error) {
-  const auto now = Clock::now();
-  if (now < blocked_until_) return;  // another worker has already reported the outage
-  // One transaction shows whether the database is available again. So this wait may be shorter than the wait of a
-  // message that fails.
-  constexpr std::chrono::milliseconds longest_wait{5'000};
-  const auto wait = std::min(backoff_.after(++outages_), longest_wait);
-  blocked_until_ = now + wait;
-  occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = wait});
+/// Makes all messages wait until the same time, and then the messages of this job run alone. Each further outage makes
+/// the wait longer. The first success resets it.
+void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now) {
+  if (is_the_reason(job)) {
+    waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
+    job.front()->suspected_at = jobs_;
+    return;
+  }
+  if (now >= blocked_until_) {  // otherwise another worker has already reported the outage
+    // One transaction shows whether the database is available again. So this wait may be shorter than the wait of a
+    // message that fails.
+    constexpr std::chrono::milliseconds longest_wait{5'000};
+    const auto wait = std::min(backoff_.after(++outages_), longest_wait);
+    blocked_until_ = now + wait;
+    occurrences_.push_back({.type = RunEventType::unavailable, .error = error, .backoff = wait});
+  }
+  for (const EntryPtr& entry : job) {
+    if (entry->state != Entry::State::waiting || entry->is_lost) continue;
+    entry->suspected_at = jobs_;
+    ++entry->outages;
+    // After the wait the other messages run first.
+    entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
+  }
+}
+
+/// Whether the only message of the job has met the error before, and a job that began after this has succeeded.
+bool Scheduler::is_the_reason(const Job& job) const {
+  if (job.size() > 1 || job.front()->is_lost) return false;
+  const auto& suspected_at = job.front()->suspected_at;
+  return suspected_at && latest_successful_ > *suspected_at;
+}
+
+// What the broker does.
+
+EntryPtr Scheduler::hold(Incoming incoming, Time now) {
+  auto entry = std::make_shared<Entry>();
+  entry->incoming = std::move(incoming);
+  ++summary_.received;
+  room_.add(*entry);
+  entry->held = held_.insert(held_.end(), entry);
+  if (entry->incoming.lane) lanes_.add(*entry, now);
+  return entry;
+}
+
+void Scheduler::release(const EntryPtr& entry) {
+  room_.remove(*entry);
+  held_.erase(entry->held);
+}
+
+void Scheduler::add(Incoming incoming, Message message, Time now) {
+  const EntryPtr entry = hold(std::move(incoming), now);
+  entry->message = std::move(message);
+  entry->sequence = queue_.sequence_for(entry->incoming);
+  entry->sequence->waiting.push_back(entry.get());
+  queue_.enqueue(entry->sequence, now);
+}
+
+void Scheduler::add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error, Time now) {
+  becomes_dead_letter(hold(std::move(incoming), now), reason, std::move(error), now);
+}
+
+Lost Scheduler::forget_lost(const std::function<bool(const Incoming&)>& is_held) {
+  std::vector<EntryPtr> lost;
+  for (const EntryPtr& entry : held_) {
+    if (entry->is_lost || is_held(entry->incoming)) continue;
+    entry->is_lost = true;
+    lost.push_back(entry);
+  }
+  Lost result;
+  for (Entry* entry : lanes_.remove_lost()) {
+    if (std::exchange(entry->is_lost, true)) continue;
+    lost.push_back(*entry->held);
+    result.give_back.push_back(*entry->held);
+  }
+  for (const EntryPtr& entry : lost) {
+    if (entry->state != Entry::State::running) drop(*entry);  // otherwise `finished` releases it
+  }
+  std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->is_lost; });
+  std::erase_if(done_without_lane_, [](const EntryPtr& entry) { return entry->is_lost; });
+  result.count = lost.size();
+  summary_.dropped += lost.size();
+  return result;
+}
+
+/// Releases a message that no worker has and that is in no lane any more.
+void Scheduler::drop(Entry& entry) {
+  const EntryPtr kept = *entry.held;
+  if (entry.state == Entry::State::waiting) {
+    std::erase(entry.sequence->waiting, &entry);
+    queue_.forget_if_empty(entry.sequence);
+  }
+  release(kept);
+}
+
+std::vector<EntryPtr> Scheduler::take_dead_letters(Time now) {
+  std::vector<EntryPtr> due;
+  while (!dead_letters_.empty() && dead_letters_.begin()->first <= now) {
+    due.push_back(std::move(dead_letters_.begin()->second));
+    dead_letters_.erase(dead_letters_.begin());
+  }
+  return due;
+}
+
+void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
+  ++summary_.dead_letters;
+  occurrences_.push_back({.type = RunEventType::dead_letter,
+                          .entry = entry,
+                          .business_key = entry->message.business_key,
+                          .error = entry->error});
+  if (!entry->is_lost) done(entry);
+}
+
+void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr error, Time now) {
+  if (entry->is_lost) return;
+  const auto wait = backoff_.after(++entry->failures);
+  dead_letters_.emplace(now + wait, entry);
+  occurrences_.push_back({.type = RunEventType::dead_letter_failed,
+                          .entry = entry,
+                          .business_key = entry->message.business_key,
+                          .error = std::move(error),
+                          .backoff = wait});
+  lanes_.touch(*entry);
+  room_.set_waiting(*entry, true);
+}
+
+Settlement Scheduler::take_settlement(Time now) {
+  Settlement settlement{.acknowledge = std::exchange(done_without_lane_, {})};
+  lanes_.settle(settlement, now);
+  for (const EntryPtr& entry : settlement.acknowledge) release(entry);
+  summary_.settled += settlement.acknowledge.size();
+  if (has_ended_) return settlement;
+  if (const Amount excess = room_.excess(lanes_.paused()); !excess.is_zero()) {
+    lanes_.pause(settlement, excess, has_free_worker() && !queue_.is_any_ready(now), now);
+  }
+  if (const Amount excess = room_.waiting_excess(lanes_.paused()); can_rewind_ && !excess.is_zero()) {
+    for (Entry* entry : lanes_.rewind(settlement, excess)) {
+      drop(*entry);
+      --summary_.received;  // it is received again
+    }
+  }
+  return settlement;
+}
+
+std::vector<Occurrence> Scheduler::take_occurrences() { return std::exchange(occurrences_, {}); }
+
+std::optional<Scheduler::Time> Scheduler::next_due(Time now) const {
+  std::optional<Time> due;
+  if (!dead_letters_.empty()) due = dead_letters_.begin()->first;
+  if (has_free_worker() && !room_.excess(lanes_.paused()).is_zero()) {
+    const auto slow = lanes_.next_slow(now);
+    if (slow && (!due || *slow < *due)) due = slow;
+  }
+  return due;
+}
+
+void Scheduler::end(std::exception_ptr error) {
+  has_ended_ = true;
+  if (!error_) error_ = std::move(error);
 }
 
 }  // namespace detail

@@ -1,15 +1,16 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <txinbox/result.hpp>
@@ -19,6 +20,7 @@
 #include "run/backoff.hpp"
 #include "run/entry.hpp"
 #include "run/lanes.hpp"
+#include "run/room.hpp"
 #include "run/sequence_queue.hpp"
 
 namespace txinbox {
@@ -40,107 +42,130 @@ struct JobResult {
   std::exception_ptr error = {};
 };
 
+/// What the broker has taken back.
+struct Lost {
+  std::size_t count = 0;
+  std::vector<EntryPtr> give_back = {};  ///< Those of them that the source still holds.
+};
+
 /// Holds all messages that are not acknowledged. It decides which run next, which wait, and which may be acknowledged.
-///
-/// The thread of the loop adds messages and takes those that are done. Workers take jobs and return their results.
+/// It has no thread, no lock and no clock. `SharedScheduler` has them.
 ///
 /// There are two different orders. A *sequence* is the order in which messages run: a message runs only when all
 /// messages in front of it in its sequence are done. A *lane* is the order in which messages are acknowledged: an
 /// acknowledgement covers all messages of the lane up to one position.
 ///
-/// @threads any; one mutex guards everything.
+/// What always holds:
+/// - A message is acknowledged only after it and all earlier messages of its lane have ended: by an outcome that allows
+///   it, or by a dead letter that the broker has confirmed.
+/// - At most one worker has messages of a sequence, and they run in their order.
+/// - If the broker takes one message of a lane back, the later messages of the lane are given back, too.
+/// - Messages that wait, in some lanes or without a lane, keep no worker from messages of other lanes. What waits is
+///   counted apart, up to `RunOptions::max_waiting`.
+/// - At most `max_in_flight` + `max_waiting` messages are held.
+/// - After `end`, nothing begins.
+///
+/// If a job ends with an error as of an outage, nobody knows whether the database is away or one of the messages is the
+/// reason. So everything waits, and then these messages run alone. If such a message meets the error again, and a job
+/// that began after its first error has succeeded, the message is the reason: it waits as a message that failed, and
+/// the others do not.
+///
+/// @threads one at a time.
 class Scheduler {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Time = std::chrono::steady_clock::time_point;
 
-  /// `job_size` is the maximum number of messages in a job.
-  Scheduler(const RunOptions& options, std::size_t job_size);
+  /// Nothing can begin before this time. None: before something happens.
+  struct Wait {
+    std::optional<Time> until;
+  };
+  /// Nothing begins any more.
+  struct End {};
+  using Next = std::variant<Job, Wait, End>;
 
-  /// Adds a message that has to run. The caller then calls `wake_workers`.
-  void add(Incoming incoming, Message message);
+  /// `job_size` is the maximum number of messages in a job. `can_rewind` is that of the source. `seed` makes the waits
+  /// random.
+  Scheduler(const RunOptions& options, std::size_t job_size, bool can_rewind, std::uint32_t seed);
+
+  /// Says what a worker without a job does next.
+  Next next(Time now);
+
+  /// Takes back a job that a worker has run, and its results.
+  void finished(const Job& job, JobResult result, Time now);
+
+  /// Adds a message that has to run.
+  void add(Incoming incoming, Message message, Time now);
 
   /// Adds a message that cannot run, because it has no key.
-  void add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error);
-
-  void wake_workers() { has_work_.notify_all(); }
+  void add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error, Time now);
 
   /// How many more messages may be polled.
-  std::size_t room() const;
+  std::size_t room() const { return room_.left(lanes_.paused()); }
 
   /// Whether no message is held.
-  bool is_empty() const {
-    const std::lock_guard lock(mutex_);
-    return held_.empty();
-  }
+  bool is_empty() const noexcept { return held_.empty(); }
 
-  /// Forgets the messages that the broker has taken back. Returns how many there were.
-  std::size_t forget_lost(const Source& source);
+  /// Forgets the messages that the broker has taken back: those for which `is_held` is false, and the later ones of
+  /// their lanes.
+  Lost forget_lost(const std::function<bool(const Incoming&)>& is_held);
 
   /// Removes and returns the dead letters that are due. For each of them, the caller calls one of the two functions
   /// below.
-  std::vector<EntryPtr> take_dead_letters();
+  std::vector<EntryPtr> take_dead_letters(Time now);
   void dead_letter_confirmed(const EntryPtr&);
-  void dead_letter_failed(const EntryPtr&, std::exception_ptr error);
+  void dead_letter_failed(const EntryPtr&, std::exception_ptr error, Time now);
 
   /// Returns the calls that the loop makes next at the broker.
-  Settlement take_settlement();
+  Settlement take_settlement(Time now);
 
   std::vector<Occurrence> take_occurrences();
 
-  /// When the next dead letter is due. None if there is no dead letter.
-  std::optional<Clock::time_point> next_dead_letter() const;
+  /// When `take_dead_letters` or `take_settlement` may have something to do although nothing happens. None: never.
+  std::optional<Time> next_due(Time now) const;
 
   /// Lets no more jobs begin. If it is called more than once, the first error is kept.
   void end(std::exception_ptr error = {});
 
-  bool has_ended() const {
-    const std::lock_guard lock(mutex_);
-    return has_ended_;
-  }
-  std::exception_ptr error() const {
-    const std::lock_guard lock(mutex_);
-    return error_;
-  }
-  RunSummary summary() const {
-    const std::lock_guard lock(mutex_);
-    return summary_;
-  }
-
-  /// Waits for messages. Returns an empty job after `end`.
-  Job take_job();
-
-  /// Takes back a job that a worker has run, and its results.
-  void finish(const Job& job, JobResult result);
+  bool has_ended() const noexcept { return has_ended_; }
+  const std::exception_ptr& error() const noexcept { return error_; }
+  const RunSummary& summary() const noexcept { return summary_; }
 
  private:
-  EntryPtr hold(Incoming incoming);
+  EntryPtr hold(Incoming incoming, Time now);
   void release(const EntryPtr&);
-  void give_back(const Job&);
+  void drop(Entry&);
+  void give_back(const Job&, Time now);
+  bool has_free_worker() const noexcept { return running_ < workers_; }
 
-  void decide(const EntryPtr&, Result&);
+  void decide(const EntryPtr&, Result&, Time now);
+  void succeeded(const Entry&);
   void done(const EntryPtr&);
-  void becomes_dead_letter(const EntryPtr&, std::string_view reason, std::exception_ptr error);
-  void runs_again(const EntryPtr&, const Result&);
+  void becomes_dead_letter(const EntryPtr&, std::string_view reason, std::exception_ptr error, Time now);
+  void runs_again(const EntryPtr&, const Result&, Time now);
+  void waits_after_failure(const EntryPtr&, const Result&, Time now);
   void nothing_ran(const std::exception_ptr&);
-  void database_unavailable(const std::exception_ptr&);
-  void end_locked(std::exception_ptr error);
+  void outage(const Job&, const std::exception_ptr&, Time now);
+  bool is_the_reason(const Job&) const;
 
   const std::size_t job_size_;
-  const std::size_t max_held_;
-  const std::size_t max_bytes_;
+  const std::size_t workers_;
+  const bool can_rewind_;
   Backoff backoff_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable has_work_;
   std::list<EntryPtr> held_;
-  std::size_t bytes_ = 0;
+  Room room_;
   Lanes lanes_;
   SequenceQueue queue_;
-  std::multimap<Clock::time_point, EntryPtr> dead_letters_;
+  std::multimap<Time, EntryPtr> dead_letters_;
   std::vector<EntryPtr> done_without_lane_;
   std::vector<Occurrence> occurrences_;
+
+  std::size_t running_ = 0;              ///< How many jobs workers have.
+  std::uint64_t jobs_ = 0;               ///< How many jobs have begun. It numbers them.
+  std::uint64_t latest_successful_ = 0;  ///< The greatest number of a job that has succeeded.
   int outages_ = 0;
-  Clock::time_point blocked_until_ = {};
+  Time blocked_until_ = {};
+
   bool has_ended_ = false;
   std::exception_ptr error_;
   RunSummary summary_;

@@ -19,18 +19,24 @@ std::shared_ptr<Sequence> SequenceQueue::sequence_for(const Incoming& incoming) 
   return sequence;
 }
 
-void SequenceQueue::enqueue(const std::shared_ptr<Sequence>& sequence) {
+void SequenceQueue::enqueue(const std::shared_ptr<Sequence>& sequence, Clock::time_point now) {
   if (sequence->is_queued || sequence->is_running) return;
-  if (sequence->waiting.empty()) {
-    if (!sequence->id.empty()) sequences_.erase(sequence->id);
-    return;
-  }
+  if (sequence->waiting.empty()) return forget(sequence);
   sequence->is_queued = true;
-  if (sequence->not_before > Clock::now()) {
+  if (sequence->not_before > now) {
     delayed_.emplace(sequence->not_before, sequence);
   } else {
     ready_.push_back(sequence);
   }
+}
+
+void SequenceQueue::forget_if_empty(const std::shared_ptr<Sequence>& sequence) {
+  if (!sequence->is_running && sequence->waiting.empty()) forget(sequence);
+}
+
+void SequenceQueue::forget(const std::shared_ptr<Sequence>& sequence) {
+  const auto found = sequences_.find(sequence->id);
+  if (found != sequences_.end() && found->second == sequence) sequences_.erase(found);
 }
 
 void SequenceQueue::enqueue_due(Clock::time_point now) {
@@ -41,22 +47,35 @@ void SequenceQueue::enqueue_due(Clock::time_point now) {
 }
 
 Job SequenceQueue::take(Clock::time_point now, std::size_t most) {
-  enqueue_due(now);
   Job job;
-  while (!ready_.empty() && job.size() < most) {
+  while (job.size() < most && is_any_ready(now)) {
+    if (!job.empty() && ready_.front()->waiting.front()->suspected_at) break;
     const auto sequence = std::move(ready_.front());
     ready_.pop_front();
     sequence->is_queued = false;
     while (!sequence->waiting.empty() && job.size() < most) {
       Entry& entry = *sequence->waiting.front();
+      if (!job.empty() && (entry.suspected_at || job.front()->suspected_at)) break;
       sequence->waiting.pop_front();
       entry.state = Entry::State::running;
       sequence->is_running = true;
       job.push_back(*entry.held);
     }
-    enqueue(sequence);  // forgets it if it is empty
+    if (job.front()->suspected_at) break;
   }
   return job;
+}
+
+bool SequenceQueue::is_any_ready(Clock::time_point now) {
+  enqueue_due(now);
+  // A sequence is empty if the broker has taken its messages back.
+  while (!ready_.empty() && ready_.front()->waiting.empty()) {
+    const auto sequence = std::move(ready_.front());
+    ready_.pop_front();
+    sequence->is_queued = false;
+    enqueue(sequence, now);  // forgets it
+  }
+  return !ready_.empty();
 }
 
 std::optional<SequenceQueue::Clock::time_point> SequenceQueue::next_due() const {

@@ -31,16 +31,23 @@ class SequenceQueue {
   std::shared_ptr<Sequence> sequence_for(const Incoming&);
 
   /// Adds a sequence that no worker has to the ready queue or to the delayed queue. Forgets it if it is empty.
-  void enqueue(const std::shared_ptr<Sequence>&);
+  void enqueue(const std::shared_ptr<Sequence>&, Clock::time_point now);
+
+  /// Forgets a sequence that has no messages any more, and the wait of its first message.
+  void forget_if_empty(const std::shared_ptr<Sequence>&);
 
   /// Takes at most `most` messages that may run now. Their sequences belong to the caller. To return a sequence, the
-  /// caller sets `is_running` to false and calls `enqueue`.
+  /// caller sets `is_running` to false and calls `enqueue`. A suspect is the only message of its job.
   Job take(Clock::time_point now, std::size_t most);
+
+  /// Whether a message may run now.
+  bool is_any_ready(Clock::time_point now);
 
   /// When the next delayed sequence becomes ready. None if no sequence is delayed.
   std::optional<Clock::time_point> next_due() const;
 
  private:
+  void forget(const std::shared_ptr<Sequence>&);
   void enqueue_due(Clock::time_point now);
 
   const Order order_;

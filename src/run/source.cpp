@@ -28,6 +28,9 @@ Source::~Source() = default;
 bool Source::holds(const Incoming&) const { return true; }
 void Source::pause(std::uint64_t) {}
 void Source::resume(std::uint64_t) {}
+bool Source::can_rewind() const { return false; }
+void Source::rewind(const Incoming&) {}
+void Source::give_back(const Incoming&) {}
 
 void Source::report(SourceEventType type, std::string text) {
   if (observer_) observer_({.type = type, .text = std::move(text)});

@@ -73,12 +73,11 @@ std::vector<Incoming> MemorySource::poll(std::size_t max, std::chrono::milliseco
   std::vector<Incoming> taken;
   std::unique_lock lock(broker_.mutex_);
   largest_poll_ = std::max(largest_poll_, max);
-  broker_.changed_.wait_for(lock, wait,
-                            [&] { return (max > 0 && has_more()) || is_woken_ || error_ || !to_take_back_.empty(); });
+  broker_.changed_.wait_for(lock, wait, [&] { return (max > 0 && has_more()) || is_woken_ || error_ || has_lost(); });
   is_woken_ = false;
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-  if (!to_take_back_.empty()) {
-    take_back_now();
+  if (has_lost()) {
+    lose_now();
     lock.unlock();
     report(SourceEventType::lanes_revoked, "lanes were taken back");
     return taken;
@@ -106,18 +105,25 @@ void MemorySource::take(std::size_t max, std::vector<Incoming>& taken) {
                         .ticket = ticket_of(lane, place, position.epoch)};
       if (bytes->message->key) incoming.key = *bytes->message->key;
       if (broker_.has_lanes_) incoming.lane = lane;
+      tickets_[{lane, place}] = incoming.ticket;
       incoming.owner = std::move(bytes);
       taken.push_back(std::move(incoming));
     }
   }
 }
 
-void MemorySource::take_back_now() {
+void MemorySource::lose_now() {
   for (const std::size_t lane : std::exchange(to_take_back_, {})) {
     Position& position = positions_[lane];
-    ++position.epoch;
+    position.held_since = ++position.epoch;
     position.is_paused = false;
     position.next = broker_.lanes_[lane].acknowledged;
+  }
+  for (const auto& [lane, place] : std::exchange(to_lose_, {})) {
+    Position& position = positions_[lane];
+    gone_.insert(tickets_.at({lane, place}));
+    ++position.epoch;
+    position.next = std::min(position.next, place);
   }
 }
 
@@ -126,7 +132,7 @@ void MemorySource::acknowledge(std::span<const Incoming* const> messages) {
   for (const Incoming* message : messages) {
     const std::size_t lane = lane_of(message->ticket);
     const std::size_t place = place_of(message->ticket);
-    if (epoch_of(message->ticket) != positions_[lane].epoch) continue;
+    if (!holds(*message)) continue;
     auto& at_broker = broker_.lanes_[lane];
     if (broker_.has_lanes_) {
       if (place != at_broker.acknowledged) ++broker_.wrong_;
@@ -152,7 +158,7 @@ void MemorySource::dead_letter(std::span<DeadLetter> letters) {
 }
 
 bool MemorySource::holds(const Incoming& message) const {
-  return epoch_of(message.ticket) == positions_[lane_of(message.ticket)].epoch;
+  return epoch_of(message.ticket) >= positions_[lane_of(message.ticket)].held_since && !gone_.contains(message.ticket);
 }
 
 void MemorySource::pause(std::uint64_t lane) {
@@ -164,9 +170,21 @@ void MemorySource::pause(std::uint64_t lane) {
 
 void MemorySource::resume(std::uint64_t lane) {
   const std::lock_guard lock(broker_.mutex_);
-  if (!positions_.at(lane).is_paused) ++broker_.wrong_;
-  positions_[lane].is_paused = false;
+  if (!std::exchange(positions_.at(lane).is_paused, false)) return;
   ++resumes_;
+}
+
+void MemorySource::rewind(const Incoming& first) {
+  const std::lock_guard lock(broker_.mutex_);
+  Position& position = positions_[lane_of(first.ticket)];
+  if (!position.is_paused) ++broker_.wrong_;
+  position.next = place_of(first.ticket);
+  ++rewinds_;
+}
+
+void MemorySource::give_back(const Incoming& message) {
+  const std::lock_guard lock(broker_.mutex_);
+  if (!gone_.insert(message.ticket).second) ++broker_.wrong_;
 }
 
 void MemorySource::wake() noexcept {
@@ -188,6 +206,12 @@ SourceStatus MemorySource::status() {
 void MemorySource::take_back(std::size_t lane) {
   const std::lock_guard lock(broker_.mutex_);
   to_take_back_.push_back(lane);
+  broker_.changed_.notify_all();
+}
+
+void MemorySource::lose(std::size_t lane, std::size_t place) {
+  const std::lock_guard lock(broker_.mutex_);
+  to_lose_.emplace_back(lane, place);
   broker_.changed_.notify_all();
 }
 

@@ -87,6 +87,9 @@ class MemorySource : public Source {
   bool holds(const Incoming& message) const override;
   void pause(std::uint64_t lane) override;
   void resume(std::uint64_t lane) override;
+  bool can_rewind() const override { return rewinds_lanes; }
+  void rewind(const Incoming& first) override;
+  void give_back(const Incoming& message) override;
   void wake() noexcept override;
   SourceStatus status() override;
   void close() noexcept override { is_closed_ = true; }
@@ -95,6 +98,13 @@ class MemorySource : public Source {
   /// again the messages that are not acknowledged.
   void take_back(std::size_t lane);
 
+  /// At the next poll, the source loses one message of a lane, which it has delivered. The broker delivers it again,
+  /// and then what follows it.
+  void lose(std::size_t lane, std::size_t place);
+
+  /// Whether a lane can be read again from any message.
+  bool rewinds_lanes = false;
+
   /// The next poll throws this.
   void fail(std::exception_ptr error);
 
@@ -102,15 +112,18 @@ class MemorySource : public Source {
   std::size_t largest_poll() const { return largest_poll_; }
   std::size_t pauses() const { return pauses_; }
   std::size_t resumes() const { return resumes_; }
+  std::size_t rewinds() const { return rewinds_; }
 
  private:
   struct Position {
     std::size_t next = 0;
-    std::uint64_t epoch = 0;
+    std::uint64_t epoch = 0;       ///< It distinguishes several deliveries of a message.
+    std::uint64_t held_since = 0;  ///< Deliveries of earlier epochs were taken back.
     bool is_paused = false;
   };
 
-  void take_back_now();
+  bool has_lost() const { return !to_take_back_.empty() || !to_lose_.empty(); }
+  void lose_now();
   bool has_more() const;
   void take(std::size_t max, std::vector<Incoming>& taken);
 
@@ -118,12 +131,16 @@ class MemorySource : public Source {
   const bool has_dead_letters_;
   std::vector<Position> positions_;
   std::vector<std::size_t> to_take_back_;
+  std::vector<std::pair<std::size_t, std::size_t>> to_lose_;
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> tickets_;  ///< The latest delivery of each message.
+  std::set<std::uint64_t> gone_;                                          ///< Deliveries that were lost or given back.
   std::exception_ptr error_;
   bool is_woken_ = false;
   bool is_closed_ = false;
   std::size_t largest_poll_ = 0;
   std::size_t pauses_ = 0;
   std::size_t resumes_ = 0;
+  std::size_t rewinds_ = 0;
   std::uint64_t reconnects_ = 0;
 };
 

@@ -1,10 +1,12 @@
 // The loop between a broker and a consumer: several lanes whose first message fails, and the other lanes.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -140,6 +142,109 @@ TEST_CASE("lanes that were paused continue when their messages succeed") {
   CHECK(broker.wrong_acknowledgements() == 0);
   CHECK(source.pauses() > 0);
   CHECK(source.resumes() == source.pauses());
+}
+
+TEST_CASE("a slow handler of one lane keeps no other worker from the other lanes") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  LeaseConsumer consumer(pool, "order-service");
+  MemoryBroker broker(4);
+  for (int lane = 0; lane < 4; ++lane) publish(broker, lane, "order", 100);
+  RunOptions options = until_idle();
+  options.workers = 2;
+  MemorySource source(broker);
+  const auto give_up = std::chrono::steady_clock::now() + 10min;
+  std::size_t others = 0;
+  static_cast<void>(run(
+      source, consumer, body_is_key,
+      [&](Lease& lease) {
+        if (lease.message().business_key != "order-0-0") return;
+        while (others < 300 && std::chrono::steady_clock::now() < give_up) {
+          others = broker.acknowledged(1) + broker.acknowledged(2) + broker.acknowledged(3);
+          std::this_thread::sleep_for(1ms);
+        }
+      },
+      options));
+  CHECK(others == 300);
+  CHECK(broker.acknowledged_in_all() == 400);
+  CHECK(broker.wrong_acknowledgements() == 0);
+}
+
+TEST_CASE("without lanes, any number of messages that wait for another try leave room for others") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(0);
+  publish(broker, 0, "bad", 450);
+  publish(broker, 0, "good", 100);
+  FailingLanes failing(broker, 100);
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer, body_is_key, [&](soci::session&, Delivery& delivery) { failing.handle(delivery.message()); },
+      failing.options());
+  CHECK(summary.consumed == 100);
+  CHECK(broker.acknowledged_in_all() == 100);
+}
+
+TEST_CASE("a lane that waits is read again from the broker, if what waits exceeds max_waiting") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(4);
+  for (int lane = 0; lane < 4; ++lane) publish(broker, lane, "order", 60);
+  RunOptions options = until_idle();
+  options.batch = 5;
+  options.max_waiting = 5;
+  RunLog log;
+  MemorySource source(broker);
+  source.rewinds_lanes = true;
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        const std::string& key = delivery.message().business_key;
+        log.add(key);
+        if (key.ends_with("-2") && log.count(key) <= 8) throw std::runtime_error("not yet");
+      },
+      options);
+  CHECK(summary.received == 240);
+  CHECK(summary.consumed == 240);
+  CHECK(broker.acknowledged_in_all() == 240);
+  CHECK(broker.wrong_acknowledgements() == 0);
+  CHECK(source.rewinds() > 0);
+}
+
+TEST_CASE("if the source loses one message of a lane, its later messages wait for it") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(2);
+  for (int lane = 0; lane < 2; ++lane) publish(broker, lane, "order", 60);
+  RunOptions options = until_idle();
+  options.batch = 5;
+  RunLog log;
+  MemorySource source(broker);
+  bool is_lost = false;
+  options.observer = [&](const RunEvent& event) {
+    if (event.type == RunEventType::retry && !std::exchange(is_lost, true)) source.lose(0, 2);
+  };
+  const RunSummary summary = run(
+      source, consumer, body_is_key,
+      [&](soci::session& sql, Delivery& delivery) {
+        add_effect(sql, delivery);
+        const std::string& key = delivery.message().business_key;
+        log.add(key);
+        if (key == "order-0-2" && log.count(key) <= 8) throw std::runtime_error("not yet");
+      },
+      options);
+  CHECK(summary.consumed == 120);
+  CHECK(summary.dropped > 1);
+  CHECK(broker.acknowledged_in_all() == 120);
+  CHECK(broker.wrong_acknowledgements() == 0);
+  const auto keys = log.keys();
+  for (int place = 3; place < 60; ++place) {
+    CHECK(std::ranges::find(keys, numbered("order-0", place)) > std::ranges::find(keys, "order-0-2"));
+  }
 }
 
 }  // namespace
