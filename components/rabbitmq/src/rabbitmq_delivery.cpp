@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "connection.hpp"
+#include "field_text.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -25,43 +26,6 @@ std::string_view view_of(const amqp_bytes_t& bytes) {
 std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& properties) {
   if ((properties._flags & AMQP_BASIC_HEADERS_FLAG) == 0) return {};
   return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
-}
-
-/// The value of an integer or a boolean. None for another kind.
-std::optional<std::int64_t> number_of(const amqp_field_value_t& field) {
-  const auto& value = field.value;
-  switch (field.kind) {
-    case AMQP_FIELD_KIND_BOOLEAN:
-      return value.boolean;
-    case AMQP_FIELD_KIND_I8:
-      return value.i8;
-    case AMQP_FIELD_KIND_U8:
-      return value.u8;
-    case AMQP_FIELD_KIND_I16:
-      return value.i16;
-    case AMQP_FIELD_KIND_U16:
-      return value.u16;
-    case AMQP_FIELD_KIND_I32:
-      return value.i32;
-    case AMQP_FIELD_KIND_U32:
-      return value.u32;
-    case AMQP_FIELD_KIND_I64:
-      return value.i64;
-    case AMQP_FIELD_KIND_U64:
-    case AMQP_FIELD_KIND_TIMESTAMP:
-      return static_cast<std::int64_t>(value.u64);
-    default:
-      return std::nullopt;
-  }
-}
-
-/// The value as text; empty for a table, an array and other values that have no text.
-std::string text_of(const amqp_field_value_t& field) {
-  if (field.kind == AMQP_FIELD_KIND_F32) return std::to_string(field.value.f32);
-  if (field.kind == AMQP_FIELD_KIND_F64) return std::to_string(field.value.f64);
-  if (field.kind == AMQP_FIELD_KIND_BOOLEAN) return field.value.boolean != 0 ? "true" : "false";
-  const auto number = number_of(field);
-  return number ? std::to_string(*number) : std::string();
 }
 
 void add_headers(Received& received) {

@@ -65,6 +65,8 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// - There are no lanes: RabbitMQ keeps no order for a message that comes back. `Incoming::key` is none.
 /// - `Incoming::id` is the property message-id, or "queue@tag". The headers are those of the message, as text, and its
 ///   properties: `content-type`, `content-encoding`, `correlation-id`, `message-id`, `type`, `app-id`.
+/// - Numbers in headers have an exact text, such as "-7", "1e-07" or "12.50". A timestamp is in seconds. Booleans are
+///   "true" and "false". Tables and arrays are empty.
 /// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry, so the
 /// delivery
 ///   limit of a quorum queue is not used up. It counts one for each lost connection.
