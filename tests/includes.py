@@ -87,7 +87,7 @@ WRITERS = ["backend", "tables"]
 CLI11 = ["tools/console/command.cpp", "tools/torture/main.cpp", "tools/torture/options.cpp"]
 
 # What components/shared may include of the library.
-SHARED = ["txinbox/error.hpp"]
+SHARED = ["txinbox/error.hpp", "txinbox/outbox.hpp", "txinbox/source.hpp"]
 
 INCLUDE = re.compile(r'^#include (?:"([^"]+)"|<(txinbox/[^>]+)>)', re.MULTILINE)
 

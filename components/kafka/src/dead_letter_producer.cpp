@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "kafka_error.hpp"
+#include "shared/dead_letter_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -12,14 +13,12 @@ namespace {
 
 Headers headers_of(const DeadLetter& letter) {
   const Incoming& incoming = *letter.incoming;
-  Headers headers(rd_kafka_headers_new(incoming.headers.size() + 6));
-  for (const IncomingHeader& header : incoming.headers) add_header(headers, header.name, header.value);
-  add_header(headers, "txinbox-reason", letter.reason);
-  add_header(headers, "txinbox-error-class", letter.error_class);
-  add_header(headers, "txinbox-consumer", letter.consumer);
-  add_header(headers, "txinbox-key", letter.business_key);
-  add_header(headers, "txinbox-origin", incoming.id);
-  add_header(headers, "txinbox-failures", std::to_string(letter.failures));
+  const auto ours = component::dead_letter_headers(letter);
+  Headers headers(rd_kafka_headers_new(incoming.headers.size() + ours.size()));
+  for (const IncomingHeader& header : incoming.headers) {
+    if (!component::is_dead_letter_header(header.name)) add_header(headers, header.name, header.value);
+  }
+  for (const auto& [name, value] : ours) add_header(headers, name, value);
   return headers;
 }
 

@@ -9,6 +9,7 @@
 
 #include "connection.hpp"
 #include "field_text.hpp"
+#include "shared/dead_letter_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -84,21 +85,16 @@ Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t&
 
 DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter)
     : properties(received_of(*letter.incoming).message.properties) {
-  const auto old = entries_of(properties);
-  entries_.assign(old.begin(), old.end());
-  const auto add = [&](const char* name, std::string_view value) {
+  for (const amqp_table_entry_t& entry : entries_of(properties)) {
+    if (!component::is_dead_letter_header(view_of(entry.key))) entries_.push_back(entry);
+  }
+  for (const auto& [name, value] : component::dead_letter_headers(letter)) {
     amqp_table_entry_t entry{};
     entry.key = amqp_cstring_bytes(name);
     entry.value.kind = AMQP_FIELD_KIND_UTF8;
     entry.value.value.bytes = bytes_of(texts_.emplace_back(value));
     entries_.push_back(entry);
-  };
-  add("txinbox-reason", letter.reason);
-  add("txinbox-error-class", letter.error_class);
-  add("txinbox-consumer", letter.consumer);
-  add("txinbox-key", letter.business_key);
-  add("txinbox-origin", letter.incoming->id);
-  add("txinbox-failures", std::to_string(letter.failures));
+  }
   properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
   constexpr std::uint8_t persistent = 2;
   properties.delivery_mode = persistent;

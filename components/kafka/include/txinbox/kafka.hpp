@@ -31,7 +31,7 @@ struct KafkaOptions {
   ///
   /// A dead letter is the message with its key and its headers, and with these headers: `txinbox-reason`,
   /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin`
-  /// ("topic/partition@offset") and `txinbox-failures`.
+  /// ("topic/partition@offset") and `txinbox-failures`. They replace headers of the message with these names.
   std::string dead_letters = {};
 
   /// How long the broker waits for a poll, before it gives the partitions to another consumer. `run` polls at least

@@ -28,7 +28,7 @@ struct RabbitMqOptions {
   ///
   /// A dead letter is the message with its properties and its headers, and with these headers: `txinbox-reason`,
   /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin` and
-  /// `txinbox-failures`. It never expires.
+  /// `txinbox-failures`. They replace headers of the message with these names. It never expires.
   std::string dead_letters = {};
 
   /// The most messages that the broker delivers without an acknowledgement. It should be at least

@@ -1,0 +1,70 @@
+// The headers of dead letters, with librdkafka's mock cluster.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <txinbox/kafka.hpp>
+
+#include "mock_cluster.hpp"
+#include "publisher.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+Incoming first_of(Source& source) {
+  const auto give_up = std::chrono::steady_clock::now() + 60s;
+  while (std::chrono::steady_clock::now() < give_up) {
+    std::vector<Incoming> got = source.poll(1, 1s);
+    if (!got.empty()) return got.front();
+  }
+  FAIL("there is no message");
+  return {};
+}
+
+Names names_of(const Incoming& incoming) {
+  Names found;
+  for (const IncomingHeader& each : incoming.headers) found.emplace_back(each.name, each.value);
+  return found;
+}
+
+TEST_CASE("Kafka: a second dead letter of a message has the headers of the newest only") {
+  MockCluster cluster;
+  cluster.create("orders");
+  cluster.create("orders.dead");
+  Publisher publisher(cluster.brokers());
+  publisher.publish("orders", {.body = "bad",
+                               .headers = {{.name = "txinbox-reason", .value = "conflict"},
+                                           {.name = "text", .value = "value"},
+                                           {.name = "txinbox-key", .value = "old-key"},
+                                           {.name = "txinbox-other", .value = "kept"}},
+                               .partition = 0});
+  publisher.flush();
+  const auto source =
+      open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .dead_letters = "orders.dead"});
+  const Incoming incoming = first_of(*source);
+  std::vector<DeadLetter> letters{{.incoming = &incoming, .reason = "parked"}};
+  letters[0].consumer = "svc";
+  letters[0].business_key = "new-key";
+  letters[0].failures = 3;
+  source->dead_letter(letters);
+  REQUIRE(letters[0].confirmed);
+  const auto reader = open_kafka({.brokers = cluster.brokers(), .group = "r", .topics = {"orders.dead"}});
+  CHECK(names_of(first_of(*reader)) == Names{{"text", "value"},
+                                             {"txinbox-other", "kept"},
+                                             {"txinbox-reason", "parked"},
+                                             {"txinbox-error-class", ""},
+                                             {"txinbox-consumer", "svc"},
+                                             {"txinbox-key", "new-key"},
+                                             {"txinbox-origin", "orders/0@0"},
+                                             {"txinbox-failures", "3"}});
+}
+
+}  // namespace
+}  // namespace txinbox::test
