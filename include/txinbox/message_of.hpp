@@ -27,7 +27,9 @@ using MessageOf = std::function<Message(const Incoming&)>;
 /// The business key is the broker's key of the message (`Incoming::key`), such as the record key of Kafka.
 MessageOf key_from_record();
 
-/// The business key is the first header of this name, such as "ce_id".
+/// The business key is the header of this name, such as "ce_id". If a message has several headers of this name with
+/// different values, its delivery has no key: the function throws `Error` invalid_key. `Incoming::headers` says what a
+/// name means.
 ///
 /// @errors `Error` invalid_argument if the name is empty.
 MessageOf key_from_header(std::string name);

@@ -32,7 +32,8 @@ struct OutgoingMessage {
   /// The content: at most 4 MiB, any bytes.
   std::string payload = {};
 
-  /// Further headers, at most 64 KiB as JSON. Column `headers`: a JSON object of strings.
+  /// Further headers, at most 64 KiB as JSON. Column `headers`: a JSON object of strings. A header with the name of one
+  /// that the publisher writes itself, such as `id`, gets `header:` before its name, or the message is rejected.
   std::map<std::string, std::string> headers = {};
 
   /// The message id, a UUID. A receiver recognizes by it that a message comes a second time. If it is empty,

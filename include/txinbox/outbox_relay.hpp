@@ -55,6 +55,9 @@ struct PublishResult {
 ///   does not answer for it although it answers other requests after it.
 /// - If the receiver goes away or falls silent in a call, the messages without an answer are `postponed`.
 /// - If the receiver has answered for no message of a call, for example because it cannot be reached, the call throws.
+/// - A header of the message never replaces, repeats or shadows what the publisher writes itself, such as the message
+///   id: it gets `header:` before its name, or the message is `rejected`. Otherwise a service that copies the headers
+///   of another message would send the id of that message, and the receiver would take it for a duplicate.
 /// - A call ends at its time-out, whatever arrives. The time-out should be less than half of `RelayOptions::lease`.
 /// - It raises no signal in the process, and what it reads from the receiver uses bounded memory.
 /// - An error text can hold what the receiver has sent. So write it to a terminal or a log only with its control

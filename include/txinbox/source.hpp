@@ -22,7 +22,7 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// A header of a delivery. Some brokers call it a property. A name may come more than once.
 struct IncomingHeader {
-  std::string_view name;   ///< As the producer wrote it.
+  std::string_view name;   ///< As the producer wrote it, or the name of a property of the broker: `Incoming::headers`.
   std::string_view value;  ///< Any bytes. Empty if the broker gave no value.
 };
 
@@ -34,7 +34,16 @@ struct Incoming {
                                              ///< first key of RocketMQ. None if the broker or the producer gave none.
   std::string_view id = {};                  ///< The broker's id of the message, such as "orders/3@42", cut to 255
                                              ///< bytes. For tracing.
-  std::span<const IncomingHeader> headers = {};  ///< In the order in which the producer added them.
+
+  /// First the properties that the broker keeps apart from the headers, such as the message id of RabbitMQ. Then the
+  /// headers of the producer, in the order in which it added them, or sorted by name if the broker keeps no order.
+  ///
+  /// A header of the producer never shadows a property of the broker: if the message has a property of the same name,
+  /// the header is listed with `header:` before its name. So `header("message-id")` is the id of this message, although
+  /// its producer has copied the headers of another message. A property that identifies the message (message-id of
+  /// RabbitMQ, keys of RocketMQ) has its name for itself, also in a message without this property.
+  std::span<const IncomingHeader> headers = {};
+
   std::optional<std::uint64_t> lane = {};  ///< The messages of one lane have an order, and are acknowledged in this
                                            ///< order: a partition of Kafka, a message group of RocketMQ. None: there
                                            ///< is no order.

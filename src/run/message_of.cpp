@@ -20,6 +20,17 @@ std::string required(const std::optional<std::string_view>& value, const std::st
   return std::string(*value);
 }
 
+/// The value of the only header of this name. Which of two values identifies the message is not known, so it is none.
+std::optional<std::string_view> only_header(const Incoming& incoming, const std::string& name) {
+  const auto first = incoming.header(name);
+  for (const IncomingHeader& each : incoming.headers) {
+    if (each.name == name && each.value != *first) {
+      throw Error(ErrorCode::invalid_key, "the message has several headers " + name + " with different values");
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 MessageOf key_from_record() {
@@ -29,7 +40,7 @@ MessageOf key_from_record() {
 MessageOf key_from_header(std::string name) {
   if (name.empty()) throw Error(ErrorCode::invalid_argument, "the name of the header that holds the key is empty");
   return [name = std::move(name)](const Incoming& incoming) {
-    return message_with(required(incoming.header(name), "header " + name), incoming);
+    return message_with(required(only_header(incoming, name), "header " + name), incoming);
   };
 }
 

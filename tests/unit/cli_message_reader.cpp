@@ -49,13 +49,16 @@ TEST_CASE("with --key @key, the record key is the business key, and must be ther
   CHECK(key_of("@key", {.has_body = false, .key = "k1"}) == "invalid_key");
 }
 
-TEST_CASE("with --key @header:NAME, the first header of this name is the business key, and must be there") {
-  const std::array<IncomingHeader, 4> headers = {{{.name = "CE_ID", .value = "no"},
+TEST_CASE("with --key @header:NAME, the only header of this name is the business key, and must be there") {
+  const std::array<IncomingHeader, 6> headers = {{{.name = "CE_ID", .value = "no"},
                                                   {.name = "ce_id", .value = "h1"},
-                                                  {.name = "ce_id", .value = "h2"},
+                                                  {.name = "ce_id", .value = "h1"},
+                                                  {.name = "two", .value = "h1"},
+                                                  {.name = "two", .value = "h2"},
                                                   {.name = "empty", .value = ""}}};
   const Incoming incoming{.body = R"({"ce_id":"no"})", .key = "k1", .headers = headers};
   CHECK(key_of("@header:ce_id", incoming) == "key h1");
+  CHECK(key_of("@header:two", incoming) == "invalid_key");
   CHECK(key_of("@header:missing", incoming) == "invalid_key");
   CHECK(key_of("@header:empty", incoming) == "invalid_key");
   CHECK(key_of("@header:ce_id", {.body = R"({"ce_id":"no"})", .key = "k1"}) == "invalid_key");

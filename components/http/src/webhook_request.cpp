@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <system_error>
 
 #include <txinbox/error.hpp>
@@ -17,9 +18,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+/// The name as a server may see it: in any case, and with a hyphen for an underscore (CGI and WSGI).
+std::string folded(std::string_view name) {
+  std::string result(name);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = '-';
+  }
   return result;
 }
 
@@ -102,12 +107,17 @@ Request webhook_request(const HttpPublisherOptions& options, const std::string& 
   add("Txinbox-Topic", message.topic);
   add("Txinbox-Key", message.key);
   add("Txinbox-Type", message.type);
+  std::set<std::string> names;
   for (const auto& [name, value] : message.headers) {
     if (!is_token(name) || !is_field_value(value)) {
       throw Error(ErrorCode::invalid_argument, "HTTP cannot carry one of its headers");
     }
-    if (std::ranges::find(own_fields, lower(name)) != own_fields.end()) {
+    const std::string seen = folded(name);
+    if (std::ranges::find(own_fields, seen) != own_fields.end()) {
       throw Error(ErrorCode::invalid_argument, "its header " + name + " is reserved for HTTP or the publisher");
+    }
+    if (!names.insert(seen).second) {
+      throw Error(ErrorCode::invalid_argument, "HTTP cannot tell its header " + name + " from another one");
     }
     request.headers.push_back({name, value});
   }

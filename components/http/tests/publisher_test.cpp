@@ -131,10 +131,15 @@ TEST_CASE("HTTP: a message that HTTP cannot carry is rejected and not sent") {
                                                                {"Host", "other"},
                                                                {"transfer-encoding", "chunked"},
                                                                {"Content-Length", "1"},
-                                                               {"idempotency-key", "other"}}) {
+                                                               {"idempotency-key", "other"},
+                                                               {"Idempotency_Key", "other"},
+                                                               {"TXINBOX_TYPE", "other"},
+                                                               {"A-TRACE", "another value of a-trace"},
+                                                               {"a_trace", "another value of a-trace"}}) {
     const auto& name = header.first;
     CAPTURE(name);
     std::vector<OutgoingMessage> messages = numbered(1);
+    messages[0].headers["a-trace"] = "1";
     messages[0].headers[name] = header.second;
     CHECK(publish(messages)[0].status == PublishStatus::rejected);
   }

@@ -1,9 +1,11 @@
 #include <txinbox/kafka_publisher.hpp>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 
 #include "confirmed_producer.hpp"
 #include "kafka_error.hpp"
+#include "shared/reserved_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -23,11 +26,15 @@ KafkaOptions consumer_options(const KafkaPublisherOptions& options) {
   return same;
 }
 
+constexpr std::array<std::string_view, 2> own_headers{"id", "type"};
+
 Headers headers_of(const OutgoingMessage& message) {
   Headers headers(rd_kafka_headers_new(message.headers.size() + 2));
   add_header(headers, "id", message.id);
   if (!message.type.empty()) add_header(headers, "type", message.type);
-  for (const auto& [name, value] : message.headers) add_header(headers, name, value);
+  for (const auto& [name, value] : message.headers) {
+    add_header(headers, component::published_name(message, name, own_headers), value);
+  }
   return headers;
 }
 

@@ -1,4 +1,4 @@
-// The headers of dead letters, with librdkafka's mock cluster.
+// The headers of published messages and of dead letters, with librdkafka's mock cluster.
 
 #include <chrono>
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <txinbox/kafka.hpp>
+#include <txinbox/kafka_publisher.hpp>
 
 #include "mock_cluster.hpp"
 #include "publisher.hpp"
@@ -32,6 +33,22 @@ Names names_of(const Incoming& incoming) {
   Names found;
   for (const IncomingHeader& each : incoming.headers) found.emplace_back(each.name, each.value);
   return found;
+}
+
+TEST_CASE("Kafka: a header of a message does not shadow the id and the type that the publisher writes") {
+  MockCluster cluster;
+  cluster.create("stock");
+  const std::vector<OutgoingMessage> messages{
+      {.topic = "stock",
+       .headers = {{"id", "old-id"}, {"header:id", "older-id"}, {"type", "old-type"}, {"traceparent", "00-1"}},
+       .id = "new-id"}};
+  REQUIRE(kafka_publisher({.brokers = cluster.brokers()})(messages).front().status == PublishStatus::confirmed);
+  const auto source = open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"stock"}});
+  CHECK(names_of(first_of(*source)) == Names{{"id", "new-id"},
+                                             {"header:id", "older-id"},
+                                             {"header:header:id", "old-id"},
+                                             {"traceparent", "00-1"},
+                                             {"header:type", "old-type"}});
 }
 
 TEST_CASE("Kafka: a second dead letter of a message has the headers of the newest only") {

@@ -1,8 +1,11 @@
 #include "outgoing_properties.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "connection.hpp"
+#include "shared/reserved_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -12,11 +15,16 @@ namespace {
 constexpr std::size_t longest_short_text = 255;
 const std::string key_header = "key";
 
+/// The header and the properties that the publisher writes. Some receivers list properties and headers together.
+constexpr std::array<std::string_view, 3> own_headers{"key", "message-id", "type"};
+
 }  // namespace
 
 OutgoingProperties::OutgoingProperties(const OutgoingMessage& message) {
-  for (const auto& [name, value] : message.headers) add(name, value);
-  if (!message.key.empty() && !message.headers.contains(key_header)) add(key_header, message.key);
+  if (!message.key.empty()) add(key_header, message.key);
+  for (const auto& [name, value] : message.headers) {
+    add(names_.emplace_back(component::published_name(message, name, own_headers)), value);
+  }
   constexpr std::uint8_t persistent = 2;
   properties_.delivery_mode = persistent;
   properties_.message_id = bytes_of(message.id);

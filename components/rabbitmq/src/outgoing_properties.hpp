@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ class OutgoingProperties {
   void add(const std::string& name, const std::string& value);
 
   amqp_basic_properties_t properties_{};
+  std::deque<std::string> names_;
   std::vector<amqp_table_entry_t> entries_;
   std::size_t size_ = 0;  ///< The maximum size of the frame.
   bool are_valid_ = true;

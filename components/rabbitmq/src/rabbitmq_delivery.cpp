@@ -1,6 +1,9 @@
 #include "rabbitmq_delivery.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +13,7 @@
 #include "connection.hpp"
 #include "field_text.hpp"
 #include "shared/dead_letter_headers.hpp"
+#include "shared/reserved_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -29,34 +33,59 @@ std::span<const amqp_table_entry_t> entries_of(const amqp_basic_properties_t& pr
   return {properties.headers.entries, static_cast<std::size_t>(properties.headers.num_entries)};
 }
 
+/// A property of AMQP that a delivery lists as a header.
+struct ListedProperty {
+  amqp_flags_t flag;
+  std::string_view name;
+  amqp_bytes_t amqp_basic_properties_t::*value;
+};
+constexpr std::string_view message_id = "message-id";
+constexpr std::array<ListedProperty, 6> listed_properties{{
+    {AMQP_BASIC_MESSAGE_ID_FLAG, message_id, &amqp_basic_properties_t::message_id},
+    {AMQP_BASIC_TYPE_FLAG, "type", &amqp_basic_properties_t::type},
+    {AMQP_BASIC_CORRELATION_ID_FLAG, "correlation-id", &amqp_basic_properties_t::correlation_id},
+    {AMQP_BASIC_APP_ID_FLAG, "app-id", &amqp_basic_properties_t::app_id},
+    {AMQP_BASIC_CONTENT_TYPE_FLAG, "content-type", &amqp_basic_properties_t::content_type},
+    {AMQP_BASIC_CONTENT_ENCODING_FLAG, "content-encoding", &amqp_basic_properties_t::content_encoding},
+}};
+
+/// Whether this name belongs to a property of the message. The name of the message id always does: another id in a
+/// header would make two messages one.
+bool is_of_broker(const amqp_basic_properties_t& properties, std::string_view name) {
+  return name == message_id || std::ranges::any_of(listed_properties, [&](const ListedProperty& each) {
+           return each.name == name && (properties._flags & each.flag) != 0;
+         });
+}
+
 void add_headers(Received& received) {
   const amqp_basic_properties_t& properties = received.message.properties;
+  for (const ListedProperty& each : listed_properties) {
+    if ((properties._flags & each.flag) == 0) continue;
+    received.headers.push_back({.name = each.name, .value = view_of(properties.*each.value)});
+  }
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
+    std::string_view name = view_of(entry.key);
+    if (is_of_broker(properties, name)) name = received.texts.emplace_back(component::renamed_header(name));
     std::string_view value;
     if (entry.value.kind == AMQP_FIELD_KIND_UTF8 || entry.value.kind == AMQP_FIELD_KIND_BYTES) {
       value = view_of(entry.value.value.bytes);
     } else {
       value = received.texts.emplace_back(text_of(entry.value));
     }
-    received.headers.push_back({.name = view_of(entry.key), .value = value});
+    received.headers.push_back({.name = name, .value = value});
   }
-  const auto add_property = [&](amqp_flags_t flag, std::string_view name, const amqp_bytes_t& value) {
-    if ((properties._flags & flag) != 0) received.headers.push_back({.name = name, .value = view_of(value)});
-  };
-  add_property(AMQP_BASIC_CONTENT_TYPE_FLAG, "content-type", properties.content_type);
-  add_property(AMQP_BASIC_CONTENT_ENCODING_FLAG, "content-encoding", properties.content_encoding);
-  add_property(AMQP_BASIC_CORRELATION_ID_FLAG, "correlation-id", properties.correlation_id);
-  add_property(AMQP_BASIC_MESSAGE_ID_FLAG, "message-id", properties.message_id);
-  add_property(AMQP_BASIC_TYPE_FLAG, "type", properties.type);
-  add_property(AMQP_BASIC_APP_ID_FLAG, "app-id", properties.app_id);
 }
 
+/// A quorum queue counts the earlier deliveries in a header. In a classic queue, this header is the producer's.
 int deliveries_of(const amqp_basic_deliver_t& delivery, const amqp_basic_properties_t& properties) {
+  if (delivery.redelivered == 0) return 1;
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
     if (view_of(entry.key) != delivery_count) continue;
-    if (const auto count = number_of(entry.value)) return static_cast<int>(*count) + 1;
+    if (const auto count = number_of(entry.value)) {
+      return static_cast<int>(std::clamp<std::int64_t>(*count, 1, std::numeric_limits<int>::max() - 1)) + 1;
+    }
   }
-  return delivery.redelivered != 0 ? 2 : 1;  // a classic queue reports only that the message was delivered before
+  return 2;  // a classic queue reports only that the message was delivered before
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // What a RabbitMQ source makes of a message's properties and headers, without a broker.
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "outgoing_properties.hpp"
 #include "rabbitmq_delivery.hpp"
 
 namespace txinbox::test {
@@ -22,13 +25,21 @@ amqp_table_entry_t header(const char* name, const char* value) {
   return entry;
 }
 
-Incoming received(const amqp_basic_properties_t& properties) {
+Incoming received(const amqp_basic_properties_t& properties, bool is_redelivered = false) {
   amqp_message_t message{};
   message.properties = properties;
   message.body = amqp_bytes_malloc(1);
   *static_cast<char*>(message.body.bytes) = 'b';
   init_amqp_pool(&message.pool, 4096);
-  return rabbitmq::incoming_of({}, message, "queue", 1);
+  amqp_basic_deliver_t delivery{};
+  delivery.redelivered = is_redelivered ? 1 : 0;
+  return rabbitmq::incoming_of(delivery, message, "queue", 1);
+}
+
+Names names_of(const Incoming& incoming) {
+  Names found;
+  for (const IncomingHeader& each : incoming.headers) found.emplace_back(each.name, each.value);
+  return found;
 }
 
 Names names_of(const amqp_table_t& table) {
@@ -40,6 +51,72 @@ Names names_of(const amqp_table_t& table) {
     found.emplace_back(text(table.entries[i].key), text(table.entries[i].value.value.bytes));
   }
   return found;
+}
+
+TEST_CASE("RabbitMQ: a header of the producer does not shadow a property") {
+  std::array<amqp_table_entry_t, 4> entries{header("message-id", "old"), header("type", "old-type"),
+                                            header("app-id", "of-header"), header("Message-Id", "other-case")};
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_MESSAGE_ID_FLAG | AMQP_BASIC_TYPE_FLAG;
+  properties.headers = {.num_entries = 4, .entries = entries.data()};
+  properties.message_id = amqp_cstring_bytes("new");
+  properties.type = amqp_cstring_bytes("new-type");
+  const Incoming incoming = received(properties);
+  CHECK(names_of(incoming) == Names{{"message-id", "new"},
+                                    {"type", "new-type"},
+                                    {"header:message-id", "old"},
+                                    {"header:type", "old-type"},
+                                    {"app-id", "of-header"},
+                                    {"Message-Id", "other-case"}});
+}
+
+TEST_CASE("RabbitMQ: without the property message-id, no header is taken for it") {
+  amqp_table_entry_t entry = header("message-id", "old");
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG;
+  properties.headers = {.num_entries = 1, .entries = &entry};
+  const Incoming incoming = received(properties);
+  CHECK_FALSE(incoming.header("message-id"));
+  CHECK(incoming.header("header:message-id") == "old");
+}
+
+TEST_CASE("RabbitMQ: only the broker's own header counts the deliveries") {
+  amqp_table_entry_t entry = header("x-delivery-count", "");
+  entry.value.kind = AMQP_FIELD_KIND_I64;
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_HEADERS_FLAG;
+  properties.headers = {.num_entries = 1, .entries = &entry};
+  const auto deliveries = [&](std::int64_t count, bool is_redelivered) {
+    entry.value.value.i64 = count;
+    return received(properties, is_redelivered).deliveries;
+  };
+  CHECK(deliveries(0, false) == 1);
+  CHECK(deliveries(7, false) == 1);  // the broker has counted none
+  CHECK(deliveries(7, true) == 8);
+  CHECK(deliveries(-3, true) == 2);
+  CHECK(deliveries(std::numeric_limits<std::int64_t>::max(), true) == std::numeric_limits<int>::max());
+}
+
+TEST_CASE("RabbitMQ: a published header does not shadow the message's id, type or key") {
+  const OutgoingMessage message{.topic = "q",
+                                .key = "new-key",
+                                .type = "new-type",
+                                .headers = {{"key", "old-key"},
+                                            {"message-id", "old-id"},
+                                            {"header:message-id", "older-id"},
+                                            {"type", "old-type"},
+                                            {"traceparent", "00-1"}},
+                                .id = "new-id"};
+  const rabbitmq::OutgoingProperties outgoing(message);
+  CHECK(names_of(outgoing.get().headers) == Names{{"key", "new-key"},
+                                                  {"header:message-id", "older-id"},
+                                                  {"header:key", "old-key"},
+                                                  {"header:header:message-id", "old-id"},
+                                                  {"traceparent", "00-1"},
+                                                  {"header:type", "old-type"}});
+  const OutgoingMessage keyless{.topic = "q", .headers = {{"key", "old-key"}}, .id = "new-id"};
+  const rabbitmq::OutgoingProperties without(keyless);
+  CHECK(names_of(without.get().headers) == Names{{"header:key", "old-key"}});
 }
 
 TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the newest only") {

@@ -53,11 +53,12 @@ TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers,
   (void)broker.create("published");
   const EffectDatabase sender;
   Pool pool = sender.pool();
-  const std::string id = Outbox::add(*sender.session(), {.topic = "published",
-                                                         .key = "order1",
-                                                         .type = "OrderBooked",
-                                                         .payload = "body",
-                                                         .headers = {{"traceparent", "00-1"}}});
+  const std::string id =
+      Outbox::add(*sender.session(), {.topic = "published",
+                                      .key = "order1",
+                                      .type = "OrderBooked",
+                                      .payload = "body",
+                                      .headers = {{"traceparent", "00-1"}, {"message-id", "of another"}}});
   const Publisher publish = rabbitmq_publisher(to_broker());
   // A relay that crashes after the confirmation publishes again.
   const std::vector<OutgoingMessage> before{message_for("published", id)};
@@ -82,9 +83,12 @@ TEST_CASE("RabbitMQ: a published message arrives with id, type, key and headers,
   CHECK(summary.consumed == 1);
   CHECK(summary.already_consumed == 1);
   CHECK(receiver.effects_of(id) == 1);
-  CHECK(seen ==
-        std::map<std::string, std::string>{
-            {"key", "order1"}, {"body", "body"}, {"message-id", id}, {"type", "OrderBooked"}, {"traceparent", "00-1"}});
+  CHECK(seen == std::map<std::string, std::string>{{"header:message-id", "of another"},
+                                                   {"key", "order1"},
+                                                   {"body", "body"},
+                                                   {"message-id", id},
+                                                   {"type", "OrderBooked"},
+                                                   {"traceparent", "00-1"}});
 }
 
 TEST_CASE("RabbitMQ: a message that no queue accepts is never confirmed, and the other messages of the call are") {

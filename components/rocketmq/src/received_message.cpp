@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <deque>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <zlib.h>
+
+#include "shared/reserved_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -47,11 +52,10 @@ std::optional<std::string> decompressed(const std::string& compressed) {
 struct ReceivedMessage {
   explicit ReceivedMessage(protocol::Message the_message) : message(std::move(the_message)) {
     const protocol::SystemProperties& system = message.system_properties();
-    for (const auto& [name, value] : message.user_properties()) headers.push_back({.name = name, .value = value});
-    std::ranges::sort(headers, {}, &IncomingHeader::name);
     if (system.has_tag()) headers.push_back({.name = "tag", .value = system.tag()});
     for (const std::string& key : system.keys()) headers.push_back({.name = "keys", .value = key});
     if (system.has_message_group()) headers.push_back({.name = "message-group", .value = system.message_group()});
+    add_user_properties();
     if (system.body_encoding() == protocol::GZIP) {
       body = decompressed(message.body());
     } else {
@@ -62,6 +66,22 @@ struct ReceivedMessage {
   protocol::Message message;
   std::optional<std::string> body;
   std::vector<IncomingHeader> headers;
+
+ private:
+  void add_user_properties() {
+    const std::size_t of_broker = headers.size();
+    for (const auto& [name, value] : message.user_properties()) {
+      // The name of the keys always belongs to the broker: another key in a property would make two messages one.
+      const auto own = std::span(headers).first(of_broker);
+      const bool is_of_broker = name == "keys" || std::ranges::find(own, name, &IncomingHeader::name) != own.end();
+      const std::string& listed = is_of_broker ? renamed_.emplace_back(component::renamed_header(name)) : name;
+      headers.push_back({.name = listed, .value = value});
+    }
+    std::ranges::sort(headers.begin() + static_cast<std::ptrdiff_t>(of_broker), headers.end(), {},
+                      &IncomingHeader::name);
+  }
+
+  std::deque<std::string> renamed_;
 };
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include <txinbox/rocketmq_publisher.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +13,7 @@
 
 #include "client.hpp"
 #include "refusal.hpp"
+#include "shared/reserved_headers.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -19,16 +22,21 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// The properties that the publisher writes, and the names under which a source lists what the broker keeps apart.
+constexpr std::array<std::string_view, 5> own_properties{"id", "type", "key", "keys", "message-group"};
+
 protocol::SendMessageRequest request_of(const OutgoingMessage& outgoing, bool fifo) {
   protocol::SendMessageRequest request;
   protocol::Message& message = *request.add_messages();
   message.mutable_topic()->set_name(outgoing.topic);
   message.set_body(outgoing.payload);
   auto& properties = *message.mutable_user_properties();
-  for (const auto& [name, value] : outgoing.headers) properties[name] = value;
+  for (const auto& [name, value] : outgoing.headers) {
+    properties[component::published_name(outgoing, name, own_properties)] = value;
+  }
   properties["id"] = outgoing.id;
   if (!outgoing.type.empty()) properties["type"] = outgoing.type;
-  if (!outgoing.key.empty()) properties.insert({"key", outgoing.key});
+  if (!outgoing.key.empty()) properties["key"] = outgoing.key;
   protocol::SystemProperties& system = *message.mutable_system_properties();
   system.set_message_id(outgoing.id);
   system.set_body_encoding(protocol::IDENTITY);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -63,6 +64,12 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   std::set<std::string> confirmed() const {
     const std::lock_guard lock(mutex_);
     return confirmed_;
+  }
+
+  /// The user properties of the last message that the proxy has confirmed.
+  std::map<std::string, std::string> properties() const {
+    const std::lock_guard lock(mutex_);
+    return properties_;
   }
 
   /// A request to change the invisible time.
@@ -164,6 +171,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
         const rocketmq::protocol::Message& message = request->messages(0);
         const bool is_refused = message.body() == "refused";
         if (!is_refused) confirmed_.insert(message.system_properties().message_id());
+        if (!is_refused) properties_ = {message.user_properties().begin(), message.user_properties().end()};
         const auto code = is_refused ? rocketmq::protocol::TOO_MANY_REQUESTS : rocketmq::protocol::OK;
         answer->mutable_status()->set_code(code);
         answer->add_entries()->mutable_status()->set_code(code);
@@ -202,6 +210,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   std::vector<Change> requested_changes_;  // the mutex guards it and the next ones
   std::size_t answers_ = 0;
   std::set<std::string> confirmed_;
+  std::map<std::string, std::string> properties_;
   std::unique_ptr<grpc::Server> server_;
 };
 

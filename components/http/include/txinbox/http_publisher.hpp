@@ -73,7 +73,9 @@ using HttpSend = std::function<std::optional<http::Response>(const http::Request
 /// | none in time, or the server closes the connection | as above, but fails if a later one was answered |
 ///
 /// `Retry-After` is respected, up to an hour: of 429 and 503 for all messages, otherwise for the message. A message
-/// whose headers HTTP cannot carry, or that has a header which HTTP needs for itself, such as `Host`, is rejected.
+/// whose headers HTTP cannot carry, or that has a header which HTTP or the publisher needs for itself, such as
+/// `Host` or `Idempotency-Key`, is rejected. So is a message with two headers that a server cannot tell apart. Names
+/// are compared without case, and an underscore counts as a hyphen, as in CGI.
 ///
 /// Messages are sent one after the other. Give each relay a publisher of its own. While `send` runs and while it is
 /// destroyed, SIGPIPE is blocked in the thread, so a server that closes its connection cannot end the process.

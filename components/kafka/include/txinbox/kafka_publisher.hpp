@@ -39,7 +39,8 @@ KafkaPublisherOptions kafka_publisher_options_from_url(std::string_view url);
 ///
 /// - A message goes to the topic `OutgoingMessage::topic`, which must exist. Its key is the record key; a message with
 ///   an empty key has none. So messages of one key are in one partition, in their order.
-/// - The headers are `id` (the message id), `type` if there is one, and `OutgoingMessage::headers`.
+/// - The headers are `id` (the message id), `type` if there is one, and `OutgoingMessage::headers`. A header
+///   `id` or `type` of the message gets `header:` before its name.
 /// - A message that is too large for the broker, or not valid there, is rejected. If a topic does not exist, or a right
 ///   is missing, its messages fail.
 /// - A message that is not confirmed in time fails if a broker answers another request. If none does, the message is

@@ -63,8 +63,10 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// A source for RabbitMQ, on rabbitmq-c. It connects at the first `poll`.
 ///
 /// - There are no lanes: RabbitMQ keeps no order for a message that comes back. `Incoming::key` is none.
-/// - `Incoming::id` is the property message-id, or "queue@tag". The headers are those of the message, as text, and its
-///   properties: `content-type`, `content-encoding`, `correlation-id`, `message-id`, `type`, `app-id`.
+/// - `Incoming::id` is the property message-id, or "queue@tag". The headers are these properties:
+///   `message-id`, `type`, `correlation-id`, `app-id`, `content-type`, `content-encoding`; then those of the message,
+///   as text. A header `message-id`, or with the name of another of these properties that the message has, is listed
+///   with `header:` before its name.
 /// - Numbers in headers have an exact text, such as "-7", "1e-07" or "12.50". A timestamp is in seconds. Booleans are
 ///   "true" and "false". Tables and arrays are empty.
 /// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry, so the

@@ -61,9 +61,10 @@ RocketMqOptions rocketmq_options_from_url(std::string_view url);
 /// A source for RocketMQ 5, by gRPC through its proxy. It connects at the first `poll`.
 ///
 /// - The messages of a group of a FIFO topic are one lane. Messages of other topics have no lane.
-/// - `Incoming::key` is the first of the message's keys, `Incoming::id` its message id. The headers are the user's
-///   properties, sorted by name, then `tag`, `keys` (one for each) and `message-group`. `Incoming::deliveries` counts
-///   what the broker counts.
+/// - `Incoming::key` is the first of the message's keys, `Incoming::id` its message id. The headers are `tag`,
+///   `keys` (one for each) and `message-group`, then the user's properties, sorted by name. A user's property `keys`,
+///   or with the name of another of the three that the message has, is listed with `header:` before its name.
+///   `Incoming::deliveries` counts what the broker counts.
 /// - RocketMQ gives messages that were sent in one request the id, the keys and the properties of the first of them. So
 ///   take the business key from the body, unless every producer sends each message in a request of its own.
 /// - A message that fails stays here, and its invisible time is prolonged. The broker counts no delivery for that.

@@ -50,7 +50,8 @@ RocketMqPublisherOptions rocketmq_publisher_options_from_url(std::string_view ur
 /// - `OutgoingMessage::topic` is the topic, which must exist. The key is the message's only key of RocketMQ, unless it
 ///   has a space in it.
 /// - The message id is that of RocketMQ, too. The properties are `id`, `type` (unless it is empty), `key` (unless it is
-///   empty, or a header has this name) and `OutgoingMessage::headers`. The receiver takes `id` as the business key.
+///   empty) and `OutgoingMessage::headers`. A header `id`, `type`, `key`, `keys` or `message-group` gets `header:`
+///   before its name. The receiver takes `id` as the business key.
 /// - RocketMQ takes no empty payload: such a message is rejected.
 /// - Each message has a request of its own: RocketMQ gives messages that were sent in one request the same properties.
 /// - A message is confirmed when the broker has answered OK for it. If the topic does not exist, or the broker is busy
