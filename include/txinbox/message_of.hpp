@@ -15,11 +15,12 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
 /// Makes the inbox's message from a delivery. `run` calls it once for each delivery, on the thread that polls. If it
-/// throws, the delivery becomes a dead letter. The reason of the dead letter is "invalid_key" for `Error` invalid_key,
-/// and "unreadable" for any other exception.
+/// throws, the delivery becomes a dead letter. `run` makes `Message::message_id` a `traceable_id`. The reason of the
+/// dead letter is "invalid_key" for `Error` invalid_key, and "unreadable" for any other exception.
 ///
 /// The functions of this header return such a function. It sets the business key, sets `Message::message_id` to the
-/// broker's id, and sets `Message::payload` to the body. If the key is missing or empty, it throws `Error` invalid_key.
+/// `traceable_id` of the broker's id, and sets `Message::payload` to the body. If the key is missing or empty, it
+/// throws `Error` invalid_key.
 ///
 ///     txinbox::run(source, consumer, txinbox::key_from_json("/order/no"), handle_order);
 using MessageOf = std::function<Message(const Incoming&)>;
@@ -38,6 +39,11 @@ MessageOf key_from_header(std::string name);
 ///
 /// @errors `Error` invalid_argument if the template is not valid.
 MessageOf key_from_json(std::string_view text);
+
+/// Returns a broker's message id as `Message::message_id` can have it: the id itself, if it is UTF-8 without NUL; else
+/// "0x" and its bytes in hexadecimal. The result has at most 255 bytes: a longer id is cut after a character. The id is
+/// for tracing and is never compared, so no message is refused because of it.
+std::string traceable_id(std::string id);
 
 /// The same function, but it puts a text before each business key.
 MessageOf prefixed_message(std::string prefix, MessageOf message_of);

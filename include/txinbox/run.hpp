@@ -57,7 +57,7 @@ struct RunEvent {
   std::size_t count = 0;               ///< For settled and dropped: how many messages.
   std::string_view business_key = {};  ///< The business key of the message. It can be personal data: be careful what
                                        ///< you log.
-  std::string_view message_id = {};    ///< The broker's id of the message.
+  std::string_view message_id = {};    ///< `Incoming::id`. It can have any bytes: escape them in a log.
   std::string_view reason = {};        ///< For dead_letter and dead_letter_failed: the same as `DeadLetter::reason`.
   std::exception_ptr error = {};  ///< For retry, unavailable and dead letters: what was thrown; null if nothing was.
   std::string_view error_class = {};          ///< The result of `txinbox::error_class` for `error`.

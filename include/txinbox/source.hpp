@@ -33,7 +33,8 @@ struct Incoming {
   std::optional<std::string_view> key = {};  ///< What orders messages at the broker: the record key of Kafka, the
                                              ///< first key of RocketMQ. None if the broker or the producer gave none.
   std::string_view id = {};                  ///< The broker's id of the message, such as "orders/3@42", cut to 255
-                                             ///< bytes. For tracing.
+                                             ///< bytes. For tracing. A producer can choose it on some brokers, so it
+                                             ///< can have any bytes: escape them in a log. See `traceable_id`.
 
   /// First the properties that the broker keeps apart from the headers, such as the message id of RabbitMQ. Then the
   /// headers of the producer, in the order in which it added them, or sorted by name if the broker keeps no order.

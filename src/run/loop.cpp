@@ -148,6 +148,7 @@ void Loop::receive(std::vector<Incoming> incoming) {
     std::optional<Message> message;
     try {
       message = message_of_(each);
+      message->message_id = traceable_id(std::move(message->message_id));
     } catch (const std::bad_alloc&) {
       throw;
     } catch (...) {

@@ -1,17 +1,22 @@
 #include <txinbox/message_of.hpp>
 
+#include <cstddef>
 #include <utility>
 
 #include <txinbox/error.hpp>
 #include <txinbox/json_template.hpp>
+
+#include "base/hex.hpp"
+#include "base/utf8.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
 Message message_with(std::string key, const Incoming& incoming) {
-  return {
-      .business_key = std::move(key), .message_id = std::string(incoming.id), .payload = std::string(incoming.body)};
+  return {.business_key = std::move(key),
+          .message_id = traceable_id(std::string(incoming.id)),
+          .payload = std::string(incoming.body)};
 }
 
 std::string required(const std::optional<std::string_view>& value, const std::string& what) {
@@ -49,6 +54,18 @@ MessageOf key_from_json(std::string_view text) {
     if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
     return message_with(key(incoming.body), incoming);
   };
+}
+
+std::string traceable_id(std::string id) {
+  constexpr std::size_t longest = 255;
+  const bool is_text = id.find('\0') == std::string::npos && detail::find_invalid_utf8(id) == std::string::npos;
+  if (!is_text) id = "0x" + detail::to_hex(id);
+  if (id.size() <= longest) return id;
+  std::size_t end = longest;
+  const auto continues = [&](std::size_t at) { return (static_cast<unsigned char>(id[at]) & 0xC0U) == 0x80U; };
+  while (continues(end)) --end;
+  id.resize(end);
+  return id;
 }
 
 MessageOf prefixed_message(std::string prefix, MessageOf message_of) {

@@ -41,6 +41,31 @@ TEST_CASE("a broker's message has the broker's id, unless the pointer finds anot
   CHECK(id_of(R"({"no":1})") == "orders/3@42");
 }
 
+TEST_CASE("a message id that is not UTF-8 is in hexadecimal, and one that is too long is cut") {
+  CHECK(traceable_id("") == "");
+  CHECK(traceable_id("orders/3@42 \xc3\xa9\n") == "orders/3@42 \xc3\xa9\n");
+  CHECK(traceable_id("\xff\x01") == "0xff01");
+  CHECK(traceable_id(std::string("a\0", 2)) == "0x6100");
+  CHECK(traceable_id(std::string(255, 'm')) == std::string(255, 'm'));
+  CHECK(traceable_id(std::string(256, 'm')) == std::string(255, 'm'));
+  CHECK(traceable_id(std::string(254, 'm') + "\xc3\xa9") == std::string(254, 'm'));
+  CHECK(traceable_id(std::string(200, '\xff')).size() == 255);
+
+  cli::ConsumeOptions options;
+  options.key = "/no";
+  options.message_id = "/id";
+  const cli::Script script;
+  const cli::MessageReader reader(options, script, backend::SqlLimits());
+  const auto id_of = [&](const char* body) {
+    Message message;
+    cli::Values values;
+    reader.read(Incoming{.body = body, .id = "\xff"}, message, values);
+    return message.message_id;
+  };
+  CHECK(id_of(R"({"no":1})") == "0xff");
+  CHECK(id_of(R"({"no":1,"id":"a\u0000"})") == "0x6100");
+}
+
 TEST_CASE("with --key @key, the record key is the business key, and must be there") {
   CHECK(key_of("@key", {.body = R"({"key":"no"})", .key = "k1"}) == "key k1");
   CHECK(key_of("@key", {.body = R"({"key":"no"})"}) == "invalid_key");

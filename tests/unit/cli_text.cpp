@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/one_line.hpp"
+#include "cli/consume/broker_run.hpp"
 #include "cli/consume/report.hpp"
 #include "console/database_option.hpp"
 #include "console/output.hpp"
@@ -65,6 +66,10 @@ TEST_CASE("control characters never reach the terminal") {
   CHECK(text_or_hex("a\x1b") == "0x611b");
   CHECK(text_or_hex("\xff") == "0xff");
   CHECK(text_or_hex("").empty());
+}
+
+TEST_CASE("an id of a producer and a text of the broker are one line") {
+  CHECK(problem_text("a\nb\x1b[2J\xff", "refused\r\nby it") == "a\\x0ab\\x1b[2J\\xff: refused by it");
 }
 
 TEST_CASE("a table's columns line up, by characters and not by bytes") {

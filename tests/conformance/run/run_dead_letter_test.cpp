@@ -99,6 +99,27 @@ TEST_CASE("a message without the header of its key is a dead letter, and the nex
   CHECK(db.effects_of("3") == 1);
 }
 
+TEST_CASE("a message whose id is not UTF-8 is consumed, and its id is in hexadecimal") {
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "order-service");
+  MemoryBroker broker(1);
+  broker.publish(0, {.body = "good"});
+  MemorySource source(broker);
+  const RunSummary summary = run(
+      source, consumer,
+      [](const Incoming& incoming) {
+        return Message{.business_key = std::string(incoming.body), .message_id = "\xff\x01"};
+      },
+      add_effect, until_idle());
+  CHECK(summary.consumed == 1);
+  CHECK(summary.dead_letters == 0);
+  auto connection = pool.acquire();
+  const auto row = find_message(connection, "order-service", "good");
+  REQUIRE(row.has_value());
+  CHECK(row->message_id == "0xff01");
+}
+
 TEST_CASE("a message whose handler adds an invalid message to the outbox is a dead letter, and does not end the run") {
   EffectDatabase db;
   Pool pool = db.pool();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <txinbox/delivery.hpp>
+#include <txinbox/message_of.hpp>
 #include <txinbox/result.hpp>
 
 #include "base/one_line.hpp"
@@ -12,8 +13,13 @@
 #include "console/duration.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
+#include "console/utf8.hpp"
 
 namespace txinbox::cli {
+
+std::string problem_text(std::string_view name, std::string_view what) {
+  return fmt::format("{}: {}", printable(name), detail::one_line(what));
+}
 
 int BrokerRun::run(Source& source, TxConsumer& consumer) {
   RunOptions options{
@@ -103,7 +109,7 @@ void BrokerRun::observe(const RunEvent& event) {
     case RunEventType::dead_letter:
       report_problem(event, fmt::format("dead letter ({})", event.reason));
       if (options_.json) {
-        Json json{{"message", event.message_id}};
+        Json json{{"message", traceable_id(std::string(event.message_id))}};
         if (!event.business_key.empty()) json.set("key", event.business_key);
         json.set("outcome", "dead_letter");
         json.set("reason", event.reason);
@@ -122,7 +128,7 @@ void BrokerRun::observe(const RunEvent& event) {
       progress_.message(fmt::format("{} messages went back to the broker", event.count));
       break;
     case RunEventType::source:
-      progress_.message(fmt::format("{}: {}", event.source, event.source_event->text));
+      progress_.message(problem_text(event.source, event.source_event->text));
       break;
     case RunEventType::status:
       lag_ = event.status->lag ? ", " + grouped(*event.status->lag) + " wait at the broker" : "";
@@ -135,7 +141,7 @@ void BrokerRun::observe(const RunEvent& event) {
 void BrokerRun::report_problem(const RunEvent& event, std::string_view what) {
   std::string why;
   if (event.error) why = detail::one_line(describe_error(event.error, options_.verbose)) + "; ";
-  progress_.message(fmt::format("{}: {}{}", event.message_id, why, what));
+  progress_.message(problem_text(event.message_id, why + std::string(what)));
 }
 
 std::string BrokerRun::summary(const RunSummary& done) const {

@@ -19,6 +19,10 @@
 
 namespace txinbox::cli {
 
+/// A line for standard error. A line end in the id of a message, or in a text of the broker, does not begin another
+/// line, which could look as if it were about another message.
+std::string problem_text(std::string_view name, std::string_view what);
+
 /// `consume --from`: runs the script for the messages of a broker, and reports how they ended.
 class BrokerRun {
  public:

@@ -31,7 +31,7 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
   if (key_) message.business_key = key_->key(root);
   if (message_id_) {
     // The id is only for tracing. A message without an id is consumed, too.
-    message.message_id = text_or_none(root, *message_id_, "message id").value_or("");
+    message.message_id = traceable_id(text_or_none(root, *message_id_, "message id").value_or(""));
   }
   message.content = content_.content(root);
   if (keep_payload_) message.payload = line;
@@ -41,10 +41,10 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
 
 void MessageReader::read(const Incoming& incoming, Message& message, Values& values) const {
   if (key_of_delivery_) message = key_of_delivery_(incoming);
-  message.message_id = incoming.id;
+  message.message_id = traceable_id(std::string(incoming.id));
   if (!incoming.has_body) throw LineError("the message has no body");
   read(incoming.body, message, values);
-  if (message.message_id.empty()) message.message_id = incoming.id;
+  if (message.message_id.empty()) message.message_id = traceable_id(std::string(incoming.id));
   message.payload = keep_payload_ ? incoming.body : std::string_view();
 }
 

@@ -53,11 +53,11 @@ class Watch {
         break;
       case RelayEventType::failed:
         ++failed_;
-        message(fmt::format("{}: {}; tried again", event.id, event.text));
+        message(fmt::format("{}: {}; tried again", event.id, detail::one_line(event.text)));
         break;
       case RelayEventType::parked:
         ++parked_;
-        message(fmt::format("{}: {}; parked", event.id, event.text));
+        message(fmt::format("{}: {}; parked", event.id, detail::one_line(event.text)));
         break;
       case RelayEventType::error:
         message("txinbox: " + detail::one_line(describe_error(event.error, verbose_)) + "; tried again");
