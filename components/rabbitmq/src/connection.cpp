@@ -142,7 +142,10 @@ Lost closed_by_broker(const amqp_method_t& method) {
   }
   if (method.id == AMQP_CHANNEL_CLOSE_METHOD) {
     const auto* close = static_cast<const amqp_channel_close_t*>(method.decoded);
-    return {.why = "the broker closed the channel: " + text_of(close->reply_text), .reply_code = close->reply_code};
+    return {.why = "the broker closed the channel: " + text_of(close->reply_text),
+            .reply_code = close->reply_code,
+            .refuses_consumer = (static_cast<amqp_method_number_t>(close->class_id) << 16U | close->method_id) ==
+                                AMQP_BASIC_CONSUME_METHOD};
   }
   return {.why = "the broker answered with an unexpected method"};
 }
@@ -218,6 +221,12 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
   }
   switch (lost.reply_code) {
     case AMQP_ACCESS_REFUSED:
+      // The broker has the same code for a consumer that is exclusive and for a right that is missing.
+      if (lost.refuses_consumer) {
+        refuse(
+            ErrorCode::access_refused,
+            "end the other consumers of the queue if one is exclusive, or give the user the right to read the queue");
+      }
       refuse(ErrorCode::access_refused, "correct the user, the password or the user's rights");
       break;
     case AMQP_NOT_ALLOWED:
@@ -228,7 +237,8 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
       refuse(ErrorCode::broker_refused, "create the queue, or correct its name");
       break;
     case AMQP_RESOURCE_LOCKED:
-      refuse(ErrorCode::broker_refused, "another connection uses the queue exclusively");
+      refuse(ErrorCode::broker_refused,
+             "another connection has declared the queue exclusive: close it, or name a queue that is not exclusive");
       break;
     case AMQP_PRECONDITION_FAILED:
       refuse(ErrorCode::broker_refused, "the queue cannot be consumed with these options");

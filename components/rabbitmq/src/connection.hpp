@@ -24,10 +24,11 @@ inline constexpr amqp_channel_t publishing_channel = 2;
 
 /// Why a connection could not be made, or was lost.
 struct Lost {
-  std::string why;            ///< A text for a log. It does not contain a password.
-  int reply_code = 0;         ///< The broker's reply code, for example 404. 0 if the broker has sent none.
-  bool is_untrusted = false;  ///< The broker's certificate was refused.
-  bool is_late = false;       ///< The broker has not confirmed in time. The connection is still open.
+  std::string why;                ///< A text for a log. It does not contain a password.
+  int reply_code = 0;             ///< The broker's reply code, for example 404. 0 if the broker has sent none.
+  bool refuses_consumer = false;  ///< The broker has refused `basic.consume`.
+  bool is_untrusted = false;      ///< The broker's certificate was refused.
+  bool is_late = false;           ///< The broker has not confirmed in time. The connection is still open.
 };
 
 struct DestroyConnection {

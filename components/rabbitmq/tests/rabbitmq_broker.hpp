@@ -136,6 +136,13 @@ class RabbitMqBroker : public BrokerUnderTest {
     control("ctl", "set_vm_memory_high_watermark absolute " + size);
   }
 
+  /// Declares a queue that only this connection may use. It exists until the connection is closed.
+  void declare_exclusive(const std::string& name) {
+    amqp_queue_declare(connection(), 1, amqp_cstring_bytes(name.c_str()), 0, 0, 1, 0, amqp_empty_table);
+    if (amqp_get_rpc_reply(connection()).reply_type != AMQP_RESPONSE_NORMAL)
+      throw std::runtime_error("declare " + name);
+  }
+
   static RabbitMqOptions options(const std::string& name) {
     RabbitMqOptions options = rabbitmq_options_from_url("amqp://guest@" + broker_address() + "/%2F/" + name);
     options.dead_letters = name + ".dead";

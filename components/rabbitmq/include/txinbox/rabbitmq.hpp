@@ -73,7 +73,8 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// delivery
 ///   limit of a quorum queue is not used up. It counts one for each lost connection.
 /// - If the queue or the dead-letter queue does not exist at the start, `poll` throws `Error` broker_refused. If the
-///   user, the password or the broker's certificate is refused, it throws `Error` access_refused.
+///   user, the password or the broker's certificate is refused, it throws `Error` access_refused. The same
+///   is true if another consumer has the queue for itself.
 ///
 /// @errors `Error` invalid_argument for the options.
 /// @blocking it does not wait for the broker. `poll` can wait up to 10 s for a broker that accepts a connection and
