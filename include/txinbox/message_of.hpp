@@ -25,15 +25,23 @@ TXINBOX_NAMESPACE_BEGIN
 ///     txinbox::run(source, consumer, txinbox::key_from_json("/order/no"), handle_order);
 using MessageOf = std::function<Message(const Incoming&)>;
 
+/// What the bytes of a record key or of a header are.
+enum class KeyBytes {
+  text,  ///< Text in UTF-8. It is the business key as it is.
+  hex,   ///< Any bytes, such as a Long, a UUID or Avro. The business key is their hexadecimal form in lower case: the
+         ///< Long 42 of Kafka's serializer is "000000000000002a". At most 127 bytes, because a business key has at most
+         ///< 255.
+};
+
 /// The business key is the broker's key of the message (`Incoming::key`), such as the record key of Kafka.
-MessageOf key_from_record();
+MessageOf key_from_record(KeyBytes bytes = KeyBytes::text);
 
 /// The business key is the header of this name, such as "ce_id". If a message has several headers of this name with
 /// different values, its delivery has no key: the function throws `Error` invalid_key. `Incoming::headers` says what a
 /// name means.
 ///
 /// @errors `Error` invalid_argument if the name is empty.
-MessageOf key_from_header(std::string name);
+MessageOf key_from_header(std::string name, KeyBytes bytes = KeyBytes::text);
 
 /// The business key is in the JSON of the body. `text` is a JSON Pointer or a template, as for `JsonTemplate`.
 ///

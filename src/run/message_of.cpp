@@ -19,10 +19,10 @@ Message message_with(std::string key, const Incoming& incoming) {
           .payload = std::string(incoming.body)};
 }
 
-std::string required(const std::optional<std::string_view>& value, const std::string& what) {
+std::string required(const std::optional<std::string_view>& value, const std::string& what, KeyBytes bytes) {
   if (!value) throw Error(ErrorCode::invalid_key, "the message has no " + what);
   if (value->empty()) throw Error(ErrorCode::invalid_key, "the message's " + what + " is empty");
-  return std::string(*value);
+  return bytes == KeyBytes::hex ? detail::to_hex(*value) : std::string(*value);
 }
 
 /// The value of the only header of this name. Which of two values identifies the message is not known, so it is none.
@@ -38,14 +38,15 @@ std::optional<std::string_view> only_header(const Incoming& incoming, const std:
 
 }  // namespace
 
-MessageOf key_from_record() {
-  return [](const Incoming& incoming) { return message_with(required(incoming.key, "record key"), incoming); };
+MessageOf key_from_record(KeyBytes bytes) {
+  return
+      [bytes](const Incoming& incoming) { return message_with(required(incoming.key, "record key", bytes), incoming); };
 }
 
-MessageOf key_from_header(std::string name) {
+MessageOf key_from_header(std::string name, KeyBytes bytes) {
   if (name.empty()) throw Error(ErrorCode::invalid_argument, "the name of the header that holds the key is empty");
-  return [name = std::move(name)](const Incoming& incoming) {
-    return message_with(required(only_header(incoming, name), "header " + name), incoming);
+  return [name = std::move(name), bytes](const Incoming& incoming) {
+    return message_with(required(only_header(incoming, name), "header " + name, bytes), incoming);
   };
 }
 

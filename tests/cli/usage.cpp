@@ -63,6 +63,8 @@ TEST_CASE("a command line that cannot be meant is status 2") {
            consume({"--key", "/a", "--sql", "select 1", "--from", "kafka://b/t", "file"}),
            consume({"--key", "/a", "--sql", "select 1", "--from", "kafka://b/t", "--stop-on-error"}),
            consume({"--key", "@header:", "--sql", "select 1", "--from", "kafka://b/t"}),
+           consume({"--key", "@header-hex:", "--sql", "select 1", "--from", "kafka://b/t"}),
+           consume({"--key", "@key-hex", "--sql", "select 1", "file"}),
            consume({"--key", "/a", "--sql", "select 1", "--from", "amqp://u:secret@b/v/q"}),
        }) {
     const Ended ended = run(arguments, db);

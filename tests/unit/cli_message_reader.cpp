@@ -74,6 +74,18 @@ TEST_CASE("with --key @key, the record key is the business key, and must be ther
   CHECK(key_of("@key", {.has_body = false, .key = "k1"}) == "invalid_key");
 }
 
+TEST_CASE("with --key @key-hex and @header-hex:NAME, a key of any bytes is a business key in hexadecimal") {
+  const std::string forty_two("\0\0\0\0\0\0\0\x2a", 8);
+  const std::array<IncomingHeader, 2> headers = {{{.name = "id", .value = "\xff\xC0"}, {.name = "empty", .value = ""}}};
+  const Incoming incoming{.body = "{}", .key = forty_two, .headers = headers};
+  CHECK(key_of("@key-hex", incoming) == "key 000000000000002a");
+  CHECK(key_of("@header-hex:id", incoming) == "key ffc0");
+  CHECK(key_of("@header-hex:empty", incoming) == "invalid_key");
+  CHECK(key_of("@header-hex:missing", incoming) == "invalid_key");
+  CHECK(key_of("@key-hex", {.body = "{}"}) == "invalid_key");
+  CHECK(key_of("@key-hex", {.body = "{}", .key = ""}) == "invalid_key");
+}
+
 TEST_CASE("with --key @header:NAME, the only header of this name is the business key, and must be there") {
   const std::array<IncomingHeader, 6> headers = {{{.name = "CE_ID", .value = "no"},
                                                   {.name = "ce_id", .value = "h1"},

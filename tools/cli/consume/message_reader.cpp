@@ -12,10 +12,15 @@ namespace txinbox::cli {
 MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits)
     : script_(script), binder_(script, options.binds), limits_(limits), keep_payload_(options.keep_payload) {
   constexpr std::string_view header = "@header:";
+  constexpr std::string_view hex_header = "@header-hex:";
   if (options.key == "@key") {
     key_of_delivery_ = key_from_record();
+  } else if (options.key == "@key-hex") {
+    key_of_delivery_ = key_from_record(KeyBytes::hex);
   } else if (options.key.starts_with(header)) {
     key_of_delivery_ = key_from_header(options.key.substr(header.size()));
+  } else if (options.key.starts_with(hex_header)) {
+    key_of_delivery_ = key_from_header(options.key.substr(hex_header.size()), KeyBytes::hex);
   } else {
     key_.emplace(options.key, "--key");
   }
