@@ -8,6 +8,7 @@
 #include <amqp_ssl_socket.h>
 #include <amqp_tcp_socket.h>
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <txinbox/error.hpp>
 
 namespace txinbox {
@@ -191,17 +192,10 @@ void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t ch
   require(amqp_get_rpc_reply(connection), "asking for confirmations");
 }
 
-ConnectionHandle connect(const RabbitMqOptions& options) {
-  const auto give_up = Clock::now() + longest_request;
-  ConnectionHandle handle = log_in(options, give_up);
-  amqp_connection_state_t connection = handle.get();
+void begin_to_consume(amqp_connection_state_t connection, const RabbitMqOptions& options, Clock::time_point give_up) {
   open_channel(connection, consuming_channel, give_up);
   require_queue(connection, consuming_channel, options.queue, give_up);
-  if (!options.dead_letters.empty()) {
-    open_channel(connection, publishing_channel, give_up);
-    require_queue(connection, publishing_channel, options.dead_letters, give_up);
-    ask_for_confirmations(connection, publishing_channel, give_up);
-  }
+  if (!options.dead_letters.empty()) require_queue(connection, consuming_channel, options.dead_letters, give_up);
   end_requests_at(connection, give_up);
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
   require(amqp_get_rpc_reply(connection), "setting the prefetch");
@@ -209,7 +203,18 @@ ConnectionHandle connect(const RabbitMqOptions& options) {
   amqp_basic_consume(connection, consuming_channel, bytes_of(options.queue), amqp_empty_bytes, 0, 0,
                      options.exclusive ? 1 : 0, amqp_empty_table);
   require(amqp_get_rpc_reply(connection), "consuming");
-  return handle;
+}
+
+void require_writable(amqp_connection_state_t connection) {
+  constexpr int longest_wait = 2000;
+  pollfd descriptor{.fd = amqp_get_sockfd(connection), .events = POLLOUT, .revents = 0};
+  if (::poll(&descriptor, 1, longest_wait) == 0) throw Lost{.why = "the broker does not read"};
+}
+
+void accept_close(amqp_connection_state_t connection, amqp_channel_t channel) {
+  require_writable(connection);
+  amqp_channel_close_ok_t answer{};
+  require(amqp_send_method(connection, channel, AMQP_CHANNEL_CLOSE_OK_METHOD, &answer), "closing a channel");
 }
 
 void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {

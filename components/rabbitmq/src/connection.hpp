@@ -15,12 +15,8 @@ namespace rabbitmq {
 
 using Clock = std::chrono::steady_clock;
 
-/// The maximum time for a request to a broker that answers.
-inline constexpr std::chrono::milliseconds longest_request{10'000};
-
-/// The channel for deliveries and acknowledgements, and the channel for dead letters.
+/// The channel for deliveries and acknowledgements.
 inline constexpr amqp_channel_t consuming_channel = 1;
-inline constexpr amqp_channel_t publishing_channel = 2;
 
 /// Why a connection could not be made, or was lost.
 struct Lost {
@@ -78,12 +74,22 @@ void open_channel(amqp_connection_state_t connection, amqp_channel_t channel, Cl
 /// @blocking until `give_up` at most.
 void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up);
 
-/// Connects, logs in, opens the channels, checks the queues and begins to consume.
+/// Opens the channel, checks the queues and begins to consume.
 ///
 /// Errors: `Lost`.
 ///
-/// @blocking at most 10 s.
-ConnectionHandle connect(const RabbitMqOptions& options);
+/// @blocking until `give_up` at most.
+void begin_to_consume(amqp_connection_state_t connection, const RabbitMqOptions& options, Clock::time_point give_up);
+
+/// Waits 2 s at most until a small frame can be written without a wait.
+///
+/// Errors: `Lost` if the broker does not read.
+void require_writable(amqp_connection_state_t connection);
+
+/// Answers that the broker has closed a channel.
+///
+/// Errors: `Lost`.
+void accept_close(amqp_connection_state_t connection, amqp_channel_t channel);
 
 /// Throws an error if only an operator can correct the reason.
 ///

@@ -31,8 +31,8 @@ void set_parameter(const ComponentUrl& url, RabbitMqOptions& options, const std:
     options.key_file = std::move(value);
   } else {
     url.refuse("unknown parameter " + name +
-               "; there are dead_letters, prefetch, heartbeat, exclusive (true or false), ca_file, certificate_file "
-               "and key_file");
+               "; there are dead_letters, prefetch, heartbeat, exclusive (true or false), ca_file, "
+               "certificate_file and key_file");
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "connection.hpp"
+#include "copied_headers.hpp"
 #include "field_text.hpp"
 #include "shared/dead_letter_headers.hpp"
 #include "shared/reserved_headers.hpp"
@@ -112,24 +113,35 @@ Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t&
   return incoming;
 }
 
-DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter)
+DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t frame_max)
     : properties(received_of(*letter.incoming).message.properties) {
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
     if (!component::is_dead_letter_header(view_of(entry.key))) entries_.push_back(entry);
   }
-  for (const auto& [name, value] : component::dead_letter_headers(letter)) {
+  rename_routing_headers(entries_);
+  const auto copied = static_cast<std::ptrdiff_t>(entries_.size());
+  const auto add = [&](const char* name, std::string_view value) {
     amqp_table_entry_t entry{};
     entry.key = amqp_cstring_bytes(name);
     entry.value.kind = AMQP_FIELD_KIND_UTF8;
     entry.value.value.bytes = bytes_of(texts_.emplace_back(value));
     entries_.push_back(entry);
-  }
-  properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
+  };
+  for (const auto& [name, value] : component::dead_letter_headers(letter)) add(name, value);
+  const auto set_headers = [&] {
+    properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
+  };
+  set_headers();
   constexpr std::uint8_t persistent = 2;
   properties.delivery_mode = persistent;
   properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
   // A dead letter must not expire. The broker refuses a message whose user-id is another user.
   properties._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
+  if (!fits_into_frame(properties, frame_max)) {
+    entries_.erase(entries_.begin(), entries_.begin() + copied);
+    add("txinbox-dropped-headers", std::to_string(copied));
+    set_headers();
+  }
 }
 
 }  // namespace rabbitmq

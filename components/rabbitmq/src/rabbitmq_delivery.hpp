@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -36,9 +37,10 @@ inline const Received& received_of(const Incoming& incoming) {
   return *static_cast<const Received*>(incoming.owner.get());
 }
 
-/// The properties of a dead letter, and the memory of its headers.
+/// The properties of a dead letter, and the memory of its headers. They fit into a frame of this size: if the headers
+/// of the message do not fit, the letter has none of them, but the header `txinbox-dropped-headers` with their number.
 struct DeadLetterProperties {
-  explicit DeadLetterProperties(const DeadLetter& letter);
+  DeadLetterProperties(const DeadLetter& letter, std::size_t frame_max);
   DeadLetterProperties(const DeadLetterProperties&) = delete;
   DeadLetterProperties& operator=(const DeadLetterProperties&) = delete;
 

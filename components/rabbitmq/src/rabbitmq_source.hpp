@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +13,9 @@
 #include <txinbox/version.hpp>
 
 #include "connection.hpp"
+#include "dead_letter_connection.hpp"
+#include "message_reader.hpp"
+#include "queue_length.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -21,6 +23,9 @@ namespace rabbitmq {
 
 /// Only the thread of `poll` uses the connection. This is enough for heartbeats: `run` polls at least once a second,
 /// and rabbitmq-c sends a due heartbeat whenever a frame is read.
+///
+/// No wait for the broker is long, so that `run` ends soon after a stop: a message is put together from its frames as
+/// they come, and `poll` makes one step of connecting at a time.
 class RabbitMqSource final : public Source {
  public:
   explicit RabbitMqSource(const RabbitMqOptions& options);
@@ -36,39 +41,33 @@ class RabbitMqSource final : public Source {
   void close() noexcept override;
 
  private:
-  /// The broker's answer to the dead letter that was published last.
-  enum class Confirmation { none, confirmed, refused };
-
   bool is_connected(std::chrono::milliseconds wait);
+  void connect();
   void lost(const Lost& why);
   void disconnect();
   void read_frames(Clock::time_point until);
-  bool read_frame(std::chrono::milliseconds wait);
-  void handle_method(amqp_channel_t channel, const amqp_method_t& method);
-  void receive(const amqp_basic_deliver_t& delivery);
-  Confirmation publish(const DeadLetter& letter);
-  void answered(std::uint64_t tag, Confirmation confirmation);
-  void publishing_was_closed(const amqp_method_t& method);
-  void open_publishing(Clock::time_point give_up);
+  bool read_frame();
+  void handle_frame(const amqp_frame_t& frame);
+  void handle_method(const amqp_method_t& method);
+  void receive();
   void acknowledge_now(std::uint64_t tag, bool multiple);
-  void ask_for_lag();
   void sleep(std::chrono::milliseconds wait);
 
   const RabbitMqOptions options_;
   const std::string name_;
   ConnectionHandle connection_;
+  bool is_consuming_ = false;           ///< The connection is complete.
+  Clock::time_point connected_ = {};    ///< When it was completed.
   std::uint64_t epoch_ = 0;             ///< The number of connections until now. A tag belongs to one connection.
   std::map<std::uint64_t, bool> tags_;  ///< The tags that are not acknowledged, and whether the message is done.
-  std::deque<Incoming> received_;       ///< The messages that `run` does not have yet.
-  bool publishing_is_open_ = false;
-  std::uint64_t published_ = 0;  ///< The tag of the last dead letter on the publishing channel.
-  bool was_returned_ = false;
-  Confirmation confirmation_ = Confirmation::none;
-  std::optional<std::uint64_t> lag_;
-  Clock::time_point next_lag_ = {};
+  MessageReader reader_;
+  std::deque<Incoming> received_;  ///< The messages that `run` does not have yet.
+  DeadLetterConnection letters_{options_};
+  QueueLength queue_length_;
   bool was_connected_ = false;
   bool is_closed_ = false;
   std::uint64_t reconnects_ = 0;
+  bool was_told_ = false;  ///< Whether a failure to connect was reported.
   std::chrono::milliseconds backoff_{};
   Clock::time_point next_try_ = {};
   std::minstd_rand random_{std::random_device()()};

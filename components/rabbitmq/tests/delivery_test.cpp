@@ -129,7 +129,7 @@ TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the ne
   DeadLetter letter{.incoming = &incoming, .reason = "parked"};
   letter.consumer = "svc";
   letter.failures = 3;
-  const rabbitmq::DeadLetterProperties with(letter);
+  const rabbitmq::DeadLetterProperties with(letter, 131'072);
   CHECK(names_of(with.properties.headers) == Names{{"text", "value"},
                                                    {"txinbox-other", "kept"},
                                                    {"txinbox-reason", "parked"},

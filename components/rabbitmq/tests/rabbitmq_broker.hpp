@@ -1,9 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -116,6 +120,17 @@ class RabbitMqBroker : public BrokerUnderTest {
     std::ifstream file(variable("TXINBOX_BROKER_FOLDER") + "/pid");
     pid_t pid = 0;
     if (!(file >> pid) || ::kill(pid, is_frozen ? SIGSTOP : SIGCONT) != 0) throw std::runtime_error("freeze");
+    // A thread that runs on another CPU stops a moment after `kill` has returned.
+    const auto tasks = std::filesystem::path("/proc") / std::to_string(pid) / "task";
+    const auto is_running = [](const std::filesystem::directory_entry& task) {
+      std::ifstream stat(task.path() / "stat");
+      const std::string text{std::istreambuf_iterator<char>(stat), {}};
+      const auto name_end = text.rfind(") ");
+      return name_end != std::string::npos && text[name_end + 2] != 'T';
+    };
+    while (is_frozen && std::ranges::any_of(std::filesystem::directory_iterator(tasks), is_running)) {
+      std::this_thread::yield();
+    }
   }
 
   /// Sets to which queues and exchanges the user may write.
@@ -129,6 +144,11 @@ class RabbitMqBroker : public BrokerUnderTest {
     control("ctl", "eval 'application:set_env(rabbit, consumer_timeout, " + std::to_string(time.count()) +
                        "), application:set_env(rabbit, channel_tick_interval, " + std::to_string(interval.count()) +
                        ").'");
+  }
+
+  /// Sets the largest message that the broker takes on channels that are opened from now on.
+  static void set_max_message_size(std::size_t bytes) {
+    control("ctl", "eval 'application:set_env(rabbit, max_message_size, " + std::to_string(bytes) + ").'");
   }
 
   /// Sets the memory limit. If the broker uses more memory, it accepts no messages.

@@ -28,7 +28,9 @@ struct RabbitMqOptions {
   ///
   /// A dead letter is the message with its properties and its headers, and with these headers: `txinbox-reason`,
   /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin` and
-  /// `txinbox-failures`. They replace headers of the message with these names. It never expires.
+  /// `txinbox-failures`. They replace headers of the message with these names. It never expires. The headers CC and BCC
+  /// become `txinbox-cc` and `txinbox-bcc`. If the headers do not fit into a frame, the dead letter has none of the
+  /// message's own headers, and `txinbox-dropped-headers` with their number.
   std::string dead_letters = {};
 
   /// The most messages that the broker delivers without an acknowledgement. It should be at least
@@ -41,7 +43,8 @@ struct RabbitMqOptions {
 
   bool exclusive = false;  ///< Whether no other consumer may consume the queue.
 
-  /// How long the source waits for the broker's confirmation of a dead letter.
+  /// If the broker has not confirmed a dead letter after this time, the source publishes it again, on a new connection.
+  /// No call waits for it for longer than 2 s: the next attempt of `run` takes an answer that came later.
   std::chrono::milliseconds dead_letter_timeout{10'000};
 
   bool tls = false;                   ///< Whether the connection is encrypted, and the broker verified.
@@ -53,8 +56,9 @@ struct RabbitMqOptions {
 /// Reads the options from a URL, as the command does: `amqp://USER@HOST:PORT/VHOST/QUEUE`, or `amqps://` with TLS.
 /// Write `%2F` for the virtual host `/`.
 ///
-/// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `exclusive` (true or false), `ca_file`,
-/// `certificate_file`, `key_file`. The password is taken from the environment variable TXINBOX_RABBITMQ_PASSWORD.
+/// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `exclusive` (true or false),
+/// `ca_file`, `certificate_file`, `key_file`. The password is taken from the environment variable
+/// TXINBOX_RABBITMQ_PASSWORD.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
 ///         hold the URL.
@@ -69,17 +73,17 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 ///   with `header:` before its name.
 /// - Numbers in headers have an exact text, such as "-7", "1e-07" or "12.50". A timestamp is in seconds. Booleans are
 ///   "true" and "false". Tables and arrays are empty.
-/// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry, so the
-/// delivery
-///   limit of a quorum queue is not used up. It counts one for each lost connection.
+/// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry. It counts one
+///   for each lost connection, and for each channel that it closes because of its consumer_timeout.
+/// - Dead letters have a connection of their own. Whatever happens to a dead letter, the source goes on.
 /// - If the queue or the dead-letter queue does not exist at the start, `poll` throws `Error` broker_refused. If the
-///   user, the password or the broker's certificate is refused, it throws `Error` access_refused. The same
-///   is true if another consumer has the queue for itself.
+///   user, the password or the broker's certificate is refused, it throws `Error` access_refused. The same is true if
+///   another consumer has the queue for itself. If the user may not publish dead letters, `dead_letter` or `poll`
+///   throws `Error` access_refused.
 ///
 /// @errors `Error` invalid_argument for the options.
-/// @blocking it does not wait for the broker. `poll` can wait up to 10 s for a broker that accepts a connection and
-/// then
-///           does not answer.
+/// @blocking it does not wait for the broker. `poll`, `acknowledge`, `dead_letter` and `close` return within 5 s,
+///           whatever the broker does. The system's search for the address of `host` is not limited.
 std::unique_ptr<Source> open_rabbitmq(const RabbitMqOptions& options);
 
 TXINBOX_NAMESPACE_END
