@@ -199,9 +199,15 @@ void begin_to_consume(amqp_connection_state_t connection, const RabbitMqOptions&
   end_requests_at(connection, give_up);
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
   require(amqp_get_rpc_reply(connection), "setting the prefetch");
+  // A consumer has the priority 0 by default. A stream queue has no priorities, so the broker refuses this argument.
+  // Otherwise it would deliver from the end of the stream, and the source would lose all messages before it.
+  amqp_table_entry_t priority{};
+  priority.key = amqp_cstring_bytes("x-priority");
+  priority.value.kind = AMQP_FIELD_KIND_I32;
+  priority.value.value.i32 = 0;
   end_requests_at(connection, give_up);
   amqp_basic_consume(connection, consuming_channel, bytes_of(options.queue), amqp_empty_bytes, 0, 0,
-                     options.exclusive ? 1 : 0, amqp_empty_table);
+                     options.exclusive ? 1 : 0, {.num_entries = 1, .entries = &priority});
   require(amqp_get_rpc_reply(connection), "consuming");
 }
 
@@ -246,7 +252,12 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
              "another connection has declared the queue exclusive: close it, or name a queue that is not exclusive");
       break;
     case AMQP_PRECONDITION_FAILED:
-      refuse(ErrorCode::broker_refused, "the queue cannot be consumed with these options");
+      refuse(ErrorCode::broker_refused,
+             lost.refuses_consumer
+                 ? "the queue '" + options.queue +
+                       "' is a stream, or has no consumers of this kind: consume from a quorum queue or a classic "
+                       "queue that is bound to the same exchange"
+                 : "the queue cannot be consumed with these options");
       break;
     default:
       break;

@@ -41,6 +41,14 @@ class RabbitMqBroker : public BrokerUnderTest {
     return "amqp://guest@" + broker_address() + "/%2F/" + name;
   }
 
+  std::string create_stream(const std::string& name) {
+    amqp_table_entry_t entry{};
+    entry.key = amqp_cstring_bytes("x-queue-type");
+    entry.value.kind = AMQP_FIELD_KIND_UTF8;
+    entry.value.value.bytes = amqp_cstring_bytes("stream");
+    return create(name, {.num_entries = 1, .entries = &entry});
+  }
+
   std::string create_quorum(const std::string& name, int delivery_limit) {
     amqp_table_entry_t entries[2];
     entries[0].key = amqp_cstring_bytes("x-queue-type");

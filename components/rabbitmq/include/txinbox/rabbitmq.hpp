@@ -76,10 +76,10 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry. It counts one
 ///   for each lost connection, and for each channel that it closes because of its consumer_timeout.
 /// - Dead letters have a connection of their own. Whatever happens to a dead letter, the source goes on.
-/// - If the queue or the dead-letter queue does not exist at the start, `poll` throws `Error` broker_refused. If the
-///   user, the password or the broker's certificate is refused, it throws `Error` access_refused. The same is true if
-///   another consumer has the queue for itself. If the user may not publish dead letters, `dead_letter` or `poll`
-///   throws `Error` access_refused.
+/// - If the queue or the dead-letter queue does not exist at the start, or the queue is a stream, `poll` throws `Error`
+///   broker_refused. If the user, the password or the broker's certificate is refused, it throws `Error`
+///   access_refused. The same is true if another consumer has the queue for itself. If the user may not publish dead
+///   letters, `dead_letter` or `poll` throws `Error` access_refused.
 ///
 /// @errors `Error` invalid_argument for the options.
 /// @blocking it does not wait for the broker. `poll`, `acknowledge`, `dead_letter` and `close` return within 5 s,
