@@ -63,7 +63,8 @@ struct Incoming {
 struct DeadLetter {
   const Incoming* incoming;       ///< The delivery. It is valid during the call.
   std::string_view reason;        ///< "parked", "conflict", "invalid_key", "rejected", "unreadable",
-                                  ///< "result_too_large" or "invalid_message".
+                                  ///< "result_too_large" or "invalid_message". Sources may have others for messages
+                                  ///< that they publish themselves.
   std::string error_class = {};   ///< `txinbox::error_class` of the error, if there was one. It holds no value of the
                                   ///< message.
   std::string consumer = {};      ///< The consumer's name.

@@ -129,6 +129,7 @@ void check(const RabbitMqOptions& options) {
   require(options.queue != options.dead_letters, "RabbitMqOptions::dead_letters is the queue itself");
   require(options.prefetch > 0, "RabbitMqOptions::prefetch must be at least 1");
   require(options.heartbeat >= 4s && options.heartbeat <= 3600s, "RabbitMqOptions::heartbeat must be 4 s to an hour");
+  require(options.delivery_limit >= 0, "RabbitMqOptions::delivery_limit is negative");
   require(options.dead_letter_timeout > 0ms, "RabbitMqOptions::dead_letter_timeout must be positive");
   require(options.certificate_file.empty() == options.key_file.empty(),
           "RabbitMqOptions: certificate_file and key_file must be set together");

@@ -100,7 +100,8 @@ DeadLetterConnection::Result DeadLetterConnection::result_of(std::map<Id, Waitin
       return {.why = "no queue has accepted a dead letter; does the queue " + options_.dead_letters + " exist?"};
     case Answer::none:
     default:
-      return {.why = is_blocked_ ? "the broker accepts no dead letter: its memory or its disk is full"
+      return {.is_waiting = true,
+              .why = is_blocked_ ? "the broker accepts no dead letter: its memory or its disk is full"
                                  : "the broker has not confirmed a dead letter in time"};
   }
 }
@@ -148,6 +149,10 @@ void DeadLetterConnection::read_answers() noexcept {
   } catch (const Lost&) {
     disconnect();  // the next letter finds out whether this lasts
   }
+}
+
+bool DeadLetterConnection::has_answer() const noexcept {
+  return closed_ || std::ranges::any_of(waiting_, [](const auto& each) { return each.second.answer != Answer::none; });
 }
 
 /// Returns false if no frame came in time. The content of a returned message is ignored.

@@ -27,7 +27,8 @@ class DeadLetterConnection {
 
   struct Result {
     bool is_confirmed = false;
-    std::string why = {};  ///< Why it is not confirmed.
+    bool is_waiting = false;  ///< The letter was published, and its answer may still come.
+    std::string why = {};     ///< Why it is not confirmed.
   };
 
   explicit DeadLetterConnection(const RabbitMqOptions& options) : options_(options) {}
@@ -49,8 +50,14 @@ class DeadLetterConnection {
   /// Reads the answers that have come. It does not wait.
   void read_answers() noexcept;
 
+  /// Whether an answer has come that no call of `publish` has returned.
+  bool has_answer() const noexcept;
+
   /// Forgets the letters that wait for an answer: the source does not hold their messages any more.
   void forget() noexcept { waiting_.clear(); }
+
+  /// Readable if an answer has come. -1 if there is no connection.
+  int descriptor() const noexcept { return connection_ ? amqp_get_sockfd(connection_.get()) : -1; }
 
   /// @blocking until `give_up` at most.
   void close(Clock::time_point give_up) noexcept;

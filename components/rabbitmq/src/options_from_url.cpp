@@ -21,6 +21,8 @@ void set_parameter(const ComponentUrl& url, RabbitMqOptions& options, const std:
     options.prefetch = url.number<std::uint16_t>(name, value);
   } else if (name == "heartbeat") {
     options.heartbeat = std::chrono::seconds(url.number<int>(name, value));
+  } else if (name == "delivery_limit") {
+    options.delivery_limit = url.number<int>(name, value);
   } else if (name == "exclusive" && (value == "true" || value == "false")) {
     options.exclusive = value == "true";
   } else if (name == "ca_file") {
@@ -31,7 +33,7 @@ void set_parameter(const ComponentUrl& url, RabbitMqOptions& options, const std:
     options.key_file = std::move(value);
   } else {
     url.refuse("unknown parameter " + name +
-               "; there are dead_letters, prefetch, heartbeat, exclusive (true or false), ca_file, "
+               "; there are dead_letters, prefetch, heartbeat, delivery_limit, exclusive (true or false), ca_file, "
                "certificate_file and key_file");
   }
 }

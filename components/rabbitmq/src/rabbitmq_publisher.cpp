@@ -298,7 +298,7 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
   RabbitMqOptions read = rabbitmq_options_from_url(complete);
   const RabbitMqOptions defaults;
   if (!read.dead_letters.empty() || read.prefetch != defaults.prefetch || read.heartbeat != defaults.heartbeat ||
-      read.exclusive) {
+      read.delivery_limit != defaults.delivery_limit || read.exclusive) {
     throw Error(ErrorCode::invalid_argument,
                 "the RabbitMQ URL of a publisher is amqp://USER@HOST:PORT/VHOST/EXCHANGE; its parameters are ca_file, "
                 "certificate_file and key_file");

@@ -29,6 +29,7 @@ constexpr milliseconds longest_answer = 2s;
 constexpr milliseconds longest_letters = 3s;
 constexpr auto longest_close = 1500ms;
 constexpr auto longest_reading = 1s;
+constexpr auto expiring_interval = 5s;
 /// A connection that lasts for this long is not one that ends because of a message that it gets.
 constexpr auto long_connection = 5min;
 
@@ -64,6 +65,7 @@ std::vector<Incoming> RabbitMqSource::poll(std::size_t max, milliseconds wait) {
   try {
     read_frames(Clock::now() + (received_.empty() || max == 0 ? wait : 0ms));
     queue_length_.ask(connection_.get(), options_.queue);
+    publish_expiring();
   } catch (const Lost& why) {
     lost(why);
   }
@@ -134,6 +136,7 @@ void RabbitMqSource::disconnect() {
   is_consuming_ = false;
   reader_.reset();
   received_.clear();
+  expiring_.clear();
   letters_.forget();
   tags_.clear();
   queue_length_.reset();
@@ -151,11 +154,14 @@ void RabbitMqSource::read_frames(Clock::time_point until_time) {
     amqp_maybe_release_buffers(connection_.get());
     // The client's buffers are empty now, so the socket becomes readable when more data arrives.
     if (received_.size() > had || Clock::now() >= until_time) return;
-    std::array<pollfd, 2> descriptors{pollfd{.fd = amqp_get_sockfd(connection_.get()), .events = POLLIN, .revents = 0},
-                                      pollfd{.fd = woken_, .events = POLLIN, .revents = 0}};
+    const int answers = expiring_.empty() ? -1 : letters_.descriptor();
+    std::array<pollfd, 3> descriptors{pollfd{.fd = amqp_get_sockfd(connection_.get()), .events = POLLIN, .revents = 0},
+                                      pollfd{.fd = woken_, .events = POLLIN, .revents = 0},
+                                      pollfd{.fd = answers, .events = POLLIN, .revents = 0}};
     ::poll(descriptors.data(), descriptors.size(), static_cast<int>(until(until_time).count()));
     std::uint64_t count = 0;
     if (descriptors[1].revents != 0 && ::read(woken_, &count, sizeof count) > 0) until_time = Clock::now();
+    if (descriptors[2].revents != 0) until_time = Clock::now();
   }
 }
 
@@ -192,7 +198,48 @@ void RabbitMqSource::handle_method(const amqp_method_t& method) {
 void RabbitMqSource::receive() {
   const amqp_basic_deliver_t delivery = reader_.delivery();
   tags_[delivery.delivery_tag] = false;
-  received_.push_back(incoming_of(delivery, reader_.take(), options_.queue, epoch_));
+  Incoming incoming = incoming_of(delivery, reader_.take(), options_.queue, epoch_);
+  // A producer can write the header x-delivery-count itself, but not `redelivered`.
+  const bool is_counted = delivery.redelivered != 0 && incoming.header("x-delivery-count");
+  if (is_counted) warn_of_delivery_limit(incoming);
+  // One more delivery is left then. It is needed if this process ends before the dead letter is confirmed.
+  const bool is_expiring = is_counted && options_.delivery_limit > 0 && incoming.deliveries >= options_.delivery_limit;
+  (is_expiring && has_dead_letters() ? expiring_ : received_).push_back(std::move(incoming));
+}
+
+void RabbitMqSource::warn_of_delivery_limit(const Incoming& incoming) {
+  if (was_warned_ || (options_.delivery_limit > 0 && has_dead_letters())) return;
+  was_warned_ = true;
+  report(SourceEventType::warning,
+         "the queue " + options_.queue + " has delivered a message " + std::to_string(incoming.deliveries) +
+             " times, and counts this: if it has a delivery limit, the broker drops the message at the limit; set " +
+             (options_.delivery_limit > 0 ? "dead_letters" : "delivery_limit to that limit"));
+}
+
+/// Publishes the messages that the broker would soon drop as dead letters. The answers are read by a later
+/// `poll`.
+void RabbitMqSource::publish_expiring() {
+  if (expiring_.empty() || (Clock::now() < next_expiring_ && !letters_.has_answer())) return;
+  next_expiring_ = Clock::now() + expiring_interval;
+  const DeadLetterConnection::Limits limits{.answer = Clock::now(), .give_up = Clock::now() + longest_letters};
+  std::deque<Incoming> left;
+  for (Incoming& incoming : expiring_) {
+    DeadLetterConnection::Result result{.is_waiting = true};
+    if (Clock::now() < limits.give_up) {
+      result = letters_.publish({epoch_, incoming.ticket}, {.incoming = &incoming, .reason = "delivery_limit"}, limits);
+    }
+    if (!result.is_confirmed && !result.is_waiting) report(SourceEventType::warning, result.why);
+    if (result.is_confirmed) {
+      report(SourceEventType::warning,
+             "a message is near delivery_limit: it was published as a dead letter, because the broker would drop it");
+      const Incoming* const done = &incoming;
+      acknowledge({&done, 1});
+      if (!is_consuming_) return;
+    } else {
+      left.push_back(std::move(incoming));
+    }
+  }
+  expiring_ = std::move(left);
 }
 
 void RabbitMqSource::acknowledge(std::span<const Incoming* const> messages) {

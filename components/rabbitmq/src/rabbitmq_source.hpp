@@ -50,6 +50,8 @@ class RabbitMqSource final : public Source {
   void handle_frame(const amqp_frame_t& frame);
   void handle_method(const amqp_method_t& method);
   void receive();
+  void warn_of_delivery_limit(const Incoming& incoming);
+  void publish_expiring();
   void acknowledge_now(std::uint64_t tag, bool multiple);
   void sleep(std::chrono::milliseconds wait);
 
@@ -62,6 +64,9 @@ class RabbitMqSource final : public Source {
   std::map<std::uint64_t, bool> tags_;  ///< The tags that are not acknowledged, and whether the message is done.
   MessageReader reader_;
   std::deque<Incoming> received_;  ///< The messages that `run` does not have yet.
+  std::deque<Incoming> expiring_;  ///< The messages near the delivery limit. `run` does not get them.
+  Clock::time_point next_expiring_ = {};
+  bool was_warned_ = false;  ///< Whether `warn_of_delivery_limit` has reported.
   DeadLetterConnection letters_{options_};
   QueueLength queue_length_;
   bool was_connected_ = false;

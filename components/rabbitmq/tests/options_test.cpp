@@ -23,7 +23,8 @@ std::string refusal_of(const auto& function) {
 
 TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
   ::unsetenv("TXINBOX_RABBITMQ_PASSWORD");
-  RabbitMqOptions options = rabbitmq_options_from_url("amqp://svc@h.example:5673/%2F/or%2Fders?prefetch=7&heartbeat=9");
+  RabbitMqOptions options =
+      rabbitmq_options_from_url("amqp://svc@h.example:5673/%2F/or%2Fders?prefetch=7&heartbeat=9&delivery_limit=20");
   CHECK(options.host == "h.example");
   CHECK(options.port == 5673);
   CHECK(options.user == "svc");
@@ -32,6 +33,7 @@ TEST_CASE("a RabbitMQ URL has host, virtual host, queue and parameters") {
   CHECK(options.queue == "or/ders");
   CHECK(options.prefetch == 7);
   CHECK(options.heartbeat == std::chrono::seconds(9));
+  CHECK(options.delivery_limit == 20);
   CHECK_FALSE(options.tls);
   options = rabbitmq_options_from_url("amqps://[::1]:5671/v/q?ca_file=/x/ca.pem&exclusive=true&dead_letters=d");
   CHECK(options.tls);
@@ -86,6 +88,7 @@ TEST_CASE("invalid options of RabbitMQ are refused") {
   CHECK(refused([](auto& o) { o.queue = std::string(256, 'q'); }));
   CHECK(refused([](auto& o) { o.dead_letters = "orders"; }));
   CHECK(refused([](auto& o) { o.prefetch = 0; }));
+  CHECK(refused([](auto& o) { o.delivery_limit = -1; }));
   CHECK(refused([](auto& o) { o.heartbeat = std::chrono::seconds(0); }));
   CHECK(refused([](auto& o) { o.ca_file = "ca.pem"; }));
   CHECK(refused([](auto& o) {
@@ -107,9 +110,9 @@ TEST_CASE("the URL of a RabbitMQ publisher has host, virtual host and optionally
   CHECK(options.exchange == "or/ders");
   CHECK(options.tls);
   CHECK(options.ca_file == "/x/ca.pem");
-  for (const std::string url :
-       {"", "amqp://", "amqp://h", "amqp://h/", "amqp://h/v/", "http://h/v", "amqp://u:hunter2@h/v",
-        "amqp://h/v?prefetch=7", "amqp://h/v?dead_letters=d", "amqp://h/v?exclusive=true", "amqp://h/v?heartbeat=9"}) {
+  for (const std::string url : {"", "amqp://", "amqp://h", "amqp://h/", "amqp://h/v/", "http://h/v",
+                                "amqp://u:hunter2@h/v", "amqp://h/v?prefetch=7", "amqp://h/v?dead_letters=d",
+                                "amqp://h/v?exclusive=true", "amqp://h/v?heartbeat=9", "amqp://h/v?delivery_limit=9"}) {
     CAPTURE(url);
     const std::string text = refusal_of([&] { (void)rabbitmq_publisher_options_from_url(url); });
     CHECK_FALSE(text.empty());

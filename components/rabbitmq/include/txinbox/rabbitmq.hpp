@@ -47,6 +47,17 @@ struct RabbitMqOptions {
   /// No call waits for it for longer than 2 s: the next attempt of `run` takes an answer that came later.
   std::chrono::milliseconds dead_letter_timeout{10'000};
 
+  /// The delivery limit of a quorum queue: set it to the value of `x-delivery-limit`, or of the policy, if the queue
+  /// has one. The limit cannot be read over AMQP. 0: there is none, or it is not known. A quorum queue of RabbitMQ 4
+  /// has the limit 20 by default.
+  ///
+  /// A message that comes back to the broker more often is dropped there. So when this is the delivery of this number,
+  /// the source does not give the message to `run`, but publishes it as a dead letter with the reason `delivery_limit`.
+  /// Its headers `txinbox-consumer` and `txinbox-key` are empty. One delivery is left then, for the case that the
+  /// process ends before the dead letter is confirmed. The first delivery always goes to `run`. Without `dead_letters`,
+  /// all do.
+  int delivery_limit = 0;
+
   bool tls = false;                   ///< Whether the connection is encrypted, and the broker verified.
   std::string ca_file = {};           ///< The authorities to trust, as a PEM file. Empty: those of the system.
   std::string certificate_file = {};  ///< The client's own certificate, as a PEM file. Empty: none.
@@ -56,7 +67,7 @@ struct RabbitMqOptions {
 /// Reads the options from a URL, as the command does: `amqp://USER@HOST:PORT/VHOST/QUEUE`, or `amqps://` with TLS.
 /// Write `%2F` for the virtual host `/`.
 ///
-/// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `exclusive` (true or false),
+/// Parameters: `dead_letters`, `prefetch`, `heartbeat` (seconds), `delivery_limit`, `exclusive` (true or false),
 /// `ca_file`, `certificate_file`, `key_file`. The password is taken from the environment variable
 /// TXINBOX_RABBITMQ_PASSWORD.
 ///
@@ -74,7 +85,8 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// - Numbers in headers have an exact text, such as "-7", "1e-07" or "12.50". A timestamp is in seconds. Booleans are
 ///   "true" and "false". Tables and arrays are empty.
 /// - A message that fails stays unacknowledged in the source. The broker counts no delivery for a retry. It counts one
-///   for each lost connection, and for each channel that it closes because of its consumer_timeout.
+///   for each lost connection, and for each channel that it closes because of its consumer_timeout. See
+///   `delivery_limit`.
 /// - Dead letters have a connection of their own. Whatever happens to a dead letter, the source goes on.
 /// - If the queue or the dead-letter queue does not exist at the start, or the queue is a stream, `poll` throws `Error`
 ///   broker_refused. If the user, the password or the broker's certificate is refused, it throws `Error`
