@@ -82,13 +82,6 @@ struct ClientProperties {
   amqp_table_t properties{.num_entries = 1, .entries = &capabilities};
 };
 
-void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue,
-                   Clock::time_point give_up) {
-  end_requests_at(connection, give_up);
-  amqp_queue_declare(connection, channel, bytes_of(queue), 1, 0, 0, 0, amqp_empty_table);
-  require(amqp_get_rpc_reply(connection), queue.c_str());
-}
-
 }  // namespace
 
 amqp_bytes_t bytes_of(const std::string& text) {
@@ -193,10 +186,14 @@ void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t ch
   require(amqp_get_rpc_reply(connection), "asking for confirmations");
 }
 
+void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue,
+                   Clock::time_point give_up) {
+  end_requests_at(connection, give_up);
+  amqp_queue_declare(connection, channel, bytes_of(queue), 1, 0, 0, 0, amqp_empty_table);
+  require(amqp_get_rpc_reply(connection), queue.c_str());
+}
+
 void begin_to_consume(amqp_connection_state_t connection, const RabbitMqOptions& options, Clock::time_point give_up) {
-  open_channel(connection, consuming_channel, give_up);
-  require_queue(connection, consuming_channel, options.queue, give_up);
-  if (!options.dead_letters.empty()) require_queue(connection, consuming_channel, options.dead_letters, give_up);
   end_requests_at(connection, give_up);
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
   require(amqp_get_rpc_reply(connection), "setting the prefetch");

@@ -74,7 +74,15 @@ void open_channel(amqp_connection_state_t connection, amqp_channel_t channel, Cl
 /// @blocking until `give_up` at most.
 void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up);
 
-/// Opens the channel, checks the queues and begins to consume.
+/// Finds out whether a queue exists. If it does not, the broker closes the channel.
+///
+/// Errors: `Lost`.
+///
+/// @blocking until `give_up` at most.
+void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue,
+                   Clock::time_point give_up);
+
+/// Begins to consume. The channel must be open.
 ///
 /// Errors: `Lost`.
 ///

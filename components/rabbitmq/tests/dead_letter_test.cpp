@@ -143,6 +143,18 @@ TEST_CASE("RabbitMQ: a dead letter is not routed by the headers CC and BCC of th
   CHECK_FALSE(headers.contains("BCC"));
 }
 
+TEST_CASE("RabbitMQ: after a lost connection, messages are consumed although the dead-letter queue is missing") {
+  RabbitMqBroker broker;
+  (void)broker.create("no-letters");
+  const auto source = open_rabbitmq(RabbitMqBroker::options("no-letters"));
+  for (int i = 0; i < 100 && !source->status().connected; ++i) (void)source->poll(1, 100ms);
+  broker.remove("no-letters.dead");
+  RabbitMqBroker::close_connections();
+  for (int i = 0; i < 100 && source->status().reconnects == 0; ++i) (void)source->poll(1, 100ms);
+  CHECK(source->status().reconnects == 1);
+  CHECK(source->status().connected);
+}
+
 TEST_CASE("RabbitMQ: if the broker refuses one dead letter again and again, the source keeps its connection") {
   RabbitMqBroker broker;
   (void)broker.create_quorum("too-large", 1);

@@ -159,6 +159,9 @@ class RabbitMqBroker : public BrokerUnderTest {
     control("ctl", "eval 'application:set_env(rabbit, max_message_size, " + std::to_string(bytes) + ").'");
   }
 
+  /// Closes the connections of all clients.
+  static void close_connections() { control("ctl", "close_all_connections test"); }
+
   /// Sets the memory limit. If the broker uses more memory, it accepts no messages.
   static void set_memory_limit(const std::string& size) {
     control("ctl", "set_vm_memory_high_watermark absolute " + size);
