@@ -206,11 +206,11 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
   }
 }
 
-/// Whether the only message of the job has met the error before, and a job that began after this has succeeded.
+/// Whether the message of the job, which is alone, has met the error before, and a job that began after this has
+/// succeeded.
 bool Scheduler::is_the_reason(const Job& job) const {
-  if (job.size() > 1 || job.front()->is_lost) return false;
-  const auto& suspected_at = job.front()->suspected_at;
-  return suspected_at && latest_successful_ > *suspected_at;
+  const Entry& first = *job.front();
+  return first.suspected_at && latest_successful_ > *first.suspected_at && !first.is_lost;
 }
 
 // What the broker does.

@@ -154,17 +154,67 @@ TEST_CASE("a message that meets an outage alone while others succeed waits alone
   CHECK(unavailable <= 2);
 }
 
-TEST_CASE("if the database is away, no message is the reason") {
+TEST_CASE("if the database is away again and again, no message is the reason") {
   SchedulerWorld world(4, 100, SchedulerWorld::options_of_test(), 10);
   for (int outage = 0; outage < 5; ++outage) {
-    world.run_for(100ms);
+    for (int turn = 0; turn < 4; ++turn) world.turn();
     world.database_is_down = true;
     world.run_for(30s);
+    CHECK(world.acknowledged_in_all() < 400);
     world.database_is_down = false;
   }
   world.run_for(10min);
   CHECK(world.acknowledged_in_all() == 400);
   for (const auto& occurrence : world.scheduler.take_occurrences()) CHECK(occurrence.type != RunEventType::retry);
+}
+
+TEST_CASE("a job that began before an outage does not show that a message of another job is the reason") {
+  SchedulerWorld world(2, 1, SchedulerWorld::options_of_test(), 1);
+  world.fates[{0, 0}] = {Fate::poison, 2};
+  world.poll();
+  REQUIRE(world.begin_job());
+  REQUIRE(world.begin_job());
+  REQUIRE(world.end_job(0));  // meets the outage
+  REQUIRE(world.end_job(0));  // has begun before it, and succeeds
+  world.run_for(10min);
+  CHECK(world.acknowledged_in_all() == 2);
+  for (const auto& occurrence : world.scheduler.take_occurrences()) CHECK(occurrence.type != RunEventType::retry);
+}
+
+TEST_CASE("no job begins while the database is away") {
+  SchedulerWorld world(8, 1, SchedulerWorld::options_of_test(), 1);
+  world.poll();
+  REQUIRE(world.begin_job());
+  world.database_is_down = true;
+  REQUIRE(world.end_job());
+  CHECK_FALSE(world.begin_job());
+  world.now += 200ms;
+  CHECK(world.begin_job());
+}
+
+TEST_CASE("a message without a lane takes room again when it runs again") {
+  RunOptions options = SchedulerWorld::options_of_test();
+  options.max_in_flight = 2;
+  SchedulerWorld world(0, 2, options, 1);
+  for (const std::size_t place : {0UL, 1UL}) world.fates[{0, place}] = {Fate::fails, 1};
+  for (int turn = 0; turn < 3; ++turn) world.turn();
+  CHECK(world.scheduler.room() == 2);
+  world.now += 1s;
+  REQUIRE(world.begin_job());
+  REQUIRE(world.begin_job());
+  CHECK(world.scheduler.room() == 0);
+}
+
+TEST_CASE("a lane that the broker takes back and gives again does not wait for the failure of a lost message") {
+  RunOptions options = SchedulerWorld::options_of_test();
+  options.backoff = options.max_backoff = 1h;
+  SchedulerWorld world(1, 5, options, 3);
+  world.fates[{0, 0}] = {Fate::fails, 1};
+  for (int turn = 0; turn < 3; ++turn) world.turn();
+  CHECK(world.acknowledged(0) == 0);
+  world.revoke(0);
+  world.run_for(1s);
+  CHECK(world.acknowledged(0) == 5);
 }
 
 }  // namespace
