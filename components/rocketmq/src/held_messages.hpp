@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,9 +52,11 @@ struct HeldMessage {
   std::string broker;
   int deliveries = 0;
   Clock::time_point expires_at;  ///< The end of its invisible time.
-  bool is_busy = false;          ///< A request for this message runs.
-  bool is_done = false;          ///< `run` has acknowledged it.
-  bool is_dead = false;          ///< The broker has it as a dead letter.
+  std::optional<std::uint64_t> lane = {};
+  bool is_busy = false;        ///< A request for this message runs.
+  bool is_done = false;        ///< `run` has acknowledged it.
+  bool is_dead = false;        ///< The broker has it as a dead letter.
+  bool is_given_back = false;  ///< The broker must deliver it again.
 };
 
 /// The messages that this source holds, by ticket.
@@ -72,7 +75,7 @@ class HeldMessages {
 
   bool holds(std::uint64_t ticket) const {
     const auto at = messages_.find(ticket);
-    return at != messages_.end() && Clock::now() < at->second.expires_at;
+    return at != messages_.end() && !at->second.is_given_back && Clock::now() < at->second.expires_at;
   }
 
   void erase(std::uint64_t ticket) { messages_.erase(ticket); }

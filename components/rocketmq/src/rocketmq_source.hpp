@@ -41,6 +41,7 @@ class RocketMqSource final : public Source {
   bool holds(const Incoming& message) const override { return held_.holds(message.ticket); }
   void pause(std::uint64_t lane) override { paused_.insert(lane); }
   void resume(std::uint64_t lane) override { paused_.erase(lane); }
+  void give_back(const Incoming& message) override { give_back(message.ticket); }
   void wake() noexcept override { calls_.wake(); }
   SourceStatus status() override;
   void close() noexcept override;
@@ -89,6 +90,7 @@ class RocketMqSource final : public Source {
   void change_invisible_time(std::uint64_t ticket, HeldMessage& message, std::chrono::milliseconds time);
   void forward(DeadLetter& letter, HeldMessage& message);
   void drop(std::uint64_t ticket, const char* why);
+  void give_back(std::uint64_t ticket);
   Client* client_of(const HeldMessage& message);
 
   /// Handles the calls that have ended, or waits until one ends. Errors: the error of a refused request.

@@ -80,6 +80,7 @@ void RocketMqSource::received(const std::string& broker, protocol::Message&& mes
                                           .deliveries = system.delivery_attempt(),
                                           .expires_at = Clock::now() + options_.invisible});
   received_.push_back(incoming_of(std::move(message), ticket, is_fifo_));
+  held_.find(ticket)->lane = received_.back().lane;
 }
 
 void RocketMqSource::receive_ended(const std::string& name, const std::string& target, const grpc::Status& status,
@@ -171,19 +172,26 @@ void RocketMqSource::acknowledged(const protocol::AckMessageResponse& answer,
 }
 
 /// Prolongs the invisible time of held messages when half of it is over. Drops messages whose invisible time is over.
+/// Ends the invisible time of messages that are given back.
 void RocketMqSource::prolong_if_due() {
   const auto now = Clock::now();
   if (now < next_prolongation_) return;
   next_prolongation_ = now + options_.invisible / 20;
   std::vector<std::uint64_t> over;
+  std::vector<std::uint64_t> given_back;
   for (auto& [ticket, message] : held_) {
     if (now >= message.expires_at) {
-      over.push_back(ticket);
-    } else if (!message.is_busy && !message.is_done && !message.is_dead &&
-               now >= message.expires_at - options_.invisible / 2) {
+      (message.is_given_back ? given_back : over).push_back(ticket);
+    } else if (message.is_busy || message.is_done || message.is_dead || client_of(message) == nullptr) {
+      continue;
+    } else if (message.is_given_back) {
+      change_invisible_time(ticket, message, 0ms);
+      given_back.push_back(ticket);
+    } else if (now >= message.expires_at - options_.invisible / 2) {
       change_invisible_time(ticket, message, options_.invisible);
     }
   }
+  for (const std::uint64_t ticket : given_back) held_.erase(ticket);
   for (const std::uint64_t ticket : over) drop(ticket, "the invisible time of a message is over");
 }
 
@@ -215,11 +223,27 @@ void RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& me
                });
 }
 
-/// Forgets a message. Because of the event, `run` checks which messages are still held.
+/// Forgets a message. Because of the event, `run` checks which messages are still held, and gives back those that
+/// follow in the lane. Those that `run` does not have yet are given back here.
 void RocketMqSource::drop(std::uint64_t ticket, const char* why) {
+  const HeldMessage* const dropped = held_.find(ticket);
+  const auto lane = dropped != nullptr ? dropped->lane : std::nullopt;
   held_.erase(ticket);
-  std::erase_if(received_, [&](const Incoming& each) { return each.ticket == ticket; });
+  std::erase_if(received_, [&](const Incoming& each) {
+    if (lane && each.lane == lane && each.ticket > ticket) {
+      give_back(each.ticket);
+      return true;
+    }
+    return each.ticket == ticket;
+  });
   report(SourceEventType::lanes_revoked, why);
+}
+
+void RocketMqSource::give_back(std::uint64_t ticket) {
+  HeldMessage* const message = held_.find(ticket);
+  if (message == nullptr) return;
+  message->is_given_back = true;
+  next_prolongation_ = {};
 }
 
 void RocketMqSource::forward(DeadLetter& letter, HeldMessage& message) {

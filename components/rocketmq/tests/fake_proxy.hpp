@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <grpcpp/grpcpp.h>
@@ -36,8 +37,21 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   std::uint16_t port() const { return static_cast<std::uint16_t>(port_); }
   void answer_settings() { answers_settings_ = true; }
 
-  /// Delivers one message, with the receipt handle "first".
-  void deliver() { delivers_ = true; }
+  /// Delivers messages with these receipt handles in one answer.
+  void deliver(std::vector<std::string> handles = {"first"}) {
+    const std::lock_guard lock(mutex_);
+    handles_ = std::move(handles);
+    delivers_ = true;
+  }
+
+  /// The group keeps its order, and all messages belong to one message group. Call it before `answer_settings`.
+  void be_fifo() { is_fifo_ = true; }
+
+  /// Answers the next changes of the invisible time as if another consumer had the message.
+  void refuse_changes_of(std::string handle) {
+    const std::lock_guard lock(mutex_);
+    refused_handle_ = std::move(handle);
+  }
 
   /// How the proxy answers `ForwardMessageToDeadLetterQueue` and `ChangeInvisibleDuration`.
   enum class Answer { ok, error, none };
@@ -106,6 +120,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     while (stream->Read(&command)) {
       wait(context, [&] { return answers_settings_.load(); });
       if (context->IsCancelled()) break;
+      if (is_fifo_) command.mutable_settings()->mutable_subscription()->set_fifo(true);
       stream->Write(command);
     }
     return grpc::Status::OK;
@@ -124,14 +139,22 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     rocketmq::protocol::ReceiveMessageResponse answer;
     answer.mutable_status()->set_code(rocketmq::protocol::OK);
     stream->Write(answer);
-    rocketmq::protocol::Message& message = *answer.mutable_message();  // it replaces the status
-    *message.mutable_topic() = request->message_queue().topic();
-    message.set_body("body");
-    message.mutable_system_properties()->set_message_id("1");
-    message.mutable_system_properties()->set_receipt_handle("first");
-    message.mutable_system_properties()->set_delivery_attempt(1);
-    message.mutable_system_properties()->set_body_encoding(rocketmq::protocol::IDENTITY);
-    stream->Write(answer);
+    std::vector<std::string> handles;
+    {
+      const std::lock_guard lock(mutex_);
+      handles = handles_;
+    }
+    for (const std::string& handle : handles) {
+      rocketmq::protocol::Message& message = *answer.mutable_message();  // it replaces the status
+      *message.mutable_topic() = request->message_queue().topic();
+      message.set_body("body");
+      message.mutable_system_properties()->set_message_id("1");
+      message.mutable_system_properties()->set_receipt_handle(handle);
+      message.mutable_system_properties()->set_delivery_attempt(1);
+      message.mutable_system_properties()->set_body_encoding(rocketmq::protocol::IDENTITY);
+      if (is_fifo_) message.mutable_system_properties()->set_message_group("group");
+      stream->Write(answer);
+    }
     return grpc::Status::OK;
   }
 
@@ -157,6 +180,10 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
       const std::lock_guard lock(mutex_);
       requested_changes_.push_back(
           {.handle = request->receipt_handle(), .seconds = request->invisible_duration().seconds()});
+      if (request->receipt_handle() == refused_handle_) {
+        answer->mutable_status()->set_code(rocketmq::protocol::INVALID_RECEIPT_HANDLE);
+        return grpc::Status::OK;
+      }
     }
     answer->set_receipt_handle("changed");
     return give(context, changes_, *answer->mutable_status());
@@ -202,12 +229,14 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   }
 
   int port_ = 0;
-  std::atomic<bool> answers_settings_ = false, delivers_ = false, answers_routes_ = true;
+  std::atomic<bool> answers_settings_ = false, delivers_ = false, answers_routes_ = true, is_fifo_ = false;
   std::atomic<Rest> rest_ = Rest::is_silent;
   std::atomic<Answer> dead_letters_ = Answer::ok, changes_ = Answer::ok;
   std::atomic<int> requested_dead_letters_ = 0, requested_acknowledgements_ = 0;
   mutable std::mutex mutex_;
   std::vector<Change> requested_changes_;  // the mutex guards it and the next ones
+  std::vector<std::string> handles_;
+  std::string refused_handle_;
   std::size_t answers_ = 0;
   std::set<std::string> confirmed_;
   std::map<std::string, std::string> properties_;

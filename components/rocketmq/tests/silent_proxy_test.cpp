@@ -1,5 +1,6 @@
 // A RocketMQ proxy that connects and then does not answer, or answers with an error.
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
@@ -115,6 +116,46 @@ TEST_CASE("RocketMQ: close also gives back a message whose invisible time is jus
   REQUIRE(proxy.changes().size() == 2);
   CHECK(proxy.changes()[1] == FakeProxy::Change{.handle = "changed", .seconds = 0});
   CHECK(proxy.acknowledgements() == 0);
+}
+
+using Change = FakeProxy::Change;
+
+TEST_CASE("RocketMQ: if a message of a group is lost, the later messages of the group are given back") {
+  FakeProxy proxy;
+  proxy.be_fifo();
+  proxy.answer_settings();
+  proxy.refuse_changes_of("first");
+  proxy.deliver({"first", "second", "third"});
+  const auto source =
+      open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g", .invisible = 10s});
+  bool is_lost = false;
+  source->on_event([&](const SourceEvent& event) { is_lost |= event.type == SourceEventType::lanes_revoked; });
+  std::vector<Incoming> taken;
+  const auto give_up = std::chrono::steady_clock::now() + 30s;
+  const auto poll_until = [&](std::size_t most, auto condition) {
+    while (!condition() && std::chrono::steady_clock::now() < give_up) {
+      for (Incoming& each : source->poll(most, 50ms)) taken.push_back(std::move(each));
+    }
+    return condition();
+  };
+  REQUIRE(poll_until(2, [&] { return taken.size() == 2; }));
+  REQUIRE(taken[0].lane == taken[1].lane);
+  REQUIRE(poll_until(0, [&] { return is_lost; }));  // after half of the invisible time
+  CHECK_FALSE(source->holds(taken[0]));
+  CHECK(source->holds(taken[1]));
+  source->give_back(taken[1]);
+  CHECK_FALSE(source->holds(taken[1]));
+  const auto is_given_back = [&](const char* handle) {
+    const auto changes = proxy.changes();
+    return std::ranges::count(changes, Change{.handle = handle, .seconds = 0}) == 1;
+  };
+  // The source has prolonged the two messages, so their handles have changed.
+  CHECK(poll_until(9, [&] {
+    const auto changes = proxy.changes();
+    return std::ranges::count(changes, Change{.handle = "changed", .seconds = 0}) == 2;
+  }));
+  CHECK_FALSE(is_given_back("first"));
+  CHECK(taken.size() == 2);  // not the third one, which the source had at this time
 }
 
 TEST_CASE(
