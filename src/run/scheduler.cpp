@@ -97,11 +97,12 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;
-      succeeded(*entry);
+      outages_ = 0;
+      latest_successful_ = std::max(latest_successful_, entry->job);
       break;
     case Outcome::already_consumed:
-      ++summary_.already_consumed;
-      succeeded(*entry);
+      ++summary_.already_consumed;  // perhaps without the database: TxConsumerOptions::recent_keys
+      outages_ = 0;
       break;
     case Outcome::discarded:
       ++summary_.discarded;
@@ -126,11 +127,6 @@ void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
       end(result.error);
       break;
   }
-}
-
-void Scheduler::succeeded(const Entry& entry) {
-  outages_ = 0;
-  latest_successful_ = std::max(latest_successful_, entry.job);
 }
 
 void Scheduler::done(const EntryPtr& entry) {

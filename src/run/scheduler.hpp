@@ -67,8 +67,8 @@ struct Lost {
 ///
 /// If a job ends with an error as of an outage, nobody knows whether the database is away or one of the messages is the
 /// reason. So everything waits, and then these messages run alone. If such a message meets the error again, and a job
-/// that began after its first error has succeeded, the message is the reason: it waits as a message that failed, and
-/// the others do not.
+/// that began after its first error has consumed a message, the message is the reason: it waits as a message that
+/// failed, and the others do not.
 ///
 /// @threads one at a time.
 class Scheduler {
@@ -138,7 +138,6 @@ class Scheduler {
   bool has_free_worker() const noexcept { return running_ < workers_; }
 
   void decide(const EntryPtr&, Result&, Time now);
-  void succeeded(const Entry&);
   void done(const EntryPtr&);
   void becomes_dead_letter(const EntryPtr&, std::string_view reason, std::exception_ptr error, Time now);
   void runs_again(const EntryPtr&, const Result&, Time now);
@@ -162,7 +161,7 @@ class Scheduler {
 
   std::size_t running_ = 0;              ///< How many jobs workers have.
   std::uint64_t jobs_ = 0;               ///< How many jobs have begun. It numbers them.
-  std::uint64_t latest_successful_ = 0;  ///< The greatest number of a job that has succeeded.
+  std::uint64_t latest_successful_ = 0;  ///< The greatest number of a job that has consumed a message.
   int outages_ = 0;
   Time blocked_until_ = {};
 
