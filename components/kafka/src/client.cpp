@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <regex.h>
+
 #include <txinbox/error.hpp>
 
 namespace txinbox {
@@ -43,6 +45,17 @@ constexpr std::array reserved{
 
 [[noreturn]] void refuse(const std::string& text) { throw Error(ErrorCode::invalid_argument, text); }
 
+/// Whether a consumer of this topic, which may be a regular expression, gets the records of the other topic. librdkafka
+/// uses the same functions.
+bool contains(const std::string& topic, const std::string& other) {
+  if (!topic.starts_with("^")) return topic == other;
+  regex_t pattern;
+  if (::regcomp(&pattern, topic.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return false;  // librdkafka refuses it, too
+  const bool matches = ::regexec(&pattern, other.c_str(), 0, nullptr, 0) == 0;
+  ::regfree(&pattern);
+  return matches;
+}
+
 /// Whether the protocol uses TLS. The values of `security.protocol` are not case-sensitive.
 bool is_encrypted(std::string protocol) {
   std::ranges::transform(protocol, protocol.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
@@ -56,6 +69,12 @@ void check(const KafkaOptions& options) {
   if (options.group.empty()) refuse("KafkaOptions::group is empty: name the consumer group");
   if (options.topics.empty()) refuse("KafkaOptions::topics is empty: name at least one topic");
   if (std::ranges::any_of(options.topics, &std::string::empty)) refuse("KafkaOptions::topics has an empty name");
+  const auto own = std::ranges::find_if(
+      options.topics, [&](const std::string& topic) { return contains(topic, options.dead_letters); });
+  if (!options.dead_letters.empty() && own != options.topics.end()) {
+    refuse("KafkaOptions::dead_letters: the source would consume its own dead letters, because the topic " +
+           options.dead_letters + " is one of its topics (" + *own + "); name another topic");
+  }
   if (options.dead_letter_timeout < 1ms) refuse("KafkaOptions::dead_letter_timeout must be positive");
   if (options.session_timeout < 1ms || options.max_poll_interval < options.session_timeout) {
     refuse("KafkaOptions::session_timeout must be positive, and at most max_poll_interval");

@@ -67,6 +67,15 @@ TEST_CASE("invalid options and properties are refused, and the error text does n
   CHECK(refused([](auto& o) { o.group = ""; }).find("group") != std::string::npos);
   CHECK(refused([](auto& o) { o.topics = {}; }).find("topics") != std::string::npos);
   CHECK(refused([](auto& o) { o.topics = {""}; }).find("topics") != std::string::npos);
+  CHECK(refused([](auto& o) { o.dead_letters = "orders"; }).find("own dead letters") != std::string::npos);
+  CHECK(refused([](auto& o) {
+          o.topics = {"payments", "^orders.*"};
+          o.dead_letters = "orders.dead";
+        }).find("(^orders.*)") != std::string::npos);
+  CHECK(refused([](auto& o) {
+          o.topics = {"^orders$"};
+          o.dead_letters = "orders.dead";
+        }).empty());
   CHECK(refused([](auto& o) { o.session_timeout = o.max_poll_interval * 2; }).find("session_timeout") !=
         std::string::npos);
   for (const char* property : {"enable.auto.commit", "enable.auto.offset.store", "group.id", "acks",

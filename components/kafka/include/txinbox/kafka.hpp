@@ -27,7 +27,8 @@ struct KafkaOptions {
   /// The topics. A name that begins with `^` is a regular expression of librdkafka.
   std::vector<std::string> topics;
 
-  /// The topic for dead letters; empty: there is none. It must exist. See `DeadLetter` for what becomes one.
+  /// The topic for dead letters; empty: there is none. It must exist, and must not be one of `topics`. See `DeadLetter`
+  /// for what becomes one.
   ///
   /// A dead letter is the message with its key and its headers, and with these headers: `txinbox-reason`,
   /// `txinbox-error-class`, `txinbox-consumer`, `txinbox-key` (the business key), `txinbox-origin`
