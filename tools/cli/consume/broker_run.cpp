@@ -1,5 +1,6 @@
 #include "cli/consume/broker_run.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
       .status_interval = std::chrono::seconds(1),
       .stop = signals_.token(),
       .observer = [this](const RunEvent& event) { observe(event); }};
+  if (const auto backoff = parse_duration(options_.backoff)) {
+    options.backoff = *backoff;
+    options.max_backoff = std::max(options.max_backoff, options.backoff);
+  }
   if (!options_.idle_exit.empty()) options.idle_exit = parse_duration(options_.idle_exit);
   const MessageOf message_of = [this](const Incoming& incoming) {
     Message message;

@@ -31,12 +31,20 @@ std::string read_sql(const ConsumeOptions& options) {
 ///
 /// Errors: `UsageError` for options that exclude each other.
 std::string broker_url(const ConsumeOptions& options) {
-  if (!options.file.empty()) return {};  // with a file, the environment variable is ignored
-  std::string url = source_url(options.from);
+  // With a file, the environment variable is ignored.
+  std::string url = options.file.empty() ? source_url(options.from) : std::string();
   if (!url.empty() && options.stop_on_error) {
     throw UsageError("--stop-on-error is for a file; it does not work with --from or TXINBOX_FROM");
   }
-  if (url.empty() && !options.dead_letters.empty()) throw UsageError("--dead-letters needs --from");
+  if (!url.empty()) return url;
+  const auto needs_broker = [](bool is_given, const char* name) {
+    if (is_given) throw UsageError(std::string(name) + " needs --from: it is for messages of a broker");
+  };
+  needs_broker(!options.dead_letters.empty(), "--dead-letters");
+  needs_broker(options.workers != 1, "--workers");
+  needs_broker(!options.order.empty(), "--order");
+  needs_broker(!options.backoff.empty(), "--backoff");
+  needs_broker(!options.idle_exit.empty(), "--idle-exit");
   return url;
 }
 
@@ -150,13 +158,20 @@ void add_consume(Command app, Run& run) {
               "key in a partition (key); default: lane with one worker, key with several")
       .type("ORDER")
       .one_of({"lane", "key"});
+  const auto is_time = [](const std::string& text) -> std::string {
+    if (parse_duration(text)) return {};
+    return "write a time such as 500ms, 10s or 5m";
+  };
+  broker
+      .option("--backoff", options->backoff,
+              "The wait before a message that failed runs again; it doubles up to 30s, or stays if it is longer; "
+              "default: 200ms")
+      .type("TIME")
+      .checked(is_time);
   broker
       .option("--idle-exit", options->idle_exit, "End after this time without a new or running message; default: never")
       .type("TIME")
-      .checked([](const std::string& text) -> std::string {
-        if (parse_duration(text)) return {};
-        return "write a time such as 500ms, 10s or 5m";
-      });
+      .checked(is_time);
   command.option("file", options->file, "JSON lines; default: standard input").shown_as("[FILE]").excludes(from);
   command.add_help(
       {"txinbox consume --db sqlite:orders.db --consumer order-service --key /no \\",

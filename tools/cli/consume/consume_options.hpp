@@ -30,6 +30,7 @@ struct ConsumeOptions {
   std::string from;          // a broker's URL; empty: the messages are in a file
   std::string dead_letters;  // the broker's queue or topic
   std::string order;         // how messages are ordered: lane or key; empty: the number of workers decides
+  std::string backoff;       // a duration; empty: that of RunOptions
   std::string idle_exit;     // a duration; empty: never
   std::size_t workers = 1;
   std::string file;  // empty or "-": standard input
