@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,12 +24,10 @@ inline std::array<DeadLetterHeader, 6> dead_letter_headers(const DeadLetter& let
            {"txinbox-failures", std::to_string(letter.failures)}}};
 }
 
-/// Whether `dead_letter_headers` has a header of this name. A message that was a dead letter before, and was sent back,
-/// still has the old ones: a new dead letter does not keep them.
-inline bool is_dead_letter_header(std::string_view name) {
-  static constexpr std::array<std::string_view, 6> names{"txinbox-reason", "txinbox-error-class", "txinbox-consumer",
-                                                         "txinbox-key",    "txinbox-origin",      "txinbox-failures"};
-  return std::ranges::find(names, name) != names.end();
+/// Whether one of these headers has this name. A message that was a dead letter before, and was sent back, still has
+/// the old ones: a new dead letter does not keep them.
+inline bool is_one_of(std::span<const DeadLetterHeader> headers, std::string_view name) {
+  return std::ranges::any_of(headers, [&](const DeadLetterHeader& each) { return name == each.first; });
 }
 
 }  // namespace txinbox::component

@@ -7,7 +7,6 @@
 #include <exception>
 #include <list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,12 +82,14 @@ struct Entry {
   bool is_lost = false;                ///< The broker has taken the message back.
   bool counts_apart = false;           ///< The message has no lane, and waits for another try.
   int failures = 0;
-  int outages = 0;        ///< How often it has met an error as of an outage, since its last other error.
-  std::uint64_t job = 0;  ///< The number of its latest job.
-  std::optional<std::uint64_t> suspected_at = {};  ///< The message has met an error as of an outage, when this number
-                                                   ///< of jobs had begun. It runs alone.
-  std::string_view reason = {};                    ///< Why the message is a dead letter.
+  int outages = 0;                 ///< How often it has met an error as of an outage, since its last other error.
+  std::uint64_t job = 0;           ///< The number of its latest job.
+  std::uint64_t outage_after = 0;  ///< How many jobs had begun when it last met such an error.
+  std::string_view reason = {};    ///< Why the message is a dead letter.
   std::exception_ptr error = {};
+
+  /// Whether it may be the reason of an error as of an outage. Then it runs alone.
+  bool is_suspect() const noexcept { return outages > 0; }
 
   Amount amount() const noexcept { return {.messages = 1, .bytes = incoming.body.size()}; }
 };

@@ -150,7 +150,6 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
   entry->state = Entry::State::waiting;
   if (result.outcome == Outcome::not_run || is_outage(result) || entry->is_lost) return;
   if (has_error_code(result.error, ErrorCode::stopped)) return end();
-  entry->suspected_at.reset();
   entry->outages = 0;
   waits_after_failure(entry, result, now);
 }
@@ -182,7 +181,7 @@ void Scheduler::nothing_ran(const std::exception_ptr& error) {
 void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now) {
   if (is_the_reason(job)) {
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
-    job.front()->suspected_at = jobs_;
+    job.front()->outage_after = jobs_;
     return;
   }
   if (now >= blocked_until_) {  // otherwise another worker has already reported the outage
@@ -195,7 +194,7 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
   }
   for (const EntryPtr& entry : job) {
     if (entry->state != Entry::State::waiting || entry->is_lost) continue;
-    entry->suspected_at = jobs_;
+    entry->outage_after = jobs_;
     ++entry->outages;
     // After the wait the other messages run first.
     entry->sequence->not_before = blocked_until_ + std::chrono::milliseconds(1);
@@ -206,7 +205,7 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
 /// succeeded.
 bool Scheduler::is_the_reason(const Job& job) const {
   const Entry& first = *job.front();
-  return first.suspected_at && latest_successful_ > *first.suspected_at && !first.is_lost;
+  return first.is_suspect() && latest_successful_ > first.outage_after && !first.is_lost;
 }
 
 // What the broker does.

@@ -5,6 +5,14 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
+namespace {
+
+/// A suspect is the only message of its job.
+bool may_join(const Job& job, const Entry& entry) {
+  return job.empty() || !(entry.is_suspect() || job.front()->is_suspect());
+}
+
+}  // namespace
 
 std::shared_ptr<Sequence> SequenceQueue::sequence_for(const Incoming& incoming) {
   const bool by_key = order_ == Order::key;
@@ -48,20 +56,20 @@ void SequenceQueue::enqueue_due(Clock::time_point now) {
 
 Job SequenceQueue::take(Clock::time_point now, std::size_t most) {
   Job job;
-  while (job.size() < most && is_any_ready(now)) {
-    if (!job.empty() && ready_.front()->waiting.front()->suspected_at) break;
+  const auto has_room_for = [&](const Sequence& sequence) {
+    return job.size() < most && !sequence.waiting.empty() && may_join(job, *sequence.waiting.front());
+  };
+  while (is_any_ready(now) && has_room_for(*ready_.front())) {
     const auto sequence = std::move(ready_.front());
     ready_.pop_front();
     sequence->is_queued = false;
-    while (!sequence->waiting.empty() && job.size() < most) {
+    sequence->is_running = true;
+    while (has_room_for(*sequence)) {
       Entry& entry = *sequence->waiting.front();
-      if (!job.empty() && (entry.suspected_at || job.front()->suspected_at)) break;
       sequence->waiting.pop_front();
       entry.state = Entry::State::running;
-      sequence->is_running = true;
       job.push_back(*entry.held);
     }
-    if (job.front()->suspected_at) break;
   }
   return job;
 }

@@ -16,7 +16,7 @@ Headers headers_of(const DeadLetter& letter) {
   const auto ours = component::dead_letter_headers(letter);
   Headers headers(rd_kafka_headers_new(incoming.headers.size() + ours.size()));
   for (const IncomingHeader& header : incoming.headers) {
-    if (!component::is_dead_letter_header(header.name)) add_header(headers, header.name, header.value);
+    if (!component::is_one_of(ours, header.name)) add_header(headers, header.name, header.value);
   }
   for (const auto& [name, value] : ours) add_header(headers, name, value);
   return headers;

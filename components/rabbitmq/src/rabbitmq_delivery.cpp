@@ -115,8 +115,9 @@ Incoming incoming_of(const amqp_basic_deliver_t& delivery, const amqp_message_t&
 
 DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t frame_max)
     : properties(received_of(*letter.incoming).message.properties) {
+  const auto ours = component::dead_letter_headers(letter);
   for (const amqp_table_entry_t& entry : entries_of(properties)) {
-    if (!component::is_dead_letter_header(view_of(entry.key))) entries_.push_back(entry);
+    if (!component::is_one_of(ours, view_of(entry.key))) entries_.push_back(entry);
   }
   rename_routing_headers(entries_);
   const auto copied = static_cast<std::ptrdiff_t>(entries_.size());
@@ -127,7 +128,7 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t
     entry.value.value.bytes = bytes_of(texts_.emplace_back(value));
     entries_.push_back(entry);
   };
-  for (const auto& [name, value] : component::dead_letter_headers(letter)) add(name, value);
+  for (const auto& [name, value] : ours) add(name, value);
   const auto set_headers = [&] {
     properties.headers = {.num_entries = static_cast<int>(entries_.size()), .entries = entries_.data()};
   };

@@ -87,7 +87,7 @@ class RocketMqSource final : public Source {
   void acknowledged(const protocol::AckMessageResponse& answer,
                     const std::map<std::string, std::uint64_t>& ticket_of_handle);
   void prolong_if_due();
-  void change_invisible_time(std::uint64_t ticket, HeldMessage& message, std::chrono::milliseconds time);
+  bool change_invisible_time(std::uint64_t ticket, HeldMessage& message, std::chrono::milliseconds time);
   void forward(DeadLetter& letter, HeldMessage& message);
   void drop(std::uint64_t ticket, const char* why);
   void give_back(std::uint64_t ticket);

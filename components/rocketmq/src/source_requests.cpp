@@ -182,11 +182,10 @@ void RocketMqSource::prolong_if_due() {
   for (auto& [ticket, message] : held_) {
     if (now >= message.expires_at) {
       (message.is_given_back ? given_back : over).push_back(ticket);
-    } else if (message.is_busy || message.is_done || message.is_dead || client_of(message) == nullptr) {
+    } else if (message.is_busy || message.is_done || message.is_dead) {
       continue;
     } else if (message.is_given_back) {
-      change_invisible_time(ticket, message, 0ms);
-      given_back.push_back(ticket);
+      if (change_invisible_time(ticket, message, 0ms)) given_back.push_back(ticket);
     } else if (now >= message.expires_at - options_.invisible / 2) {
       change_invisible_time(ticket, message, options_.invisible);
     }
@@ -195,9 +194,10 @@ void RocketMqSource::prolong_if_due() {
   for (const std::uint64_t ticket : over) drop(ticket, "the invisible time of a message is over");
 }
 
-void RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& message, milliseconds time) {
+/// Returns false if the message's broker is not connected.
+bool RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& message, milliseconds time) {
   Client* const client = client_of(message);
-  if (client == nullptr) return;
+  if (client == nullptr) return false;
   protocol::ChangeInvisibleDurationRequest request;
   request.mutable_group()->set_name(options_.group);
   request.mutable_topic()->set_name(options_.topic);
@@ -221,6 +221,7 @@ void RocketMqSource::change_invisible_time(std::uint64_t ticket, HeldMessage& me
                    drop(ticket, "the broker has given a message to another consumer");
                  }
                });
+  return true;
 }
 
 /// Forgets a message. Because of the event, `run` checks which messages are still held, and gives back those that
