@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <soci/soci.h>
 #include <txinbox/run.hpp>
+
+#include "support/effects.hpp"
 
 namespace txinbox::test {
 
@@ -36,6 +40,18 @@ class RunLog {
   mutable std::mutex mutex_;
   std::vector<std::string> keys_;
 };
+
+/// A handler that adds an effect and records the message. It fails the first `times` times for the messages for whose
+/// key `fails` is true.
+template <class Fails>
+auto failing_at_first(RunLog& log, int times, Fails fails) {
+  return [&log, times, fails](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    const std::string& key = delivery.message().business_key;
+    log.add(key);
+    if (fails(key) && log.count(key) <= times) throw std::runtime_error("not yet");
+  };
+}
 
 /// Runs until the broker has no more messages.
 inline RunOptions until_idle() {

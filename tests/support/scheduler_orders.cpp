@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "support/every_order.hpp"
+
 namespace txinbox::test {
 
 using namespace std::chrono_literals;
@@ -101,26 +103,6 @@ std::string wrong_with(const Ordering& ordering, const std::vector<TwistAt>& twi
   return wrong_at_end(world, std::max<std::size_t>(ordering.lanes, 1) * per_lane);
 }
 
-int try_more(const Ordering& ordering, std::vector<TwistAt>& twists, int count, int first, int turns) {
-  if (count == 0) {
-    const std::string wrong = wrong_with(ordering, twists);
-    if (wrong.empty()) return 1;
-    std::string order;
-    for (const TwistAt& twist : twists) order += fmt::format("{} at turn {}, ", to_string(twist.what), twist.turn);
-    FAIL_CHECK("with ", ordering.lanes, " lanes, order ", to_string(ordering.order), ", ", order, wrong);
-    return 1;
-  }
-  int tried = 0;
-  for (int turn = first; turn < turns; ++turn) {
-    for (const RunTwist what : all_run_twists) {
-      twists.push_back({turn, what});
-      tried += try_more(ordering, twists, count - 1, turn, turns);
-      twists.pop_back();
-    }
-  }
-  return tried;
-}
-
 }  // namespace
 
 std::string wrong_in_random_schedule(const Ordering& ordering, unsigned seed) {
@@ -180,8 +162,13 @@ std::string wrong_in_random_schedule(const Ordering& ordering, unsigned seed) {
 }
 
 int try_run_orders(const Ordering& ordering, int count, int turns) {
-  std::vector<TwistAt> twists;
-  return try_more(ordering, twists, count, 0, turns);
+  return try_every_order<TwistAt>(all_run_twists, count, turns, 0, [&](const std::vector<TwistAt>& twists) {
+    const std::string wrong = wrong_with(ordering, twists);
+    if (wrong.empty()) return;
+    std::string order;
+    for (const TwistAt& twist : twists) order += fmt::format("{} at turn {}, ", to_string(twist.what), twist.turn);
+    FAIL_CHECK("with ", ordering.lanes, " lanes, order ", to_string(ordering.order), ", ", order, wrong);
+  });
 }
 
 }  // namespace txinbox::test

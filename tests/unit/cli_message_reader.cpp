@@ -23,22 +23,24 @@ std::string key_of(const std::string& text, const Incoming& incoming) {
   return error == "nothing" ? "key " + message.business_key : error;
 }
 
-}  // namespace
-
-TEST_CASE("a broker's message has the broker's id, unless the pointer finds another") {
+/// The message id of a broker's message, with the pointer /id.
+std::string id_of(const Incoming& incoming) {
   cli::ConsumeOptions options;
   options.key = "/no";
   options.message_id = "/id";
   const cli::Script script;
   const cli::MessageReader reader(options, script, backend::SqlLimits());
-  const auto id_of = [&](const char* body) {
-    Message message;
-    cli::Values values;
-    reader.read(Incoming{.body = body, .id = "orders/3@42"}, message, values);
-    return std::string(message.message_id);
-  };
-  CHECK(id_of(R"({"no":1,"id":"m1"})") == "m1");
-  CHECK(id_of(R"({"no":1})") == "orders/3@42");
+  Message message;
+  cli::Values values;
+  reader.read(incoming, message, values);
+  return message.message_id;
+}
+
+}  // namespace
+
+TEST_CASE("a broker's message has the broker's id, unless the pointer finds another") {
+  CHECK(id_of({.body = R"({"no":1,"id":"m1"})", .id = "orders/3@42"}) == "m1");
+  CHECK(id_of({.body = R"({"no":1})", .id = "orders/3@42"}) == "orders/3@42");
 }
 
 TEST_CASE("a message id that is not UTF-8 is in hexadecimal, and one that is too long is cut") {
@@ -50,20 +52,8 @@ TEST_CASE("a message id that is not UTF-8 is in hexadecimal, and one that is too
   CHECK(traceable_id(std::string(256, 'm')) == std::string(255, 'm'));
   CHECK(traceable_id(std::string(254, 'm') + "\xc3\xa9") == std::string(254, 'm'));
   CHECK(traceable_id(std::string(200, '\xff')).size() == 255);
-
-  cli::ConsumeOptions options;
-  options.key = "/no";
-  options.message_id = "/id";
-  const cli::Script script;
-  const cli::MessageReader reader(options, script, backend::SqlLimits());
-  const auto id_of = [&](const char* body) {
-    Message message;
-    cli::Values values;
-    reader.read(Incoming{.body = body, .id = "\xff"}, message, values);
-    return message.message_id;
-  };
-  CHECK(id_of(R"({"no":1})") == "0xff");
-  CHECK(id_of(R"({"no":1,"id":"a\u0000"})") == "0x6100");
+  CHECK(id_of({.body = R"({"no":1})", .id = "\xff"}) == "0xff");
+  CHECK(id_of({.body = R"({"no":1,"id":"a\u0000"})", .id = "\xff"}) == "0x6100");
 }
 
 TEST_CASE("with --key @key, the record key is the business key, and must be there") {

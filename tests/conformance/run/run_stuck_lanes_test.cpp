@@ -128,15 +128,9 @@ TEST_CASE("lanes that were paused continue when their messages succeed") {
   options.batch = 5;
   RunLog log;
   MemorySource source(broker);
-  const RunSummary summary = run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        const std::string& key = delivery.message().business_key;
-        log.add(key);
-        if (key.ends_with("-2") && log.count(key) <= 8) throw std::runtime_error("not yet");
-      },
-      options);
+  const RunSummary summary =
+      run(source, consumer, body_is_key,
+          failing_at_first(log, 8, [](const std::string& key) { return key.ends_with("-2"); }), options);
   CHECK(summary.consumed == 240);
   CHECK(broker.acknowledged_in_all() == 240);
   CHECK(broker.wrong_acknowledgements() == 0);
@@ -198,15 +192,9 @@ TEST_CASE("a lane that waits is read again from the broker, if what waits exceed
   RunLog log;
   MemorySource source(broker);
   source.rewinds_lanes = true;
-  const RunSummary summary = run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        const std::string& key = delivery.message().business_key;
-        log.add(key);
-        if (key.ends_with("-2") && log.count(key) <= 8) throw std::runtime_error("not yet");
-      },
-      options);
+  const RunSummary summary =
+      run(source, consumer, body_is_key,
+          failing_at_first(log, 8, [](const std::string& key) { return key.ends_with("-2"); }), options);
   CHECK(summary.received == 240);
   CHECK(summary.consumed == 240);
   CHECK(broker.acknowledged_in_all() == 240);
@@ -228,15 +216,9 @@ TEST_CASE("if the source loses one message of a lane, its later messages wait fo
   options.observer = [&](const RunEvent& event) {
     if (event.type == RunEventType::retry && !std::exchange(is_lost, true)) source.lose(0, 2);
   };
-  const RunSummary summary = run(
-      source, consumer, body_is_key,
-      [&](soci::session& sql, Delivery& delivery) {
-        add_effect(sql, delivery);
-        const std::string& key = delivery.message().business_key;
-        log.add(key);
-        if (key == "order-0-2" && log.count(key) <= 8) throw std::runtime_error("not yet");
-      },
-      options);
+  const RunSummary summary =
+      run(source, consumer, body_is_key,
+          failing_at_first(log, 8, [](const std::string& key) { return key == "order-0-2"; }), options);
   CHECK(summary.consumed == 120);
   CHECK(summary.dropped > 1);
   CHECK(broker.acknowledged_in_all() == 120);
