@@ -42,6 +42,10 @@ struct Ordering {
   bool can_rewind;
 };
 
+inline constexpr std::array all_orderings = {Ordering{3, Order::lane, false}, Ordering{3, Order::lane, true},
+                                             Ordering{3, Order::key, false}, Ordering{3, Order::key, true},
+                                             Ordering{0, Order::lane, false}};
+
 /// Tries each way in which `count` twists can happen at the first `turns` turns of the loop. Each way in which
 /// something goes wrong is a failed check that names the twists. Returns how many ways it has tried.
 int try_run_orders(const Ordering& ordering, int count, int turns);
