@@ -46,6 +46,7 @@ std::optional<DatabaseErrorCode> current_database_error() noexcept {
   } catch (const DatabaseError& error) {
     return DatabaseErrorCode{find_database(error.database()), error.code(), error.what()};
   } catch (const detail::HandlerError& error) {
+    if (error.is_proven) return std::nullopt;
     return DatabaseErrorCode{find_database(error.database), error.code, text_of(error.original)};
   } catch (...) {
     return current_soci_error == nullptr ? std::nullopt : current_soci_error();

@@ -14,6 +14,7 @@
 
 #include "backend/database_error.hpp"
 #include "base/one_line.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -186,6 +187,8 @@ std::string error_class(const std::exception_ptr& error) {
     return std::string(to_string(e.code()));
   } catch (const LeaseStoreError& e) {
     return e.code();
+  } catch (const detail::HandlerError& e) {
+    return error_class(e.original);
   } catch (const std::exception& e) {
     return name_of(typeid(e));
   } catch (...) {

@@ -51,6 +51,7 @@ bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
 }
 
 void ConsumerPolicy::notify(Event event) const noexcept {
+  if (event.type == EventType::failed && is_proven_failure(event.error)) return;
   event.consumer = consumer;
   detail::notify(options.observer, options.listeners, event);
 }

@@ -11,6 +11,7 @@
 #include "message/key.hpp"
 #include "pool/connection_locals.hpp"
 #include "telemetry/scope.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -48,7 +49,7 @@ Result LeaseDelivery::consume_in_scope() {
     notify({.type = EventType::failed, .error = error});
     if (!parked_) throw;
     notify({.type = EventType::parked});
-    return {.outcome = Outcome::parked, .error = error};
+    return {.outcome = Outcome::parked, .error = original_error(error)};
   }
 }
 

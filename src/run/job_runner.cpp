@@ -1,12 +1,14 @@
 #include "run/job_runner.hpp"
 
 #include <exception>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "pool/connection_locals.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -44,6 +46,36 @@ BatchHandlerPair handler_of_job(const BatchHandlerPair& handlers, const Job& job
   return {handler_of_job(handlers.at_once, job), handler_of_job(handlers.each, job)};
 }
 
+/// A handler that only throws.
+struct ThrowingHandler {
+  const HandlerError& error;
+  bool& was_called;
+
+  void operator()(const HandlerConnection&, Delivery&) const { fail(); }
+  void operator()(Lease&) const { fail(); }
+  void operator()(soci::session&, Delivery&) const = delete;
+
+ private:
+  [[noreturn]] void fail() const {
+    was_called = true;
+    throw HandlerError(error);
+  }
+};
+
+/// Counts the failure as the consumer counts all others: it consumes the message with a handler that throws.
+template <class Consumer>
+std::optional<Result> count_proven_failure_with(Consumer& consumer, Entry& entry) {
+  const HandlerError error{.original = entry.proven, .is_proven = true};
+  bool was_called = false;
+  try {
+    return consumer.consume(entry.message, ThrowingHandler{error, was_called});
+  } catch (...) {
+    if (!was_called) return Result{.outcome = Outcome::failed, .error = std::current_exception()};
+  }
+  entry.proven = nullptr;
+  return std::nullopt;
+}
+
 /// Whether two messages of the job belong to one sequence. Then the second must not run if the first fails.
 bool has_order(const Job& job) {
   std::unordered_set<const Sequence*> sequences;
@@ -55,8 +87,20 @@ bool has_order(const Job& job) {
 
 }  // namespace
 
+JobResult JobRunner::run(const Job& job) const {
+  if (Entry& first = *job.front(); first.proven) {
+    if (auto result = count_proven_failure(first)) return {.results = {std::move(*result)}};
+  }
+  return run_handler(job);
+}
+
 template <class AnyHandler>
-JobResult TxJobRunner<AnyHandler>::run(const Job& job) const {
+std::optional<Result> TxJobRunner<AnyHandler>::count_proven_failure(Entry& entry) const {
+  return count_proven_failure_with(consumer_, entry);
+}
+
+template <class AnyHandler>
+JobResult TxJobRunner<AnyHandler>::run_handler(const Job& job) const {
   const OnFailure on_failure = has_order(job) ? OnFailure::stop : OnFailure::skip;
   std::vector<Message> messages;
   messages.reserve(job.size());
@@ -75,7 +119,11 @@ template class TxJobRunner<Handler>;
 template class TxJobRunner<BatchHandler>;
 template class TxJobRunner<BatchHandlerPair>;
 
-JobResult LeaseJobRunner::run(const Job& job) const {
+std::optional<Result> LeaseJobRunner::count_proven_failure(Entry& entry) const {
+  return count_proven_failure_with(consumer_, entry);
+}
+
+JobResult LeaseJobRunner::run_handler(const Job& job) const {
   const Entry& entry = *job.front();
   JobResult result;
   try {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +32,14 @@ class JobRunner {
   /// The maximum number of messages in a job.
   virtual std::size_t job_size() const = 0;
 
-  /// The results contain the exceptions that handlers throw.
-  virtual JobResult run(const Job& job) const = 0;
+  /// Runs the handler. First it counts the failure of the earlier attempt that is proven, if there is one. The results
+  /// contain the exceptions that handlers throw.
+  JobResult run(const Job& job) const;
+
+ private:
+  /// Counts `Entry::proven`. Returns the result if the handler must not run after this.
+  virtual std::optional<Result> count_proven_failure(Entry&) const = 0;
+  virtual JobResult run_handler(const Job& job) const = 0;
 };
 
 /// Runs a batch in one transaction. `AnyHandler` is `Handler`, `BatchHandler` or `BatchHandlerPair`.
@@ -44,9 +51,11 @@ class TxJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return batch_; }
-  JobResult run(const Job& job) const override;
 
  private:
+  std::optional<Result> count_proven_failure(Entry&) const override;
+  JobResult run_handler(const Job& job) const override;
+
   TxConsumer& consumer_;
   const AnyHandler& handler_;
   const std::size_t batch_;
@@ -63,9 +72,11 @@ class LeaseJobRunner : public JobRunner {
 
   std::string_view consumer() const override { return consumer_.name(); }
   std::size_t job_size() const override { return 1; }
-  JobResult run(const Job& job) const override;
 
  private:
+  std::optional<Result> count_proven_failure(Entry&) const override;
+  JobResult run_handler(const Job& job) const override;
+
   LeaseConsumer& consumer_;
   const LeaseHandler& handler_;
 };

@@ -55,7 +55,9 @@ Scheduler::Next Scheduler::next(Time now) {
   ++running_;
   ++jobs_;
   for (const EntryPtr& entry : job) {
+    prove(*entry);
     entry->job = jobs_;
+    entry->outages_seen = outages_seen_;
     room_.set_waiting(*entry, false);
   }
   return job;
@@ -182,8 +184,10 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
   if (is_the_reason(job)) {
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
     job.front()->outage_after = jobs_;
+    job.front()->suspected = error;
     return;
   }
+  ++outages_seen_;
   if (now >= blocked_until_) {  // otherwise another worker has already reported the outage
     // One transaction shows whether the database is available again. So this wait may be shorter than the wait of a
     // message that fails.
@@ -206,6 +210,14 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
 bool Scheduler::is_the_reason(const Job& job) const {
   const Entry& first = *job.front();
   return first.is_suspect() && latest_successful_ > first.outage_after && !first.is_lost;
+}
+
+/// Decides whether an error that the message has met counts as its failure: a job that began after it has succeeded,
+/// and no other job met an outage from the beginning of the message's job until now.
+void Scheduler::prove(Entry& entry) {
+  const bool others_succeeded = latest_successful_ > entry.outage_after && outages_seen_ == entry.outages_seen;
+  if (entry.suspected && others_succeeded) entry.proven = entry.suspected;
+  entry.suspected = nullptr;
 }
 
 // What the broker does.

@@ -68,7 +68,8 @@ struct Lost {
 /// If a job ends with an error as of an outage, nobody knows whether the database is away or one of the messages is the
 /// reason. So everything waits, and then these messages run alone. If such a message meets the error again, and a job
 /// that began after its first error has consumed a message, the message is the reason: it waits as a message that
-/// failed, and the others do not.
+/// failed, and the others do not. If another message is consumed after this too, and no other job met an outage between
+/// the beginning of the attempt and the next one, the attempt counts as a failure of the message: `Entry::proven`.
 ///
 /// @threads one at a time.
 class Scheduler {
@@ -145,6 +146,7 @@ class Scheduler {
   void nothing_ran(const std::exception_ptr&);
   void outage(const Job&, const std::exception_ptr&, Time now);
   bool is_the_reason(const Job&) const;
+  void prove(Entry&);
 
   const std::size_t job_size_;
   const std::size_t workers_;
@@ -162,6 +164,7 @@ class Scheduler {
   std::size_t running_ = 0;              ///< How many jobs workers have.
   std::uint64_t jobs_ = 0;               ///< How many jobs have begun. It numbers them.
   std::uint64_t latest_successful_ = 0;  ///< The greatest number of a job that has consumed a message.
+  std::uint64_t outages_seen_ = 0;       ///< How often a job met an outage of which it is not the reason.
   int outages_ = 0;
   Time blocked_until_ = {};
 

@@ -15,6 +15,17 @@ std::exception_ptr original_error(const std::exception_ptr& error) noexcept {
   }
 }
 
+bool is_proven_failure(const std::exception_ptr& error) noexcept {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const HandlerError& found) {
+    return found.is_proven;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace detail
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -10,13 +10,18 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace detail {
 
-/// An exception of a handler that txinbox does not know, with the code of the error that the handler's connection had.
-/// It never leaves the library: the caller gets `original_error`.
+/// An exception of a handler, with what is known about it. It never leaves the library: the caller gets
+/// `original_error`.
 struct HandlerError {
   std::exception_ptr original;
-  std::string_view database;
-  std::string code;
+  std::string_view database = {};  ///< For an exception that txinbox does not know: the error of the handler's
+  std::string code = {};           ///< connection.
+  bool is_proven = false;          ///< It looks as if the database were away, but the message is the reason. It counts
+                                   ///< as a failure of the message. Its event was sent before.
 };
+
+/// Whether `error` is a `HandlerError` that is proven.
+bool is_proven_failure(const std::exception_ptr& error) noexcept;
 
 /// The exception that the handler threw, if `error` is a `HandlerError`. Otherwise `error`.
 std::exception_ptr original_error(const std::exception_ptr& error) noexcept;

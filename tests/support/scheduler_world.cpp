@@ -185,11 +185,21 @@ Result SchedulerWorld::result_of(const Id& id) {
   return {};
 }
 
+/// What `JobRunner` does before the handler runs.
+bool SchedulerWorld::park_after_proven_failure(detail::Entry& entry) {
+  if (!std::exchange(entry.proven, nullptr)) return false;
+  const Id id = id_of(entry.incoming);
+  if (++proven_failures[id] < max_attempts) return false;
+  decided_.insert(id);
+  return true;
+}
+
 /// What a consumer answers. After a message that fails, later messages of its sequence do not run.
 detail::JobResult SchedulerWorld::result_of(const Job& job) {
   const bool has_poison =
       std::ranges::any_of(job, [&](const auto& entry) { return fate_of(id_of(entry->incoming)) == Fate::poison; });
   if (database_is_down || (has_poison && job.size() > 1)) return {.error = outage()};
+  if (park_after_proven_failure(*job.front())) return {.results = {{.outcome = Outcome::parked}}};
   detail::JobResult result;
   std::set<std::string> stopped;
   for (const auto& entry : job) {

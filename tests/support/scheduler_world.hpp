@@ -73,12 +73,14 @@ class SchedulerWorld {
   std::map<Id, Times> fates;  ///< The fates that are not good.
   std::set<Id> endless;       ///< Messages whose handlers do not end until they are removed from here.
   bool database_is_down = false;
+  int max_attempts = 1'000'000;  ///< So many proven failures park a message.
   bool refuses_dead_letters = false;
 
   /// How many messages of the lane are acknowledged.
   std::size_t acknowledged(std::size_t lane) const;
   std::size_t acknowledged_in_all() const;
-  int runs(const Id& id) const;
+  int runs(const Id& id) const;       ///< How often its handler has run.
+  std::map<Id, int> proven_failures;  ///< How many errors as of an outage count as its failures.
 
   std::size_t pauses = 0;
   std::size_t most_held = 0;  ///< The most messages that the scheduler has held.
@@ -100,6 +102,7 @@ class SchedulerWorld {
   void acknowledge(const Incoming& incoming);
   detail::JobResult result_of(const detail::Job& job);
   Result result_of(const Id& id);
+  bool park_after_proven_failure(detail::Entry& entry);
   Fate fate_of(const Id& id) const;
   std::string sequence_of(const Incoming& incoming) const;
   static Id id_of(const Incoming& incoming);

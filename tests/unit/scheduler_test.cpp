@@ -141,6 +141,63 @@ TEST_CASE("a message that meets an outage alone while others succeed waits alone
   CHECK(unavailable <= 2);
 }
 
+/// One job ends in this time.
+void work_for_50ms(SchedulerWorld& world) {
+  world.turn();
+  world.now += 50ms;
+}
+
+TEST_CASE("a message that meets an outage alone while others succeed is parked after max_attempts such failures") {
+  RunOptions options = SchedulerWorld::options_of_test();
+  options.max_waiting = 1'000;
+  SchedulerWorld world(4, 1'000, options, 100);
+  world.max_attempts = 3;
+  world.fates[{0, 50}] = {Fate::poison};
+  world.fates[{2, 70}] = {Fate::poison};
+  for (int i = 0; i < 1'000; ++i) work_for_50ms(world);
+  CHECK(world.problem() == "");
+  CHECK(world.acknowledged(0) == 1'000);
+  CHECK(world.acknowledged(2) == 1'000);
+  CHECK(world.scheduler.summary().dead_letters == 2);
+  const std::map<SchedulerWorld::Id, int> three_each{{{0, 50}, 3}, {{2, 70}, 3}};
+  CHECK(world.proven_failures == three_each);
+}
+
+TEST_CASE("an error as of an outage is proven only if another message is consumed after it") {
+  SchedulerWorld world(2, 3, SchedulerWorld::options_of_test(), 1);
+  world.max_attempts = 1;
+  world.fates[{0, 0}] = {Fate::poison};
+  world.run_for(1h);  // the other lane is consumed while the message waits, and then nothing more comes
+  CHECK(world.problem() == "");
+  CHECK(world.acknowledged(0) == 0);
+  CHECK(world.acknowledged(1) == 3);
+  CHECK(world.runs({0, 0}) > 10);
+  CHECK(world.proven_failures.empty());
+}
+
+TEST_CASE("an error as of an outage is not proven if another job meets an outage before the next attempt") {
+  SchedulerWorld world(3, 10'000, SchedulerWorld::options_of_test(), 1);
+  const SchedulerWorld::Id poison{0, 0};
+  world.fates[poison] = {Fate::poison};
+  const auto run_until_poison = [&] {
+    const int before = world.runs(poison);
+    for (int i = 0; i < 1'000 && world.runs(poison) == before; ++i) work_for_50ms(world);
+  };
+  for (int i = 0; i < 5; ++i) run_until_poison();
+  const int proven = world.proven_failures[poison];
+  CHECK(proven > 0);
+  for (int i = 0; i < 20; ++i) {
+    world.database_is_down = true;
+    for (int turn = 0; turn < 2; ++turn) work_for_50ms(world);
+    world.database_is_down = false;
+    run_until_poison();
+  }
+  CHECK(world.problem() == "");
+  CHECK(world.runs(poison) == 25);
+  CHECK(world.acknowledged_in_all() < 20'000);
+  CHECK(world.proven_failures[poison] == proven);
+}
+
 TEST_CASE("if the database is away again and again, no message is the reason") {
   SchedulerWorld world(4, 100, SchedulerWorld::options_of_test(), 10);
   for (int outage = 0; outage < 5; ++outage) {
@@ -152,6 +209,7 @@ TEST_CASE("if the database is away again and again, no message is the reason") {
   }
   world.run_for(10min);
   CHECK(world.acknowledged_in_all() == 400);
+  CHECK(world.proven_failures.empty());
   for (const auto& occurrence : world.scheduler.take_occurrences()) CHECK(occurrence.type != RunEventType::retry);
 }
 

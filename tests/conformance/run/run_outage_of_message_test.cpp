@@ -1,0 +1,114 @@
+// The loop between a broker and a consumer: a message whose errors look as if the database were away.
+
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/memory_broker.hpp"
+#include "support/run_kit.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// One lane begins with a message whose handler has no memory, an error as of an outage. The other lane gets good
+/// messages until the first lane is done.
+class OutageOfMessage {
+ public:
+  OutageOfMessage() {
+    broker_.publish(0, {.body = "bad"});
+    broker_.publish(0, {.body = "behind"});
+    publish_next();
+  }
+
+  void handle(const Message& message) {
+    if (message.business_key == "bad") {
+      ++attempts;
+      throw std::bad_alloc();
+    }
+    if (message.business_key != "behind" && broker_.letters().empty() && next_ < 20'000) publish_next();
+  }
+
+  template <class Consumer, class Handler>
+  void check_parked(Consumer& consumer, const Handler& handler) {
+    MemorySource source(broker_);
+    RunOptions options = until_idle();
+    options.workers = 2;
+    run(source, consumer, body_is_key, handler, options);
+    const auto letters = broker_.letters();
+    REQUIRE(letters.size() == 1);
+    CHECK(letters[0].business_key == "bad");
+    CHECK(letters[0].reason == "parked");
+    CHECK(broker_.acknowledged(0) == 2);
+    CHECK(attempts >= 4);  // nothing is proven about the first one
+    const auto failed = list_failed(*db.session());
+    REQUIRE(failed.size() == 1);
+    CHECK(failed[0].business_key == "bad");
+    CHECK(failed[0].attempts == 3);
+    CHECK(failed[0].last_error == "std::bad_alloc");
+    CHECK(db.claim_of("bad") == "parked");
+    CHECK(db.claim_of("behind") == "consumed");
+    CHECK(failed_events <= attempts);  // an event is not sent again when its attempt is counted
+    CHECK(parked_events == 1);
+  }
+
+  auto observer() {
+    return [this](const Event& event) {
+      if (event.type == EventType::failed) ++failed_events;
+      if (event.type == EventType::parked) ++parked_events;
+    };
+  }
+
+  EffectDatabase db;
+  std::atomic<int> attempts = 0;
+  std::atomic<int> failed_events = 0;
+  std::atomic<int> parked_events = 0;
+
+ private:
+  void publish_next() { broker_.publish(1, {.body = numbered("good", next_++)}); }
+
+  MemoryBroker broker_{2};
+  std::atomic<int> next_ = 0;
+};
+
+TEST_CASE("a message whose errors look like outages is parked after max_attempts while others are consumed") {
+  OutageOfMessage world;
+  Pool pool = world.db.pool();
+  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  SUBCASE("with a handler for one message") {
+    world.check_parked(consumer, [&](soci::session& sql, Delivery& delivery) {
+      add_effect(sql, delivery);
+      world.handle(delivery.message());
+    });
+  }
+  SUBCASE("with a handler for a batch") {
+    world.check_parked(consumer, [&](soci::session& sql, std::span<Delivery> deliveries) {
+      for (Delivery& each : deliveries) {
+        add_effect(sql, each);
+        world.handle(each.message());
+      }
+    });
+  }
+  CHECK(world.db.effects_of("bad") == 0);
+  CHECK(world.db.effects_of("behind") == 1);
+}
+
+TEST_CASE("a message whose errors look like outages is parked under a lease, too") {
+  OutageOfMessage world;
+  Pool pool = world.db.pool();
+  LeaseConsumer consumer(pool, "order-service", {.max_attempts = 3, .observer = world.observer()});
+  world.check_parked(consumer, [&](Lease& lease) { world.handle(lease.message()); });
+  CHECK(world.failed_events == world.attempts);
+}
+
+}  // namespace
+}  // namespace txinbox::test
