@@ -188,7 +188,8 @@ class TxConsumer {
   /// - If a handler fails, the transaction is rolled back and runs again with a savepoint for each message. So only the
   ///   message whose handler failed fails.
   /// - If a key comes twice, the second message is a duplicate of the first, if the first was consumed. With `skip`,
-  ///   the second message runs if the first was not consumed.
+  ///   the second message runs if the first was not consumed. If the failure of the first parked the key, the second
+  ///   gets `parked`, and its handler does not run.
   /// - After a transient error the batch runs again. If the error persists, the batch is split into smaller parts. A
   ///   part that has committed stays committed.
   /// - An error of the environment ends the batch at its message, also with `skip`. The later messages are `not_run`.

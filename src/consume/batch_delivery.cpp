@@ -62,7 +62,7 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
     for (Part part = next_part(); !part.empty(); part = next_part()) {
       const RunOutcome outcome = run(part);
       if (!outcome.error && outcome.end == BatchRun::End::committed) {
-        after_commit();
+        after_commit(part);
       } else if (progress_) {
         schedule_.start_over();
       } else if (outcome.error) {
@@ -70,13 +70,13 @@ std::vector<Result> BatchDelivery::consume_in_scope() {
       } else {
         prepare_rerun(part);
       }
+      record_failures();
     }
   } catch (...) {
     context_.notify({.type = EventType::failed, .duration = schedule_.elapsed(), .error = std::current_exception()});
     throw;  // no handler has run yet
   }
-  recovery_.resolve_on_new_session(context_.source);
-  fail_torn_items(std::nullopt);
+  resolve_claims();
   record_failures();
   return finish();
 }
@@ -171,15 +171,14 @@ void BatchDelivery::fail_torn_items(const std::optional<FailedItem>& failed) {
   }
 }
 
-void BatchDelivery::after_commit() {
+void BatchDelivery::after_commit(const Part& part) {
   schedule_.start_over();
-  use_savepoints_ = false;
+  // A run with savepoints may have ended before a copy of a message that failed. The next run goes on from there.
+  use_savepoints_ = std::ranges::any_of(part, [](const BatchItem* item) { return !item->result; });
   part_size_ = std::min(part_size_ * 2, items_.size());
   for (std::size_t i = begin_; i < end_; ++i) {
     const auto& result = items_[i].result;
-    if (!result) continue;
-    const bool blocks = on_failure_ == OnFailure::stop && blocks_later_messages(*result);
-    if (blocks || is_environment_error(result->error)) end_ = i;
+    if (result && ends_batch(*result, on_failure_)) end_ = i;
   }
 }
 
@@ -196,7 +195,7 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
     std::rethrow_exception(error);
   } else if (!use_savepoints_ && savepoints_help(part, error)) {
     use_savepoints_ = true;
-  } else if (part.size() == 1 || is_environment_error(error)) {
+  } else if (part.size() == 1) {
     fail(*part.front(), error);
   } else {  // the commit or the handler for all messages failed: smaller parts show which message causes it
     part_size_ = (part.size() + 1) / 2;
@@ -249,10 +248,25 @@ void BatchDelivery::fail(BatchItem& item, std::exception_ptr error) {
   progress_ = true;
 }
 
-/// Counts a failure only if the handler of the message has run. Otherwise the message did not cause the error.
+/// Makes a last attempt to resolve the claims of runs that failed.
+void BatchDelivery::resolve_claims() {
+  recovery_.resolve_on_new_session(context_.source);
+  fail_torn_items(std::nullopt);
+}
+
+/// Counts the failures of the latest run. A later copy of the key then finds it parked if it must be.
+///
+/// It counts a failure only if the handler of the message has run. Otherwise the message did not cause the error.
 void BatchDelivery::record_failures() {
-  for (BatchItem& item : items_) {
-    if (!item.result || item.result->outcome != Outcome::failed || item.runs == 0) continue;
+  const auto must_count = [](const BatchItem& item) {
+    return item.result && item.result->outcome == Outcome::failed && item.runs > 0 && !item.counted;
+  };
+  const auto latest = std::span(items_).subspan(begin_);
+  if (std::ranges::none_of(latest, must_count)) return;
+  resolve_claims();
+  for (BatchItem& item : latest) {
+    if (!must_count(item)) continue;
+    item.counted = true;
     context_.record_failure(*item.message, item.result->error, item.parked);
   }
 }
@@ -271,7 +285,7 @@ std::vector<Result> BatchDelivery::finish() {
     }
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
-    stopped = on_failure_ == OnFailure::stop && blocks_later_messages(result);
+    stopped = ends_batch(result, on_failure_);
     context_.notify({.type = event_for(result.outcome),
                      .business_key = item.message->business_key,
                      .message_id = item.message->message_id,

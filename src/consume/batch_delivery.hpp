@@ -39,12 +39,13 @@ class BatchDelivery {
   RunOutcome run(const Part&);
   RunOutcome run_on(SessionHandle&, const Part&, std::uint64_t losses);
   void fail_torn_items(const std::optional<FailedItem>&);
-  void after_commit();
+  void after_commit(const Part&);
   bool savepoints_help(const Part&, const std::exception_ptr&) const;
   void after_failure(const Part&, const std::exception_ptr&);
   void prepare_rerun(const Part&);
   void after_transient_error(const Part&, const std::exception_ptr&);
   void fail(BatchItem&, std::exception_ptr);
+  void resolve_claims();
   void record_failures();
   std::vector<Result> finish();
 

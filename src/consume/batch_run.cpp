@@ -141,10 +141,10 @@ BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
+    if (key.failed) break;
     const bool decided = key.existing || key.staged;
     if (!(decided ? stage(item, key) : run_in_savepoint(item, key))) return End::run_again;
-    const Result& result = staged_.back().result;
-    if ((on_failure == OnFailure::stop && blocks_later_messages(result)) || is_environment_error(result.error)) break;
+    if (ends_batch(staged_.back().result, on_failure)) break;
   }
   commit();
   return End::committed;
@@ -194,6 +194,7 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
   key = {};
   if (auto refusal = refused_by(error)) return keep_refusal(item, key, std::move(*refusal));
   staged_.push_back({&item, failed_with(error)});
+  key.failed = staged_.back().result.outcome == Outcome::failed;
   return true;
 }
 
@@ -300,6 +301,12 @@ void BatchRun::publish(RecentKeyCache& recent, std::uint64_t losses_before, std:
     }
     each.item->result = std::move(each.result);
   }
+}
+
+bool ends_batch(const Result& result, OnFailure on_failure) noexcept {
+  const bool blocks = result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
+                      result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
+  return (on_failure == OnFailure::stop && blocks) || is_environment_error(result.error);
 }
 
 }  // namespace detail

@@ -24,6 +24,7 @@ struct BatchItem {
   ContentHash hash;
   int runs = 0;  ///< How often its handler has run.
   std::optional<Result> result = {};
+  bool counted = false;  ///< Its failure was counted, if it had to be.
   bool parked = false;   ///< This delivery's failure parked it.
   bool refused = false;  ///< The handler has refused the message.
 };
@@ -66,7 +67,9 @@ class BatchRun {
 
   /// Inserts each claim and runs its handler in a savepoint, then commits. A message that fails is rolled back alone.
   ///
-  /// Later messages are not run after an error of the environment, or if `OnFailure::stop` forbids it.
+  /// Later messages are not run after an error of the environment, or if `OnFailure::stop` forbids it. The run also
+  /// ends before a copy of a message that failed, because the failure may park the key. The owner counts failures only
+  /// after the transaction.
   End run_with_savepoints(OnFailure on_failure);
 
   /// The item whose handler lost the transaction. Without savepoints this is a guess: the handler of an earlier item
@@ -91,6 +94,7 @@ class BatchRun {
     std::optional<backend::ClaimedRow> existing = {};
     std::size_t claim = 0;                   ///< The number of the claim, if it is ours.
     std::optional<std::size_t> staged = {};  ///< The first message that was consumed with this key.
+    bool failed = false;                     ///< A message with this key has failed in this run.
   };
   struct Staged {
     BatchItem* item;
@@ -131,11 +135,9 @@ class BatchRun {
   const BatchItem* item_in_progress_ = nullptr;
 };
 
-/// Whether, with `OnFailure::stop`, later messages must wait until the message with this result is delivered again.
-inline bool blocks_later_messages(const Result& result) noexcept {
-  return result.outcome == Outcome::failed || result.outcome == Outcome::in_progress ||
-         result.outcome == Outcome::postponed || (result.outcome == Outcome::parked && result.error);
-}
+/// Whether no later message of the batch may run after this result. With `OnFailure::stop`, they wait until this
+/// message is delivered again. After an error of the environment, they would fail, too.
+bool ends_batch(const Result&, OnFailure) noexcept;
 
 }  // namespace detail
 TXINBOX_NAMESPACE_END

@@ -30,8 +30,8 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       results.push_back({.outcome = Outcome::failed, .error = error});
     }
     Result& last = results.back();
-    over = context.options.stop.stop_requested() || (on_failure == OnFailure::stop && blocks_later_messages(last)) ||
-           (last.outcome == Outcome::failed && (is_transient(last.error) || is_environment_error(last.error)));
+    over = context.options.stop.stop_requested() || ends_batch(last, on_failure) ||
+           (last.outcome == Outcome::failed && is_transient(last.error));
     last.error = original_error(last.error);
   }
   return results;

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+
+namespace txinbox::test {
+
+/// What a handler does with one delivery of a mixture, after it has written its effect.
+enum class Does {
+  nothing,
+  stores,             ///< It stores a result.
+  throws,             ///< It throws an exception of its own.
+  breaks_constraint,  ///< Its SQL violates a constraint.
+  fails_at_commit,  ///< Its SQL violates a constraint that the database checks at the commit. Not on MariaDB and MySQL.
+  stores_too_much,  ///< It stores a result that is too large.
+  rejects,          ///< It throws `rejected`.
+  refuses,          ///< It calls `Delivery::refuse`.
+  postpones,        ///< It throws `RetryLater`.
+  declared,         ///< It throws an error that `TxConsumerOptions::is_transient` names.
+  conflicts_in_database,  ///< Its SQL has a transient error. Not on SQLite.
+  no_memory,              ///< It throws an error of the environment.
+  environment_in_sql,     ///< Its SQL has an error of the environment. Not on SQLite.
+  needs_first,            ///< It throws unless an effect of the first key is there.
+};
+
+/// One message of a mixture.
+struct MixedMessage {
+  Message message;  ///< Its `message_id` is unique in the mixture.
+  Does does = Does::nothing;
+  int rounds = 0;  ///< In later rounds the handler does nothing else than to write its effect.
+};
+
+/// Messages of all kinds, and the options with which they are consumed.
+struct Mixture {
+  std::uint64_t seed = 0;
+  std::vector<MixedMessage> messages;
+  std::vector<std::pair<std::string, std::string>> rows;  ///< Keys that have a row in this state before.
+  OnFailure on_failure = OnFailure::stop;
+  TxConsumerOptions options;
+  int rounds = 1;        ///< In each round after the first, the broker delivers again what was not acknowledged.
+  std::size_t size = 1;  ///< Of the batches in the way `in_batches`.
+
+  explicit Mixture(std::uint64_t seed);
+
+  /// Whether the broker also delivers this message again in this round, although it was acknowledged.
+  bool repeats(std::size_t index, int round) const;
+};
+
+/// The ways to consume a mixture.
+enum class Way { one_by_one, batch, in_batches, set, set_in_batches, pair, pair_in_batches, counting_starts };
+
+std::string to_string(Way);
+
+/// The database of the mixtures. All mixtures share it: each way of each mixture has a consumer name of its own.
+class MixtureDatabase : public TestDatabase {
+ public:
+  MixtureDatabase();
+
+  /// Consumes the mixture in this way. Returns what can be observed, one fact in a line: results, rows, effects and
+  /// events.
+  std::string consume(const Mixture&, Way);
+
+ private:
+  std::string rows_of(const std::string& consumer);
+
+  std::unique_ptr<soci::session> sql_ = session();
+  Pool pool_;
+};
+
+}  // namespace txinbox::test
