@@ -150,6 +150,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
   if (outcome.end == BatchRun::End::run_again) {
     recovery_.abort_and_resolve(transaction, session, nullptr);
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
+    part_size_ = std::min(part_size_, run.most_items());
     return outcome;
   }
   run.record_conflicts();
@@ -202,10 +203,10 @@ void BatchDelivery::after_failure(const Part& part, const std::exception_ptr& er
   }
 }
 
-/// Prepares the next run after run_again. If the batch was shortened, the next run starts at once. Otherwise the next
-/// run must first resolve a claim, and the retry policy limits how long this can take.
+/// Prepares the next run after run_again. If the batch or the part was shortened, the next run starts at once.
+/// Otherwise the next run must first resolve a claim, and the retry policy limits how long this can take.
 void BatchDelivery::prepare_rerun(const Part& part) {
-  if (end_ <= part.back()->index) return;
+  if (end_ <= part.back()->index || part_size_ < part.size()) return;
   const auto backoff = schedule_.next_backoff();
   if (schedule_.may_retry(backoff) && schedule_.wait(backoff, context_.options.stop)) return;
   fail(*part.front(), error_of_torn_claim(nullptr));

@@ -58,6 +58,11 @@ BatchRun::End BatchRun::run_without_savepoints(OnFailure on_failure) {
     keys_[i].existing = std::move(existing[i]);
     if (!keys_[i].existing) keys_[i].claim = claims++;
   }
+  for (std::size_t i = 0; i < part_.size(); ++i) {
+    if (!takes_over(i)) continue;
+    most_items_ = i;
+    return End::run_again;
+  }
   if (on_failure == OnFailure::stop) {
     // The claims of later messages are already inserted. No handler has run yet, so run again without these messages.
     const BatchItem* in_progress = find_item_in_progress();
@@ -136,12 +141,22 @@ const BatchItem* BatchRun::find_item_in_progress() const {
   return nullptr;
 }
 
+/// Whether this item can claim a key whose existing row an earlier copy could not claim. The copies differ in their
+/// content, so that only one of them is a conflict, or in `valid_for`.
+bool BatchRun::takes_over(std::size_t at) const {
+  const std::size_t key = key_of_[at];
+  if (!keys_[key].existing || first_of_key_[key] == at) return false;
+  const BatchItem& item = *part_[at];
+  return transaction_.is_free(*keys_[key].existing,
+                              transaction_.claim_request(context_.consumer, *item.message, item.hash.bytes()));
+}
+
 BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
   transaction_.begin();
   for (std::size_t i = 0; i < part_.size(); ++i) {
     BatchItem& item = *part_[i];
     Key& key = keys_[key_of_[i]];
-    if (key.failed) break;
+    if (key.failed || takes_over(i)) break;
     const bool decided = key.existing || key.staged;
     if (!(decided ? stage(item, key) : run_in_savepoint(item, key))) return End::run_again;
     if (ends_batch(staged_.back().result, on_failure)) break;

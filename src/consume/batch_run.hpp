@@ -52,7 +52,7 @@ class BatchRun {
   enum class End {
     committed,
     run_again,  ///< Nothing failed, but the part must run again. The run found a claim of an earlier run that must be
-                ///< resolved first, or it found `item_in_progress`.
+                ///< resolved first, or it found `item_in_progress`, or `most_items` is less than all.
   };
 
   /// `part`: items without a result, in the order of the batch.
@@ -80,6 +80,10 @@ class BatchRun {
   /// is none, and after `run_with_savepoints`.
   const BatchItem* item_in_progress() const noexcept { return item_in_progress_; }
 
+  /// How many items of the part may be in one transaction. It is less than all of them if a later item can take over
+  /// the row that an earlier copy has found.
+  std::size_t most_items() const noexcept { return most_items_; }
+
   /// Records the conflicts. Call it after the commit: each record is a transaction of its own.
   ///
   /// A conflict that cannot be recorded becomes a failure, so that its message is delivered again.
@@ -106,6 +110,7 @@ class BatchRun {
   void sort_keys();
   std::vector<backend::ClaimRequest> claim_requests() const;
   const BatchItem* find_item_in_progress() const;
+  bool takes_over(std::size_t at) const;
   bool stage(BatchItem&, Key&);
   bool stage_existing(BatchItem&, Key&);
   void stage_copy(BatchItem&, const Staged& first);
@@ -133,6 +138,7 @@ class BatchRun {
   std::vector<Staged> staged_;
   std::optional<FailedItem> failed_item_;
   const BatchItem* item_in_progress_ = nullptr;
+  std::size_t most_items_ = part_.size();
 };
 
 /// Whether no later message of the batch may run after this result. With `OnFailure::stop`, they wait until this

@@ -21,12 +21,13 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
       results.push_back({.outcome = Outcome::not_run});
       continue;
     }
+    SingleDelivery delivery(context, message, handler, results.size());
     try {
-      results.push_back(SingleDelivery(context, message, handler, results.size()).consume());
+      results.push_back(delivery.consume());
     } catch (...) {
       const std::exception_ptr error = std::current_exception();
       // As in a batch, an error that concerns every message is thrown if no message has a result yet.
-      if (results.empty() && action_for(error) == Action::stop) throw;
+      if (results.empty() && !delivery.handler_ran() && action_for(error) == Action::stop) throw;
       results.push_back({.outcome = Outcome::failed, .error = error});
     }
     Result& last = results.back();

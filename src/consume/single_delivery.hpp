@@ -29,6 +29,9 @@ class SingleDelivery {
   /// An error of the handler can be a `HandlerError`.
   Result consume();
 
+  /// Whether the handler ran in the last run. If so, the error may come from it.
+  bool handler_ran() const noexcept { return handler_ran_; }
+
  private:
   Result consume_in_scope();
   Result consume_within_claim_wait();
@@ -56,8 +59,8 @@ class SingleDelivery {
                           ///< result.
   bool torn_ = false;     ///< The handler has committed a claim of this call, and the claim was marked torn.
   bool torn_notified_ = false;
-  bool handler_ran_ = false;  ///< Whether the handler ran in the last run. If so, the error may come from it.
-  bool parked_ = false;       ///< This delivery's failure parked the message.
+  bool handler_ran_ = false;
+  bool parked_ = false;  ///< This delivery's failure parked the message.
   bool taken_over_ = false;
 };
 

@@ -139,6 +139,11 @@ bool GuardedTransaction::take_over(const backend::ClaimRequest& request) {
   return true;
 }
 
+void GuardedTransaction::drop_last_claim() noexcept {
+  if (!taken_over_.empty() && taken_over_.back() == claims_.back().business_key) taken_over_.pop_back();
+  claims_.pop_back();
+}
+
 std::vector<std::optional<backend::ClaimedRow>> GuardedTransaction::begin_and_claim_all(
     std::span<const backend::ClaimRequest> requests) {
   state_ = State::open;

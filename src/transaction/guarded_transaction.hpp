@@ -90,11 +90,14 @@ class GuardedTransaction {
   /// ours.
   std::vector<std::optional<backend::ClaimedRow>> begin_and_claim_all(std::span<const backend::ClaimRequest>);
 
+  /// Whether a claim takes over this row: an expired lease, or a row that is older than the request's `valid_for`.
+  bool is_free(const backend::ClaimedRow&, const backend::ClaimRequest&) const;
+
   /// The number of claims that are ours so far.
   std::size_t claims() const noexcept { return claims_.size(); }
 
   /// Forgets the latest claim, after the rollback to its savepoint.
-  void drop_last_claim() noexcept { claims_.pop_back(); }
+  void drop_last_claim() noexcept;
 
   /// Records that the handler of a claim starts. Claims are numbered from 0 in the order of their insertion.
   void handler_begins(std::size_t claim) noexcept { claims_[claim].progress = HandlerProgress::started; }
@@ -143,7 +146,6 @@ class GuardedTransaction {
 
   backend::ClaimedRow* claim(const backend::ClaimRequest&);
   void record_claim(const backend::ClaimRequest&, HandlerProgress);
-  bool is_free(const backend::ClaimedRow&, const backend::ClaimRequest&) const;
   bool take_over(const backend::ClaimRequest&);
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
   std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);

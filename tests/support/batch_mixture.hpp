@@ -3,12 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
-
-#include "support/effects.hpp"
 
 namespace txinbox::test {
 
@@ -25,6 +24,7 @@ enum class Does {
   postpones,        ///< It throws `RetryLater`.
   declared,         ///< It throws an error that `TxConsumerOptions::is_transient` names.
   conflicts_in_database,  ///< Its SQL has a transient error. Not on SQLite.
+  misuses,                ///< It throws an error for which `action_for` says `stop`.
   no_memory,              ///< It throws an error of the environment.
   environment_in_sql,     ///< Its SQL has an error of the environment. Not on SQLite.
   needs_first,            ///< It throws unless an effect of the first key is there.
@@ -49,29 +49,13 @@ struct Mixture {
 
   explicit Mixture(std::uint64_t seed);
 
+  bool contains(Does) const;
+
   /// Whether the broker also delivers this message again in this round, although it was acknowledged.
   bool repeats(std::size_t index, int round) const;
 };
 
-/// The ways to consume a mixture.
-enum class Way { one_by_one, batch, in_batches, set, set_in_batches, pair, pair_in_batches, counting_starts };
-
-std::string to_string(Way);
-
-/// The database of the mixtures. All mixtures share it: each way of each mixture has a consumer name of its own.
-class MixtureDatabase : public TestDatabase {
- public:
-  MixtureDatabase();
-
-  /// Consumes the mixture in this way. Returns what can be observed, one fact in a line: results, rows, effects and
-  /// events.
-  std::string consume(const Mixture&, Way);
-
- private:
-  std::string rows_of(const std::string& consumer);
-
-  std::unique_ptr<soci::session> sql_ = session();
-  Pool pool_;
-};
+/// Behaves so in the handler of this delivery. `consumer` is the name of its consumer.
+void behave(Does, soci::session&, Delivery&, const std::string& consumer);
 
 }  // namespace txinbox::test
