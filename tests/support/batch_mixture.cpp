@@ -87,10 +87,10 @@ Mixture::Mixture(std::uint64_t seed_) : seed(seed_) {
   for (std::size_t i = 1; i < keys; ++i) {
     const char* const state =
         dice.one_of({"parked", "torn", "discarded", "consuming", "consumed", "surprise", "old", "expired lease"});
-    if (dice.one_in(10)) rows.emplace_back("k" + std::to_string(i), state);
+    if (dice.one_in(6)) rows.emplace_back("k" + std::to_string(i), state);
   }
   const bool some_expire = dice.one_in(4);
-  const std::size_t count = 1 + dice.below(9);
+  const std::size_t count = 1 + dice.below(dice.one_in(20) ? 40 : 9);
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t key = dice.below(keys);
     MixedMessage& mixed = messages.emplace_back();
