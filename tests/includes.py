@@ -66,6 +66,7 @@ TOOLS = {
         "backend/native_connection.hpp",
         "backend/registry.hpp",
         "backend/user_sql.hpp",
+        "run/delivery_key.hpp",
         "soci_adapter/soci_connection.hpp",
     ],
     "tools/torture": [

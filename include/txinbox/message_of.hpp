@@ -36,9 +36,9 @@ enum class KeyBytes {
 /// The business key is the broker's key of the message (`Incoming::key`), such as the record key of Kafka.
 MessageOf key_from_record(KeyBytes bytes = KeyBytes::text);
 
-/// The business key is the header of this name, such as "ce_id". If a message has several headers of this name with
-/// different values, its delivery has no key: the function throws `Error` invalid_key. `Incoming::headers` says what a
-/// name means.
+/// The business key is the header of this name, such as "idempotency-key". The id of a CloudEvent is unique only for
+/// its source: take both with `key_from_template`. If a message has several headers of this name with different values,
+/// its delivery has no key: the function throws `Error` invalid_key. `Incoming::headers` says what a name means.
 ///
 /// @errors `Error` invalid_argument if the name is empty.
 MessageOf key_from_header(std::string name, KeyBytes bytes = KeyBytes::text);
@@ -47,6 +47,23 @@ MessageOf key_from_header(std::string name, KeyBytes bytes = KeyBytes::text);
 ///
 /// @errors `Error` invalid_argument if the template is not valid.
 MessageOf key_from_json(std::string_view text);
+
+/// The business key is made from headers, the record key, and JSON members of the body together. `text` is a template
+/// as for `JsonTemplate`, with these values besides pointers: `{@header:NAME}` and `{@key}`, and for any bytes
+/// `{@header-hex:NAME}` and `{@key-hex}` (`KeyBytes::hex`). The option `--key` of the command does the same.
+///
+///     txinbox::key_from_template("{@header:ce_source}#{@header:ce_id}")
+///
+/// If the template has a header or the record key, different values never make the same key. Each value but the last
+/// ends at the first character of the text behind it. In the value, this character and `%` are written as `%` and two
+/// hexadecimal digits. So this character cannot be a letter, a digit or `%`, and must be in ASCII. A template of JSON
+/// members only is the same as for `key_from_json`, which escapes nothing.
+///
+/// A missing or empty header or record key is `Error` invalid_key, and so are several headers of the name with
+/// different values. The body is read only if the template has a pointer.
+///
+/// @errors `Error` invalid_argument if the template is not valid.
+MessageOf key_from_template(std::string_view text);
 
 /// Returns a broker's message id as `Message::message_id` can have it: the id itself, if it is UTF-8 without NUL; else
 /// "0x" and its bytes in hexadecimal. The result has at most 255 bytes: a longer id is cut after a character. The id is

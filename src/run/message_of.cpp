@@ -8,6 +8,9 @@
 
 #include "base/hex.hpp"
 #include "base/utf8.hpp"
+#include "message/json/json_value.hpp"
+#include "message/json/key_template.hpp"
+#include "run/delivery_key.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -19,41 +22,40 @@ Message message_with(std::string key, const Incoming& incoming) {
           .payload = std::string(incoming.body)};
 }
 
-std::string required(const std::optional<std::string_view>& value, const std::string& what, KeyBytes bytes) {
-  if (!value) throw Error(ErrorCode::invalid_key, "the message has no " + what);
-  if (value->empty()) throw Error(ErrorCode::invalid_key, "the message's " + what + " is empty");
-  return bytes == KeyBytes::hex ? detail::to_hex(*value) : std::string(*value);
-}
-
-/// The value of the only header of this name. Which of two values identifies the message is not known, so it is none.
-std::optional<std::string_view> only_header(const Incoming& incoming, const std::string& name) {
-  const auto first = incoming.header(name);
-  for (const IncomingHeader& each : incoming.headers) {
-    if (each.name == name && each.value != *first) {
-      throw Error(ErrorCode::invalid_key, "the message has several headers " + name + " with different values");
-    }
-  }
-  return first;
+MessageOf key_from_value(detail::KeyPart part) {
+  return [part = std::move(part)](const Incoming& incoming) {
+    return message_with(detail::delivery_value(incoming, part), incoming);
+  };
 }
 
 }  // namespace
 
 MessageOf key_from_record(KeyBytes bytes) {
-  return
-      [bytes](const Incoming& incoming) { return message_with(required(incoming.key, "record key", bytes), incoming); };
+  return key_from_value({.kind = detail::KeyPart::Kind::record, .is_hex = bytes == KeyBytes::hex});
 }
 
 MessageOf key_from_header(std::string name, KeyBytes bytes) {
   if (name.empty()) throw Error(ErrorCode::invalid_argument, "the name of the header that holds the key is empty");
-  return [name = std::move(name), bytes](const Incoming& incoming) {
-    return message_with(required(only_header(incoming, name), "header " + name, bytes), incoming);
-  };
+  return key_from_value(
+      {.kind = detail::KeyPart::Kind::header, .text = std::move(name), .is_hex = bytes == KeyBytes::hex});
 }
 
 MessageOf key_from_json(std::string_view text) {
   return [key = JsonTemplate(text)](const Incoming& incoming) {
     if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
     return message_with(key(incoming.body), incoming);
+  };
+}
+
+MessageOf key_from_template(std::string_view text) {
+  return [key = detail::KeyTemplate(text, "the key template", detail::KeyValues::delivery)](const Incoming& incoming) {
+    detail::JsonValue root;
+    if (key.has_pointer()) {
+      if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
+      root = detail::parse_json(incoming.body);
+    }
+    const auto value = [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); };
+    return message_with(key.key(root, value), incoming);
   };
 }
 

@@ -1,7 +1,12 @@
 #include <array>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <doctest/doctest.h>
+
+#include <txinbox/error.hpp>
+#include <txinbox/message_of.hpp>
 
 #include "cli/consume/message_reader.hpp"
 #include "support/thrown.hpp"
@@ -16,10 +21,12 @@ std::string key_of(const std::string& text, const Incoming& incoming) {
   options.from = "kafka://broker:9092/orders?group=g";
   options.key = text;
   const cli::Script script;
-  const cli::MessageReader reader(options, script, backend::SqlLimits());
   Message message;
   cli::Values values;
-  const std::string error = test::thrown_by([&] { reader.read(incoming, message, values); });
+  const std::string error = test::thrown_by([&] {
+    const cli::MessageReader reader(options, script, backend::SqlLimits());
+    reader.read(incoming, message, values);
+  });
   return error == "nothing" ? "key " + message.business_key : error;
 }
 
@@ -89,4 +96,45 @@ TEST_CASE("with --key @header:NAME, the only header of this name is the business
   CHECK(key_of("@header:missing", incoming) == "invalid_key");
   CHECK(key_of("@header:empty", incoming) == "invalid_key");
   CHECK(key_of("@header:ce_id", {.body = R"({"ce_id":"no"})", .key = "k1"}) == "invalid_key");
+}
+
+TEST_CASE("a key template takes headers, the record key and members of the body together") {
+  const std::array<IncomingHeader, 3> headers = {
+      {{.name = "ce_source", .value = "//shop"}, {.name = "ce_id", .value = "7"}, {.name = "raw", .value = "\xff"}}};
+  const Incoming incoming{.body = R"({"no":1,"empty":""})", .key = "k1", .headers = headers};
+  CHECK(key_of("{@header:ce_source}#{@header:ce_id}", incoming) == "key //shop#7");
+  CHECK(key_of("o:{@key}:{/no}:{@header-hex:raw}", incoming) == "key o:k1:1:ff");
+  CHECK(key_of("{@key-hex}-{{x}}", incoming) == "key 6b31-{x}");
+  CHECK(key_of("{@header:ce_source}#{@header:ce_time}", incoming) == "invalid_key");
+  CHECK(key_of("{@header:ce_id}#{/empty}", incoming) == "invalid_key");
+  CHECK(key_of("{@header:ce_id}#{/missing}", incoming) == "invalid_key");
+}
+
+TEST_CASE("a key template with a header never makes the same key from different values") {
+  const auto key = [](std::string_view source, std::string_view id, std::string_view body = "{}") {
+    const std::array<IncomingHeader, 2> headers = {{{.name = "s", .value = source}, {.name = "i", .value = id}}};
+    const Incoming incoming{.body = body, .headers = headers};
+    return key_of(body == "{}" ? "{@header:s}#{@header:i}" : "{/a}::{@header:s}", incoming);
+  };
+  CHECK(key("a#b", "c") == "key a%23b#c");
+  CHECK(key("a", "b#c") == "key a#b#c");
+  CHECK(key("a%23b", "c") == "key a%2523b#c");
+  CHECK(key("x", "", R"({"a":"y:%"})") == "key y%3A%25::x");
+}
+
+TEST_CASE("a key template with a header needs a separator between its values that can be escaped") {
+  for (const char* wrong : {"{@key}{/a}", "{@key}x{/a}", "{/a}1{@key}", "{@key}%{/a}", "{@key}\xc3\xa9{/a}", "{@other}",
+                            "{@header:}", "@other", "@header:", "@header-hex:", "{@key"}) {
+    CAPTURE(wrong);
+    CHECK(key_of(wrong, {.body = R"({"a":1})", .key = "k"}) == "invalid_argument");
+  }
+}
+
+TEST_CASE("the error about a missing header in a key template names it") {
+  const auto message_of = key_from_template("{@header:ce_source}#{@header:ce_id}");
+  const std::array<IncomingHeader, 2> headers = {
+      {{.name = "ce_source", .value = "s"}, {.name = "ce_id", .value = "i"}}};
+  CHECK(message_of({.headers = headers}).business_key == "s#i");
+  CHECK_THROWS_WITH_AS(message_of({.headers = std::span(headers).first(1)}), "the message has no header ce_id", Error);
+  CHECK(key_from_template("{@key}#{/no}")({.body = R"({"no":5})", .key = "k"}).business_key == "k#5");
 }

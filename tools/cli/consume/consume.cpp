@@ -99,8 +99,8 @@ void add_consume(Command app, Run& run) {
   command
       .option("--key", options->key,
               "Where a line's business key is: a JSON Pointer (/order/no), or a template of them "
-              "(coupon:{/coupon/id}:{/user}). Of a broker's message also @key, its record key, or @header:NAME; "
-              "for binary ones @key-hex or @header-hex:NAME")
+              "(coupon:{/coupon/id}:{/user}). Of a broker's message also @key, its record key, or @header:NAME, alone "
+              "or in a template ({@header:ce_source}#{@header:ce_id}); for binary ones @key-hex or @header-hex:NAME")
       .required()
       .type("KEY");
   auto sql = command.group("SQL", "What to run; :name is the line's member of that name");

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <txinbox/message.hpp>
-#include <txinbox/message_of.hpp>
 #include <txinbox/source.hpp>
 
 #include "cli/consume/consume_options.hpp"
@@ -30,8 +29,9 @@ class MessageReader {
   void read(const Incoming& incoming, Message& message, Values& values) const;
 
  private:
-  std::optional<detail::KeyTemplate> key_;  // nothing: the key is not in the JSON
-  MessageOf key_of_delivery_;               // empty: the content is not in the JSON
+  void read(const JsonValue& root, std::string_view line, Message& message, Values& values) const;
+
+  detail::KeyTemplate key_;
   std::optional<JsonPointer> message_id_;
   detail::JsonFields content_;
   const Script& script_;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include <txinbox/source.hpp>
+#include <txinbox/version.hpp>
+
+#include "message/json/key_template.hpp"
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// The record key or the header that the part names.
+///
+/// Errors: `Error` invalid_key that names it, if it is missing or empty, or if several headers have the name and
+///         different values.
+std::string delivery_value(const Incoming& incoming, const KeyPart& part);
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
