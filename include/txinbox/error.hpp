@@ -41,6 +41,8 @@ enum class ErrorCode {
                          ///< missing. The text says what to fix.
   result_too_large,      ///< A handler's result is longer than `max_result`.
   invalid_message,       ///< A message that was added to the outbox breaks the limits of `OutgoingMessage`.
+  unreadable,            ///< The body of a delivery is not what the reader of its key expects: it is not JSON, or there
+                         ///< is none.
 };
 
 /// The code's name, as in the enumeration.

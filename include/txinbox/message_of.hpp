@@ -20,7 +20,8 @@ TXINBOX_NAMESPACE_BEGIN
 ///
 /// The functions of this header return such a function. It sets the business key, sets `Message::message_id` to the
 /// `traceable_id` of the broker's id, and sets `Message::payload` to the body. If the key is missing or empty, it
-/// throws `Error` invalid_key.
+/// throws `Error` invalid_key. If the key is in the body, and the message has no body or the body is not JSON, it
+/// throws `Error` unreadable.
 ///
 ///     txinbox::run(source, consumer, txinbox::key_from_json("/order/no"), handle_order);
 using MessageOf = std::function<Message(const Incoming&)>;

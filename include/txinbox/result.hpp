@@ -72,7 +72,7 @@ Action action_for(const Result&) noexcept;
 
 /// What to do with a message whose `consume` threw.
 ///
-/// - `dead_letter`: invalid_key, rejected, result_too_large, invalid_message
+/// - `dead_letter`: invalid_key, rejected, result_too_large, invalid_message, unreadable
 /// - `stop`, because somebody must fix the cause first: the schema codes, unsupported_database, unsafe_connection,
 ///   access_refused, invalid_argument, transaction_open, nested_consume, forked, broker_refused
 /// - `redeliver`: every other error, and a null pointer. Pause before the redelivery if the database is not available

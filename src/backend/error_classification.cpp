@@ -97,6 +97,7 @@ Action action_for(ErrorCode code) noexcept {
     case ErrorCode::rejected:
     case ErrorCode::result_too_large:
     case ErrorCode::invalid_message:
+    case ErrorCode::unreadable:
       return Action::dead_letter;
     case ErrorCode::invalid_argument:
     case ErrorCode::schema_missing:

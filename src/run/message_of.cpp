@@ -4,10 +4,10 @@
 #include <utility>
 
 #include <txinbox/error.hpp>
-#include <txinbox/json_template.hpp>
 
 #include "base/hex.hpp"
 #include "base/utf8.hpp"
+#include "message/json/json_error.hpp"
 #include "message/json/json_value.hpp"
 #include "message/json/key_template.hpp"
 #include "run/delivery_key.hpp"
@@ -20,6 +20,27 @@ Message message_with(std::string key, const Incoming& incoming) {
   return {.business_key = std::move(key),
           .message_id = traceable_id(std::string(incoming.id)),
           .payload = std::string(incoming.body)};
+}
+
+/// The JSON of the body.
+///
+/// Errors: `Error` unreadable if there is no body, or if it is not JSON.
+detail::JsonValue json_of(const Incoming& incoming) {
+  if (!incoming.has_body) throw Error(ErrorCode::unreadable, "the message has no body that could hold its key");
+  try {
+    return detail::parse_json(incoming.body);
+  } catch (const detail::JsonError& error) {
+    throw Error(ErrorCode::unreadable, error.what());
+  }
+}
+
+/// The key of these parts.
+MessageOf key_from_parts(detail::KeyTemplate key) {
+  return [key = std::move(key)](const Incoming& incoming) {
+    const auto value = [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); };
+    const detail::JsonValue root = key.has_pointer() ? json_of(incoming) : detail::JsonValue();
+    return message_with(key.key(root, value), incoming);
+  };
 }
 
 MessageOf key_from_value(detail::KeyPart part) {
@@ -40,23 +61,10 @@ MessageOf key_from_header(std::string name, KeyBytes bytes) {
       {.kind = detail::KeyPart::Kind::header, .text = std::move(name), .is_hex = bytes == KeyBytes::hex});
 }
 
-MessageOf key_from_json(std::string_view text) {
-  return [key = JsonTemplate(text)](const Incoming& incoming) {
-    if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
-    return message_with(key(incoming.body), incoming);
-  };
-}
+MessageOf key_from_json(std::string_view text) { return key_from_parts(detail::KeyTemplate(text)); }
 
 MessageOf key_from_template(std::string_view text) {
-  return [key = detail::KeyTemplate(text, "the key template", detail::KeyValues::delivery)](const Incoming& incoming) {
-    detail::JsonValue root;
-    if (key.has_pointer()) {
-      if (!incoming.has_body) throw Error(ErrorCode::invalid_key, "the message has no body that could hold its key");
-      root = detail::parse_json(incoming.body);
-    }
-    const auto value = [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); };
-    return message_with(key.key(root, value), incoming);
-  };
+  return key_from_parts(detail::KeyTemplate(text, "the key template", detail::KeyValues::delivery));
 }
 
 std::string traceable_id(std::string id) {

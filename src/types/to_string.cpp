@@ -11,11 +11,11 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace {
 
-constexpr detail::EnumNames<ErrorCode, ErrorCode::invalid_message> error_code_names(
+constexpr detail::EnumNames<ErrorCode, ErrorCode::unreadable> error_code_names(
     "invalid_key", "invalid_argument", "schema_missing", "schema_outdated", "schema_too_new", "schema_mismatch",
     "unsupported_database", "unsafe_connection", "transaction_open", "transaction_lost", "rejected", "acquire_timeout",
     "nested_consume", "unknown_state", "stopped", "lease_lost", "forked", "access_refused", "retry_later",
-    "broker_refused", "result_too_large", "invalid_message");
+    "broker_refused", "result_too_large", "invalid_message", "unreadable");
 constexpr detail::EnumNames<EventType, EventType::purged> event_type_names("consumed", "already_consumed", "conflict",
                                                                            "in_progress", "parked", "retry", "torn",
                                                                            "failed", "discarded", "postponed",

@@ -67,8 +67,8 @@ TEST_CASE("with --key @key, the record key is the business key, and must be ther
   CHECK(key_of("@key", {.body = R"({"key":"no"})", .key = "k1"}) == "key k1");
   CHECK(key_of("@key", {.body = R"({"key":"no"})"}) == "invalid_key");
   CHECK(key_of("@key", {.body = "{}", .key = ""}) == "invalid_key");
-  CHECK(key_of("@key", {.body = "no JSON", .key = "k1"}) == "invalid_key");
-  CHECK(key_of("@key", {.has_body = false, .key = "k1"}) == "invalid_key");
+  CHECK(key_of("@key", {.body = "no JSON", .key = "k1"}) == "unreadable");
+  CHECK(key_of("@key", {.has_body = false, .key = "k1"}) == "unreadable");
 }
 
 TEST_CASE("with --key @key-hex and @header-hex:NAME, a key of any bytes is a business key in hexadecimal") {
@@ -137,4 +137,16 @@ TEST_CASE("the error about a missing header in a key template names it") {
   CHECK(message_of({.headers = headers}).business_key == "s#i");
   CHECK_THROWS_WITH_AS(message_of({.headers = std::span(headers).first(1)}), "the message has no header ce_id", Error);
   CHECK(key_from_template("{@key}#{/no}")({.body = R"({"no":5})", .key = "k"}).business_key == "k#5");
+}
+
+TEST_CASE("a broker's message without a key is an invalid_key, and one whose body cannot be read is unreadable") {
+  CHECK(key_of("/no", {.body = R"({"no":7})"}) == "key 7");
+  CHECK(key_of("/no", {.body = R"({"other":7})"}) == "invalid_key");
+  CHECK(key_of("/no", {.body = "no JSON"}) == "unreadable");
+  CHECK(key_of("/no", {.body = "[7]"}) == "unreadable");
+  CHECK(key_of("/no", {.body = ""}) == "unreadable");
+  CHECK(key_of("/no", {.has_body = false}) == "unreadable");
+  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.body = "no JSON"}); }) == "unreadable");
+  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.has_body = false}); }) == "unreadable");
+  CHECK(test::thrown_by([] { (void)key_from_json("/no")({.body = "{}"}); }) == "invalid_key");
 }

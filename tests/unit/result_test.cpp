@@ -44,6 +44,7 @@ TEST_CASE("each error has its action, and an unknown error is delivered again") 
   CHECK(action_of(ErrorCode::invalid_key) == Action::dead_letter);
   CHECK(action_of(ErrorCode::rejected) == Action::dead_letter);
   CHECK(action_of(ErrorCode::invalid_message) == Action::dead_letter);
+  CHECK(action_of(ErrorCode::unreadable) == Action::dead_letter);
   CHECK(action_of(ErrorCode::schema_missing) == Action::stop);
   CHECK(action_of(ErrorCode::schema_outdated) == Action::stop);
   CHECK(action_of(ErrorCode::schema_too_new) == Action::stop);

@@ -61,10 +61,14 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
     if (letter.reason == "parked") CHECK(letter.business_key == "parks");
     if (letter.reason == "rejected") CHECK(letter.business_key == "rejects");
     if (letter.reason == "conflict") CHECK(letter.business_key == "good");
-    if (letter.reason == "unreadable") CHECK(letter.error_class == "std::logic_error");
   }
+  CHECK(letters[0].reason == "unreadable");  // not JSON
+  CHECK(letters[0].error_class == "unreadable");
+  CHECK(letters[3].reason == "unreadable");  // no body
+  CHECK(letters[4].reason == "unreadable");
+  CHECK(letters[4].error_class == "std::logic_error");
   CHECK(reasons == std::map<std::string, int>{
-                       {"conflict", 1}, {"invalid_key", 5}, {"parked", 1}, {"rejected", 1}, {"unreadable", 1}});
+                       {"conflict", 1}, {"invalid_key", 3}, {"parked", 1}, {"rejected", 1}, {"unreadable", 3}});
   CHECK(db.effects() == 1);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include <txinbox/error.hpp>
 #include <txinbox/message_of.hpp>
 
 #include "cli/sql/statement_size.hpp"
@@ -9,6 +10,19 @@
 #include "run/delivery_key.hpp"
 
 namespace txinbox::cli {
+namespace {
+
+/// What `read` returns. An error in the body that does not concern the key is `Error` unreadable.
+template <class Read>
+auto readable(Read read) {
+  try {
+    return read();
+  } catch (const LineError& error) {
+    throw Error(ErrorCode::unreadable, error.what());
+  }
+}
+
+}  // namespace
 
 MessageReader::MessageReader(const ConsumeOptions& options, const Script& script, const backend::SqlLimits& limits)
     : key_(options.key, "--key", detail::KeyValues::delivery),
@@ -30,11 +44,11 @@ void MessageReader::read(std::string_view line, Message& message, Values& values
 }
 
 void MessageReader::read(const Incoming& incoming, Message& message, Values& values) const {
-  if (!incoming.has_body) throw LineError("the message has no body");
-  const JsonValue root = parse_json_line(incoming.body);
+  if (!incoming.has_body) throw Error(ErrorCode::unreadable, "the message has no body");
+  const JsonValue root = readable([&] { return parse_json_line(incoming.body); });
   message.business_key =
       key_.key(root, [&](const detail::KeyPart& part) { return detail::delivery_value(incoming, part); });
-  read(root, incoming.body, message, values);
+  readable([&] { read(root, incoming.body, message, values); });
   if (message.message_id.empty()) message.message_id = traceable_id(std::string(incoming.id));
 }
 

@@ -26,6 +26,9 @@ class MessageReader {
   void read(std::string_view line, Message& message, Values& values) const;
 
   /// The same for a broker's delivery.
+  ///
+  /// Errors: `Error` invalid_key if it has no key. `Error` unreadable if it has no body, if the body is not a JSON
+  ///         object, or if it lacks a value for the SQL.
   void read(const Incoming& incoming, Message& message, Values& values) const;
 
  private:
