@@ -130,6 +130,15 @@ TEST_CASE("after a signal, the current batch finishes, and no other batch begins
   CHECK(run.orders.taken() == 3);
 }
 
+TEST_CASE("two signals at the same time count as one" * doctest::test_suite("timed")) {
+  InHand run(slow_sql() + "; update t_inventory set stock = stock - 1");
+  run.command->signal(SIGTERM);
+  run.command->signal(SIGINT);
+  const Ended ended = run.command->wait();
+  CHECK(ended.status == 4);
+  CHECK(ended.last_line().starts_with(R"({"summary":true,"consumed":3,)"));
+}
+
 TEST_CASE("a second signal ends the command at once, and the current batch leaves no rows" *
           doctest::test_suite("timed")) {
   InHand run("update t_inventory set stock = stock - 1; " + slow_sql());

@@ -9,11 +9,34 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "console/utf8.hpp"
 
 namespace txinbox::cli {
+namespace {
+
+// The function runs before the sanitizers are ready, so they must leave it alone. So must their replacements of the
+// functions of the C library: it makes the system calls itself.
+#define TXINBOX_NOT_SANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
+
+TXINBOX_NOT_SANITIZED void occupy_closed_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::syscall(SYS_fcntl, fd, F_GETFD) != -1) continue;
+    // The new descriptor is the lowest free number, so it is fd. It is opened for the wrong direction, so that each use
+    // fails.
+    [[maybe_unused]] const long opened =
+        ::syscall(SYS_openat, AT_FDCWD, "/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+#ifdef __GLIBC__
+// Some libraries open descriptors while they are loaded. These functions run before.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)() = occupy_closed_descriptors;
+#endif
+
+}  // namespace
 
 int write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -30,14 +53,7 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-void occupy_standard_descriptors() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) != -1) continue;
-    // The new descriptor is the lowest free number, so it is fd. It is opened for the wrong direction, so that each use
-    // fails.
-    [[maybe_unused]] const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-  }
-}
+void occupy_standard_descriptors() { occupy_closed_descriptors(); }
 
 bool Output::line(std::string_view text) { return lines(std::string(text) + '\n'); }
 

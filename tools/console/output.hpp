@@ -6,7 +6,8 @@
 namespace txinbox::cli {
 
 /// Call this first. If a standard descriptor is closed, the next file or connection would get its number, and the
-/// program would read or write it by mistake. This opens a descriptor there, whose use fails.
+/// program would read or write it by mistake. This opens a descriptor there, whose use fails. With glibc, it also runs
+/// before the libraries are loaded, which can open descriptors, too.
 void occupy_standard_descriptors();
 
 /// Writes the whole text, and waits if the descriptor does not block. Returns 0, or the number of the error.

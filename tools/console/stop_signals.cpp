@@ -1,6 +1,8 @@
 #include "console/stop_signals.hpp"
 
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <system_error>
 
 #include <fcntl.h>
@@ -10,6 +12,10 @@ namespace txinbox::cli {
 namespace {
 
 constexpr int wake_up = SIGUSR2;  // ends the waiting thread; sigwait takes it, so it is never delivered
+
+/// `timeout` sends a signal to the process and to its process group, so it comes twice. A second signal that is meant
+/// comes later.
+constexpr std::chrono::seconds least_distance(1);
 
 bool is_ignored(int signal) {
   struct sigaction action {};
@@ -46,10 +52,16 @@ void StopSignals::request_stop() {
 }
 
 void StopSignals::run() {
+  std::optional<std::chrono::steady_clock::time_point> first;
   while (!quit_.stop_requested()) {
     int signal = 0;
     if (::sigwait(&signals_, &signal) != 0 || signal == wake_up) continue;
-    if (stopped()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!first) {
+      first = now;
+    } else if (now - *first < least_distance) {
+      continue;
+    } else {
       ::signal(signal, SIG_DFL);
       sigset_t one;
       sigemptyset(&one);

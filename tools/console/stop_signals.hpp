@@ -7,7 +7,8 @@
 namespace txinbox::cli {
 
 /// While this object exists, SIGINT and SIGTERM do not end the process. They set a stop token and make a descriptor
-/// readable. A second signal ends the process. A signal that was ignored before stays ignored (nohup, background jobs).
+/// readable. A second signal ends the process, if it comes at least a second after the first. A signal that was ignored
+/// before stays ignored (nohup, background jobs).
 ///
 /// The signals are blocked in every thread, and one thread takes them with sigwait. So no signal handler runs, and no
 /// system call of a database client is interrupted. Create this object before other threads.
