@@ -61,7 +61,7 @@ Left outcome(const std::string& input, const Command::Arguments& arguments) {
   const Ended ended = consume_seen(mixed.orders, input, arguments);
   std::string out = ended.out;
   const auto seconds = out.find("\"seconds\"");
-  const auto behind = out.find("\"stopped_at_line\"");
+  const auto behind = out.find("\"last_line_handled\"");
   REQUIRE(seconds != std::string::npos);
   REQUIRE(behind != std::string::npos);
   out.erase(seconds, behind - seconds);
@@ -104,7 +104,7 @@ TEST_CASE("with --stop-on-error, no message of a batch is consumed after the lin
     CHECK(single.status == 1);
     CHECK(single.orders == 3 + 3);
     CHECK(single.last == "n3");
-    CHECK(single.out.find("\"stopped_at_line\":6}") != std::string::npos);
+    CHECK(single.out.find("\"last_line_handled\":5,\"go_on_at_line\":6}") != std::string::npos);
     for (const std::string& size : std::vector<std::string>{"2", "4", "100"}) {
       CAPTURE(size);
       const Left batched = outcome(stream, {"--stop-on-error", "--batch", size});

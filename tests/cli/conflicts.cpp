@@ -75,6 +75,6 @@ TEST_CASE("with --stop-on-error, no message after a conflict is consumed") {
   const Ended ended = orders.consume(order("1", "\"A\"") + order("2", "\"A\"") + Orders::line(2), more);
   CHECK(ended.status == 1);
   CHECK(counts(ended) == "consumed 1, already consumed 0, conflicts 1, parked 0, failed 0");
-  CHECK(ended.last_line().ends_with("  stopped at line 2"));
+  CHECK(ended.last_line().ends_with("  stopped: last line handled 1, go on at line 2"));
   CHECK(orders.orders() == 1);
 }

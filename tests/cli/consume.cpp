@@ -78,7 +78,7 @@ TEST_CASE("with --stop-on-error, no message after the failed one is consumed") {
   const Ended ended = orders.consume(Orders::line(1) + "{}\n" + Orders::line(2), {"--stop-on-error"});
   CHECK(ended.status == 1);
   CHECK(counts(ended) == "consumed 1, already consumed 0, conflicts 0, parked 0, failed 1");
-  CHECK(ended.last_line().ends_with("  stopped at line 2"));
+  CHECK(ended.last_line().ends_with("  stopped: last line handled 1, go on at line 2"));
   CHECK(orders.orders() == 1);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("with --json each message has a line after its commit, and the last li
       R"-({"line":4,"key":"7","outcome":"invalid","error":":sku: there is no such member (a JSON null gives NULL)"})-"
       "\n"
       R"({"summary":true,"consumed":1,"already_consumed":1,"conflicts":0,"parked":0,"failed":1,"discarded":0,"seconds":)"));
-  CHECK(ended.last_line().ends_with(R"("stopped_at_line":null})"));
+  CHECK(ended.last_line().ends_with(R"("last_line_handled":null,"go_on_at_line":null})"));
 }
 
 TEST_CASE("a message's line is printed as soon as the message has committed") {

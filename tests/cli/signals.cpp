@@ -116,7 +116,7 @@ TEST_CASE("a signal wakes a consumer that waits for input, and the summary says 
     REQUIRE(command.printed("\"summary\":true"));  // although its input is still open
     const Ended ended = command.wait();
     CHECK(ended.status == 4);
-    CHECK(ended.last_line().ends_with("\"stopped_at_line\":2}"));
+    CHECK(ended.last_line().ends_with("\"last_line_handled\":2,\"go_on_at_line\":3}"));
   }
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("after a signal, the current batch finishes, and no other batch begins
   const Ended ended = run.command->wait();
   CHECK(ended.status == 4);
   CHECK(ended.last_line().starts_with(R"({"summary":true,"consumed":3,)"));
-  CHECK(ended.last_line().ends_with("\"stopped_at_line\":3}"));
+  CHECK(ended.last_line().ends_with("\"last_line_handled\":3,\"go_on_at_line\":4}"));
   CHECK(run.orders.taken() == 3);
 }
 

@@ -216,7 +216,7 @@ TEST_CASE("a transient error that outlives its retries is status 3, and the summ
   CHECK(ended.status == 3);
   CHECK(ended.err.starts_with("line 2: statement 1: "));
   CHECK(counts(ended) == "consumed 1, already consumed 0, conflicts 0, parked 0, failed 1");
-  CHECK(ended.last_line().ends_with("  stopped at line 2"));
+  CHECK(ended.last_line().ends_with("  stopped: last line handled 1, go on at line 2"));
   CHECK(orders.orders() == 1);
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("when the inbox's table goes away, it stops with status 3") {
   const Ended ended = command.wait();
   CHECK(ended.status == 3);
   CHECK(ended.err.starts_with("line 2: "));
-  CHECK(ended.last_line().ends_with("\"stopped_at_line\":2}"));
+  CHECK(ended.last_line().ends_with("\"last_line_handled\":1,\"go_on_at_line\":2}"));
   CHECK(orders.orders() == 1);
 }
 

@@ -113,7 +113,10 @@ TEST_CASE("the summary gives counts, rate, and where it stopped") {
   CHECK(summary(tally, std::chrono::seconds(2), {}) ==
         "consumed 10000, already consumed 2000, conflicts 0, parked 1, failed 2  (6,001 messages/s)");
   CHECK(summary({}, std::chrono::seconds(1), 7) ==
-        "consumed 0, already consumed 0, conflicts 0, parked 0, failed 0  (0 messages/s)  stopped at line 7");
+        "consumed 0, already consumed 0, conflicts 0, parked 0, failed 0  (0 messages/s)  stopped: last line handled "
+        "7, go on "
+        "at line 8");
+  CHECK(summary({}, std::chrono::seconds(1), 0).ends_with("  stopped: no line is handled, go on at line 1"));
   CHECK(grouped(0) == "0");
   CHECK(grouped(1'234'567) == "1,234,567");
 }

@@ -85,8 +85,8 @@ ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
         next = Next::stop_signal;
       }
     }
-    gap = gap || !reported;
-    if (!gap) report_.done_through(next == Next::go_on ? line.through : line.number);
+    gap = gap || next != Next::go_on;  // the line that ends the run is not done
+    if (!gap) report_.done_through(line.through);
   }
   return next;
 }

@@ -20,17 +20,22 @@ unsigned long long rate(const Tally& tally, std::chrono::duration<double> elapse
 
 }  // namespace
 
-std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, std::optional<std::size_t> stopped_at) {
+std::string summary(const Tally& tally, std::chrono::duration<double> elapsed,
+                    std::optional<std::size_t> stopped_after) {
   std::string text = fmt::format("consumed {}, already consumed {}, conflicts {}, parked {}, failed {}", tally.consumed,
                                  tally.already_consumed, tally.conflicts, tally.parked, tally.failed);
   if (tally.discarded > 0) text += fmt::format(", discarded {}", tally.discarded);
   text += fmt::format("  ({} messages/s)", grouped(rate(tally, elapsed)));
-  if (stopped_at) text += fmt::format("  stopped at line {}", *stopped_at);
+  if (stopped_after) {
+    text += *stopped_after == 0 ? "  stopped: no line is handled"
+                                : fmt::format("  stopped: last line handled {}", *stopped_after);
+    text += fmt::format(", go on at line {}", *stopped_after + 1);
+  }
   return text;
 }
 
 std::string summary_json(const Tally& tally, std::chrono::duration<double> elapsed,
-                         std::optional<std::size_t> stopped_at) {
+                         std::optional<std::size_t> stopped_after) {
   Json json{{"summary", true},
             {"consumed", tally.consumed},
             {"already_consumed", tally.already_consumed},
@@ -40,8 +45,12 @@ std::string summary_json(const Tally& tally, std::chrono::duration<double> elaps
             {"discarded", tally.discarded},
             {"seconds", elapsed.count()},
             {"messages_per_second", rate(tally, elapsed)},
-            {"stopped_at_line", nullptr}};
-  if (stopped_at) json.set("stopped_at_line", *stopped_at);
+            {"last_line_handled", nullptr},
+            {"go_on_at_line", nullptr}};
+  if (stopped_after) {
+    json.set("last_line_handled", *stopped_after);
+    json.set("go_on_at_line", *stopped_after + 1);
+  }
   return json.text();
 }
 
@@ -114,10 +123,10 @@ bool Report::flush(const Share& read) {
 
 bool Report::sum_up(bool stopped_early) {
   progress_.erase();
-  std::optional<std::size_t> stopped_at;
-  if (stopped_early) stopped_at = done_through_;
-  pending_ +=
-      json_ ? summary_json(tally_, progress_.elapsed(), stopped_at) : summary(tally_, progress_.elapsed(), stopped_at);
+  std::optional<std::size_t> stopped_after;
+  if (stopped_early) stopped_after = done_through_;
+  pending_ += json_ ? summary_json(tally_, progress_.elapsed(), stopped_after)
+                    : summary(tally_, progress_.elapsed(), stopped_after);
   pending_ += '\n';
   output_.lines(pending_);
   return !output_.failed();

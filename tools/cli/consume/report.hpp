@@ -26,12 +26,14 @@ struct Tally {
   bool all_well() const { return conflicts + parked + failed == 0; }
 };
 
-/// The last line of the command's output. `stopped_at`: the last line that was processed, if the run stopped early.
-std::string summary(const Tally& tally, std::chrono::duration<double> elapsed, std::optional<std::size_t> stopped_at);
+/// The last line of the command's output. `stopped_after`: the last line that was handled, if the run stopped
+/// early; 0: none.
+std::string summary(const Tally& tally, std::chrono::duration<double> elapsed,
+                    std::optional<std::size_t> stopped_after);
 
 /// The same as a JSON object.
 std::string summary_json(const Tally& tally, std::chrono::duration<double> elapsed,
-                         std::optional<std::size_t> stopped_at);
+                         std::optional<std::size_t> stopped_after);
 
 /// Prints how each line ended, counts the outcomes, and prints the summary.
 class Report {
@@ -57,7 +59,7 @@ class Report {
   /// @return false if nobody reads the output any more.
   bool flush(const Share& read);
 
-  /// Prints the summary. `stopped_early`: also prints the line at which the run stopped.
+  /// Prints the summary. `stopped_early`: also prints the last line that was handled, and the next one.
   ///
   /// @return false if it could not be written.
   bool sum_up(bool stopped_early);
