@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <txinbox/outbox.hpp>
 
 #include "brokers/background_producer.hpp"
 #include "brokers/broker_under_test.hpp"
@@ -316,6 +318,41 @@ inline void dead_letters_do_not_stop_the_others(BrokerUnderTest& broker, const s
   CHECK(occurrences(ended.err, "dead letter (unreadable)") == 2);
   CHECK(t.orders() == 21);
   CHECK(t.consume_rest().status == 0);  // the broker has no more messages
+}
+
+/// With `--key` and four workers, the command consumes messages of two sources with ten ids each. Each message has a
+/// copy with another body. `keys`: how many business keys these messages have. `add` gives a message to the broker. A
+/// message without the header ce_id becomes a dead letter.
+inline void consumes_by_key_of_delivery(BrokerUnderTest& broker, const std::string& name, const std::string& key,
+                                        const std::string& order, int keys,
+                                        const std::function<void(const OutgoingMessage&)>& add) {
+  CAPTURE(key);
+  OrdersFromBroker t(broker, name);
+  const auto message = [&](int i) {
+    return OutgoingMessage{.topic = name,
+                           .key = "r" + std::to_string(i % 20),
+                           .type = "Order",
+                           .payload = OrdersFromBroker::body(i),
+                           .headers = {{"ce_source", "//shop#" + std::to_string(i % 20 / 10)}},
+                           .id = "id-" + std::to_string(i)};
+  };
+  add(message(9999));
+  for (int i = 0; i < 40; ++i) {
+    OutgoingMessage each = message(i);
+    each.headers.emplace("ce_id", std::to_string(i % 10));
+    add(each);
+  }
+  broker.flush();
+  Command::Arguments words = t.arguments({"--idle-exit", broker.idle_exit(), "--workers", "4", "--order", order});
+  std::ranges::replace(words, "/no", key);
+  const Ended ended = run(words, t.db.url());
+  CHECK_MESSAGE(ended.status == 1, ended.err);
+  CHECK_MESSAGE(ended.last_line().starts_with("consumed " + std::to_string(keys) + ", already consumed " +
+                                              std::to_string(40 - keys) + ", dead letters 1, "),
+                ended.last_line());
+  CHECK_MESSAGE(occurrences(ended.err, "the message has no header ce_id; dead letter (invalid_key)") == 1, ended.err);
+  CHECK(t.orders() == keys);
+  CHECK(t.taken() == keys);
 }
 
 }  // namespace txinbox::test

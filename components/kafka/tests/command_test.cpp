@@ -43,7 +43,7 @@ TEST_CASE("Kafka: messages that cannot be consumed become dead letters, and the 
 
 /// With `--key`, the command consumes 20 orders and their copies with four workers. A tombstone and a message without
 /// the key become dead letters. A copy has another number in its body, and only the business key is the same.
-void consumes_by(const std::string& key, const std::string& topic) {
+void consumes_by(const std::string& key, const std::string& topic, const std::string& order) {
   CAPTURE(key);
   const bool is_header = key != "@key";
   KafkaBroker broker;
@@ -61,7 +61,7 @@ void consumes_by(const std::string& key, const std::string& topic) {
   publish(OrdersFromBroker::body(9999), std::nullopt);
   for (int i = 0; i < 40; ++i) publish(OrdersFromBroker::body(i), "k" + std::to_string(i % 20));
   broker.flush();
-  Command::Arguments words = t.arguments({"--idle-exit", broker.idle_exit(), "--workers", "4", "--order", "key"});
+  Command::Arguments words = t.arguments({"--idle-exit", broker.idle_exit(), "--workers", "4", "--order", order});
   std::ranges::replace(words, "/no", key);
   const Ended ended = run(words, t.db.url());
   CHECK_MESSAGE(ended.status == 1, ended.err);
@@ -76,11 +76,12 @@ void consumes_by(const std::string& key, const std::string& topic) {
 }
 
 TEST_CASE("Kafka: with --key @key, a tombstone and a message without a key cannot be consumed, and the others can") {
-  consumes_by("@key", "by-key");
+  consumes_by("@key", "by-key", "key");
 }
 
 TEST_CASE("Kafka: with --key @header:NAME, a message without the header cannot be consumed, and the others can") {
-  consumes_by("@header:ce_id", "by-header");
+  consumes_by("@header:ce_id", "by-header", "key");
+  consumes_by("order:{@header:ce_id}#{@header:ce_id}", "by-template", "lane");
 }
 
 TEST_CASE("Kafka: the memory does not grow with the messages" * doctest::skip(messages_for_memory() == 0)) {

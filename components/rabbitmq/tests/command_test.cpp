@@ -1,6 +1,11 @@
 // The command consumes from RabbitMQ. It is killed and restarted.
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include <doctest/doctest.h>
+#include <txinbox/rabbitmq_publisher.hpp>
 
 #include "brokers/command_tests.hpp"
 #include "rabbitmq_broker.hpp"
@@ -35,6 +40,29 @@ TEST_CASE("RabbitMQ: messages that cannot be consumed become dead letters, and t
   dead_letters_do_not_stop_the_others(broker, "bad");
   CHECK(broker.ready("bad.dead") == 4);
   CHECK(broker.ready("bad") == 0);
+}
+
+TEST_CASE("RabbitMQ: with --key, headers are the business key, also two of them together") {
+  RabbitMqBroker broker;
+  const Publisher publish =
+      rabbitmq_publisher(rabbitmq_publisher_options_from_url("amqp://guest@" + broker_address() + "/%2F"));
+  const auto add = [&](const OutgoingMessage& message) {
+    REQUIRE(publish(std::vector{message}).front().status == PublishStatus::confirmed);
+  };
+  consumes_by_key_of_delivery(broker, "by-header", "@header:ce_id", "key", 10, add);
+  consumes_by_key_of_delivery(broker, "by-both", "{@header:ce_source}#{@header:ce_id}", "lane", 20, add);
+}
+
+TEST_CASE("RabbitMQ: with --key @key, no message can be consumed, because the broker has no record keys") {
+  RabbitMqBroker broker;
+  OrdersFromBroker t(broker, "by-key");
+  broker.publish("by-key", OrdersFromBroker::body(1), "k1");
+  broker.flush();
+  Command::Arguments words = t.arguments({"--idle-exit", broker.idle_exit()});
+  std::ranges::replace(words, "/no", "@key");
+  const Ended ended = run(words, t.db.url());
+  CHECK(ended.status == 1);
+  CHECK_MESSAGE(occurrences(ended.err, "the message has no record key; dead letter (invalid_key)") == 1, ended.err);
 }
 
 TEST_CASE("RabbitMQ: the memory does not grow with the messages" * doctest::skip(messages_for_memory() == 0)) {

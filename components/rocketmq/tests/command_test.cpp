@@ -36,6 +36,13 @@ TEST_CASE("RocketMQ: messages that cannot be consumed become dead letters, and t
   CHECK(RocketMqBroker::count("%DLQ%bad") == 4);
 }
 
+TEST_CASE("RocketMQ: with --key, the first key, a header, or both together are the business key") {
+  RocketMqBroker broker;
+  const auto add = [&](const OutgoingMessage& message) { broker.add(message); };
+  consumes_by_key_of_delivery(broker, "by-header", "@header:ce_id", "key", 10, add);
+  consumes_by_key_of_delivery(broker, "by-both", "{@key}#{@header:ce_id}", "lane", 20, add);
+}
+
 TEST_CASE("RocketMQ: the memory does not grow with the messages" * doctest::skip(messages_for_memory() == 0)) {
   RocketMqBroker broker;
   memory_stays_flat(broker, "memory");

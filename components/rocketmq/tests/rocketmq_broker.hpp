@@ -31,10 +31,14 @@ class RocketMqBroker : public BrokerUnderTest {
   }
 
   void publish(const std::string& name, const std::string& body, const std::string& key) override {
+    add({.topic = name, .key = key, .payload = body, .id = "id-" + key});
+  }
+
+  void add(const OutgoingMessage& message) {
     // Two messages with the same key must not be in one call, or else they have no order.
-    if (waiting_.size() == 500 || (fifo_ && !keys_.insert(key).second)) flush();
-    keys_.insert(key);
-    waiting_.push_back({.topic = name, .key = key, .payload = body, .id = "id-" + key});
+    if (waiting_.size() == 500 || (fifo_ && !keys_.insert(message.key).second)) flush();
+    keys_.insert(message.key);
+    waiting_.push_back(message);
   }
 
   /// Publishes the waiting messages. Repeats this, because a new topic is not known everywhere for some seconds.
