@@ -81,6 +81,27 @@ TEST_CASE("a command line that cannot be meant is status 2") {
   }
 }
 
+TEST_CASE("an error of the command line says what to write instead") {
+  const auto error_of = [](const Command::Arguments& words) {
+    const Ended ended = run(words, "sqlite:/nonexistent/x.db");
+    CHECK(ended.status == 2);
+    return ended.err;
+  };
+  const Command::Arguments consume{"consume", "--consumer", "c", "--key", "/a", "--sql", "select 1"};
+  const auto with = [&](Command::Arguments more) {
+    more.insert(more.begin(), consume.begin(), consume.end());
+    return more;
+  };
+  CHECK(error_of(with({"--bathc", "5"})).find("did you mean --batch?") != std::string::npos);
+  CHECK(error_of(with({"--bathc=5"})).find("did you mean --batch?") != std::string::npos);
+  CHECK(error_of(with({"--frobnicate"})).find("did you mean") == std::string::npos);
+  CHECK(error_of({"purge", "--older-than", "1d", "--max-rows", "0"}).find("at least 1") != std::string::npos);
+  CHECK(error_of({"purge", "--older-than", "1d", "--max-rows", "-1"}).find("at least 1") != std::string::npos);
+  for (const char* variable : {"TXINBOX_KAFKA_PASSWORD", "TXINBOX_RABBITMQ_PASSWORD", "TXINBOX_ROCKETMQ_SECRET"}) {
+    CHECK(error_of(with({"--from", "amqp://u:secret@b/v/q"})).find(variable) != std::string::npos);
+  }
+}
+
 TEST_CASE("a subcommand that does not exist is named") {
   const Ended ended = run({"frobnicate"});
   CHECK(ended.status == 2);

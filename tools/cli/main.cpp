@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
     message(
         "txinbox: the command line contains a URL with a password, which every user of this machine can read; put a "
         "database's URL into the environment variable TXINBOX_DB, or the password into ~/.my.cnf or ~/.pgpass; "
-        "docs/operations/command.md says where the password of a broker belongs");
+        "the password of a broker, of Redis or of a webhook belongs into TXINBOX_KAFKA_PASSWORD, "
+        "TXINBOX_RABBITMQ_PASSWORD, TXINBOX_ROCKETMQ_SECRET, TXINBOX_REDIS_PASSWORD or TXINBOX_HTTP_AUTHORIZATION");
     return exit_usage;
   }
 

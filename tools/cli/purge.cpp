@@ -149,7 +149,7 @@ int run_purge(const PurgeCommand& command) {
   options.observer = [&](const Event& event) {
     all += event.rows;
     progress.draw(
-        fmt::format("{} rows, {} a second{}", grouped(all),
+        fmt::format("{} {}, {} a second{}", grouped(all), all == 1 ? "row" : "rows",
                     grouped(static_cast<unsigned long long>(static_cast<double>(all) / progress.elapsed().count())),
                     share_and_time_left({.done = all, .all = size}, progress.elapsed())));
   };

@@ -128,8 +128,8 @@ std::string status_json(const Status& status, const std::optional<Rates>& now) {
 }
 
 std::string status_text(const Status& status, const std::optional<Rates>& now, std::size_t columns) {
-  std::string text = fmt::format("{} {}, schema version {}, {} rows", status.database, status.server_version,
-                                 status.schema_version, number(status.rows));
+  std::string text = fmt::format("{} {}, schema version {}, {} {}", status.database, status.server_version,
+                                 status.schema_version, number(status.rows), status.rows == 1 ? "row" : "rows");
   if (status.bytes > 0) text += fmt::format(", {} bytes", number(status.bytes));
   if (!status.encryption.empty()) text += "\nencrypted: " + status.encryption;
   if (!status.consumers.empty()) text += "\n\n" + counts(status, now, columns) + "\n\n" + times(status, columns);

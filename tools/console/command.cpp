@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -52,6 +54,41 @@ std::string not_empty(const std::string& value) {
   return value.empty() ? "the value is empty; give a value, or leave the option out" : "";
 }
 
+/// How many characters must be inserted, removed or replaced to make `b` of `a`.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row[b.size()];
+}
+
+/// What the first unknown option may mean: "; did you mean --batch?". Empty if nothing is near.
+std::string suggestion(const CLI::App& app, int argc, const char* const* argv) {
+  const CLI::App* chosen = &app;
+  while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  std::vector<std::string> known;
+  for (const OptionDescription& each : describe(*chosen).options) {
+    known.insert(known.end(), each.long_names.begin(), each.long_names.end());
+  }
+  for (int i = 1; i < argc; ++i) {
+    std::string_view word = argv[i];
+    if (word == "--") break;
+    if (!word.starts_with("--")) continue;
+    word = word.substr(2, word.find('=') - 2);
+    if (known.empty() || std::ranges::find(known, word) != known.end()) continue;
+    const auto nearest =
+        std::ranges::min_element(known, {}, [&](const std::string& each) { return distance(word, each); });
+    return distance(word, *nearest) <= 2 && word.size() > 3 ? "; did you mean --" + *nearest + "?" : "";
+  }
+  return {};
+}
+
 }  // namespace
 
 Option& Option::required() {
@@ -85,7 +122,12 @@ Option& Option::range(long long least, long long most) {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(CLI::Validator(
+      [](const std::string& text) -> std::string {
+        const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+        return is_number && text.find_first_not_of('0') != std::string::npos ? "" : "write a number of at least 1";
+      },
+      ""));
   return *this;
 }
 
@@ -173,6 +215,10 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
     app_->parse(argc, argv);
   } catch (const CLI::Success& success) {
     return app_->exit(success, std::cout, std::cerr);
+  } catch (const CLI::ExtrasError& error) {
+    message(fmt::format("{}: {}{}\nRun with --help for more information.", name, detail::one_line(error.what()),
+                        suggestion(*app_, argc, argv)));
+    return exit_usage;
   } catch (const CLI::ParseError& error) {
     message(fmt::format("{}: {}\nRun with --help for more information.", name, detail::one_line(error.what())));
     return exit_usage;

@@ -93,6 +93,10 @@ TEST_CASE("the command names a missing queue, and does not print the password") 
     return ended.err;
   };
   CHECK(error_of("amqp://guest@" + broker_address() + "/%2F/missing").find("'missing'") != std::string::npos);
+  const Ended no_place =
+      run(Orders::arguments({"--from", "amqp://guest@" + broker_address() + "/%2F/missing"}), t.db.url());
+  CHECK(no_place.status == 2);
+  CHECK(no_place.err.find("--dead-letters") != std::string::npos);
   ::setenv("TXINBOX_RABBITMQ_PASSWORD", "hunter2", 1);
   const std::string refused = error_of("amqp://guest@" + broker_address() + "/%2F/missing");
   CHECK(refused.find("password") != std::string::npos);

@@ -86,7 +86,8 @@ Connection::Connection(const RedisOptions& options)
     : context_(redisConnectWithTimeout(options.host.c_str(), options.port, as_timeval(options.timeout))) {
   if (!context_) throw std::bad_alloc();
   if (context_->err != 0) {
-    throw LeaseStoreError(Kind::transient, "redis", "not_connected", "Redis cannot be reached");
+    throw LeaseStoreError(Kind::transient, "redis", "not_connected",
+                          "Redis cannot be reached at " + options.host + ":" + std::to_string(options.port));
   }
   const bool waits = options.wait_replicas > 0;
   redisSetTimeout(context_.get(),

@@ -14,6 +14,7 @@
 #include "console/duration.hpp"
 #include "console/exit_status.hpp"
 #include "console/json_output.hpp"
+#include "console/usage_error.hpp"
 #include "console/utf8.hpp"
 
 namespace txinbox::cli {
@@ -23,6 +24,10 @@ std::string problem_text(std::string_view name, std::string_view what) {
 }
 
 int BrokerRun::run(Source& source, TxConsumer& consumer) {
+  if (!source.has_dead_letters()) {
+    throw UsageError(
+        "there is no place for messages that cannot be consumed: name a topic or queue with --dead-letters");
+  }
   RunOptions options{
       .batch = options_.batch,
       .workers = options_.workers,

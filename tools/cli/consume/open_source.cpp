@@ -90,9 +90,8 @@ std::string source_url(const std::string& option) {
   if (!option.empty()) {
     if (holds_password(option)) {
       throw UsageError(
-          "--from contains a password, which every user of this machine can read; docs/operations/command.md says "
-          "where "
-          "the password of each broker belongs");
+          "--from contains a password, which every user of this machine can read; put it into the environment variable "
+          "TXINBOX_KAFKA_PASSWORD, TXINBOX_RABBITMQ_PASSWORD or TXINBOX_ROCKETMQ_SECRET");
     }
     kind_of(option);
     return option;

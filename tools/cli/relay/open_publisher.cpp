@@ -85,9 +85,8 @@ constexpr std::array kinds{
 Publisher open_publisher(const std::string& url, std::chrono::milliseconds timeout) {
   if (holds_password(url)) {
     throw UsageError(
-        "--to contains a password, which every user of this machine can read; docs/operations/command.md says where "
-        "the "
-        "password of each broker belongs");
+        "--to contains a password, which every user of this machine can read; put it into the environment variable "
+        "TXINBOX_KAFKA_PASSWORD, TXINBOX_RABBITMQ_PASSWORD, TXINBOX_ROCKETMQ_SECRET or TXINBOX_HTTP_AUTHORIZATION");
   }
   const auto* kind = std::ranges::find(kinds, std::string_view(url).substr(0, url.find("://")), &Kind::scheme);
   if (kind == kinds.end()) {
