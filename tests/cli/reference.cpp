@@ -72,6 +72,20 @@ TEST_CASE("each subcommand's help has examples and the meanings of its exit stat
   }
 }
 
+TEST_CASE("the help and the man page name every environment variable") {
+  const std::string help = help_of({});
+  for (const char* name : {"TXINBOX_DB", "TXINBOX_FROM", "TXINBOX_KAFKA_PASSWORD", "TXINBOX_RABBITMQ_PASSWORD",
+                           "TXINBOX_ROCKETMQ_SECRET", "TXINBOX_REDIS_PASSWORD", "TXINBOX_HTTP_AUTHORIZATION"}) {
+    CAPTURE(name);
+    CHECK(help.find(std::string("\n  ") + name + " ") != std::string::npos);
+    if (has_variable("TXINBOX_REFERENCE")) {
+      std::ifstream man(variable("TXINBOX_REFERENCE") + "/txinbox.1");
+      const std::string text{std::istreambuf_iterator<char>(man), {}};
+      CHECK(text.find(std::string("\\fB") + name + "\\fR") != std::string::npos);
+    }
+  }
+}
+
 namespace {
 
 std::string file(const std::string& name) {

@@ -2,13 +2,19 @@
 
 #include <string>
 
+#include <fmt/format.h>
 #include <txinbox/version.hpp>
+
+#include "cli/help_text.hpp"
 
 namespace txinbox::cli {
 
 void add_all(Command app, Run& run) {
   app.requires_subcommand();
   app.version(std::string("txinbox ") + txinbox::version());
+  std::string environment = "Environment:";
+  for (const auto& [name, meaning] : variables) environment += fmt::format("\n  {:<27} {}", name, meaning);
+  app.footer(environment);
   add_migrate(app, run);
   add_doctor(app, run);
   add_consume(app, run);

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <txinbox/version.hpp>
 
+#include "cli/help_text.hpp"
+
 namespace txinbox::cli {
 namespace {
 
@@ -175,10 +177,10 @@ std::string man_page(const CommandDescription& command) {
   for (const Place& place : places_of(command)) {
     if (!place.path.empty()) text += roff_of(place);
   }
+  text += ".SH ENVIRONMENT\n";
+  for (const auto& [name, meaning] : variables)
+    text += fmt::format(".TP\n\\fB{}\\fR\n{}\n", name, roff(std::string(meaning)));
   return text +
-         ".SH ENVIRONMENT\n.TP\n\\fBTXINBOX_DB\\fR\nThe database's URL, where \\fB\\-\\-db\\fR is not given. Unlike "
-         "the "
-         "option it may hold a password.\n"
          ".SH FILES\n.TP\n\\fI~/.my.cnf\\fR, \\fI~/.pgpass\\fR\nPasswords, as the databases' own clients read them.\n";
 }
 

@@ -196,6 +196,8 @@ void Command::add_help(std::initializer_list<std::string_view> examples,
   app_->footer(text);
 }
 
+void Command::footer(const std::string& text) { app_->footer(text); }
+
 void Command::on_chosen(Run& run, Run what) {
   app_->callback([&run, what = std::move(what)] { run = what; });
 }

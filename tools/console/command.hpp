@@ -83,6 +83,9 @@ class Command {
   void add_help(std::initializer_list<std::string_view> examples,
                 std::initializer_list<std::pair<ExitStatus, std::string_view>> statuses);
 
+  /// Sets the end of the help, instead of examples and exit statuses.
+  void footer(const std::string& text);
+
   /// The chosen command sets `run` to this.
   void on_chosen(Run& run, Run what);
 
