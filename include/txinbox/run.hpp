@@ -106,8 +106,11 @@ struct RunOptions {
   std::chrono::milliseconds backoff{200};
   std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
 
-  /// `run` returns when no message has come, and none is held, for this time. None: never. At most 100,000
-  /// days.
+  /// `run` returns when no message has come, and none is held, for this time. None: never. At most 100,000 days.
+  ///
+  /// The time counts only while the source is connected and not short of its end (`SourceStatus::at_end`). If it gives
+  /// no message and is not at its end for this time, and for at least 30 s, `run` returns, too. `RunSummary::end` says
+  /// so.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
   /// How often the observer gets a `status` event.
@@ -125,6 +128,18 @@ struct RunOptions {
   std::function<void(const DeadLetter&)> dead_letter = {};
 };
 
+/// Why `run` has returned.
+enum class RunEnd {
+  stopped,      ///< The stop token was set, or the consumer's.
+  idle,         ///< All messages of the broker are done (`RunOptions::idle_exit`).
+  unreachable,  ///< For the time of `idle_exit` there was no connection to the broker. Messages may wait there.
+  not_at_end,   ///< For the time of `idle_exit` no message came although some wait at the broker: it has not given the
+                ///< source its lanes, or the client cannot read the messages.
+};
+
+/// The name of the enumerator, such as "idle".
+std::string_view to_string(RunEnd) noexcept;
+
 /// What `run` has done.
 struct RunSummary {
   std::uint64_t received = 0;          ///< Deliveries of the broker.
@@ -135,6 +150,7 @@ struct RunSummary {
   std::uint64_t retries = 0;           ///< How often a message had to run again.
   std::uint64_t settled = 0;           ///< Messages that were acknowledged at the broker.
   std::uint64_t dropped = 0;           ///< Messages that were forgotten, because the broker has taken them back.
+  RunEnd end = RunEnd::stopped;        ///< Why `run` has returned.
 };
 
 /// Consumes the messages of `source` until `RunOptions::stop` is set or the source is idle for `idle_exit`.

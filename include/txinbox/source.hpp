@@ -80,6 +80,10 @@ struct SourceStatus {
   std::optional<std::uint64_t> lag = {};  ///< How many messages wait at the broker; none if it is not known.
   std::size_t lanes = 0;                  ///< How many lanes this source has now: the assigned partitions.
   std::uint64_t reconnects = 0;           ///< How often the source has connected again.
+
+  /// Whether it has given all messages that the broker has for it. It is false also while the source waits for its
+  /// lanes. None: the source cannot know it.
+  std::optional<bool> at_end = {};
 };
 
 /// What happened to a source.

@@ -48,7 +48,8 @@ Loop::Loop(Source& source, const JobRunner& runner, const MessageOf& message_of,
       runner_(runner),
       message_of_(message_of),
       options_(options),
-      scheduler_(options, runner.job_size(), source.can_rewind()) {
+      scheduler_(options, runner.job_size(), source.can_rewind()),
+      idle_exit_(options.idle_exit, Clock::now()) {
   check(options);
   if (!message_of) throw Error(ErrorCode::invalid_argument, "message_of is empty; give a function that finds the key");
   if (!options.dead_letter && !source.has_dead_letters()) {
@@ -79,7 +80,9 @@ RunSummary Loop::run() {
   source_.on_event({});
   notify_occurrences();
   if (const std::exception_ptr error = scheduler_.call(&Scheduler::error)) std::rethrow_exception(error);
-  return scheduler_.call(&Scheduler::summary);
+  RunSummary summary = scheduler_.call(&Scheduler::summary);
+  summary.end = end_;
+  return summary;
 }
 
 void Loop::work_until_end() {
@@ -87,8 +90,7 @@ void Loop::work_until_end() {
   working_ = options_.workers;
   try {
     while (workers.size() < options_.workers) workers.emplace_back([this] { work(); });
-    while (!scheduler_.call(&Scheduler::has_ended) && !is_idle()) iterate(true);
-    scheduler_.end();
+    while (!scheduler_.call(&Scheduler::has_ended)) iterate(true);
     // Running handlers finish. Continue to poll, so that the broker does not take their messages back during this time.
     while (working_ > 0) iterate(false);
     workers.clear();
@@ -119,31 +121,30 @@ void Loop::iterate(bool may_poll) {
   notify_status();
   const std::size_t room = may_poll ? scheduler_.call(&Scheduler::room) : 0;
   auto incoming = source_.poll(room, time_to_wait());
-  if (room > 0 && incoming.empty()) last_empty_poll_ = Clock::now();
+  const bool polled_nothing = room > 0 && incoming.empty();
   if (std::exchange(may_have_lost_, false)) forget_lost();
   receive(std::move(incoming));
+  if (idle_exit_.is_set()) end_if_idle(polled_nothing);
 }
 
-bool Loop::is_idle() {
-  const auto now = Clock::now();
-  if (!scheduler_.call(&Scheduler::is_empty)) last_busy_ = now;
-  // Only empty polls count as idle time, not the clock: this thread may have waited for a CPU.
-  if (!options_.idle_exit || last_empty_poll_ - last_busy_ < *options_.idle_exit) return false;
-  if (source_.status().connected) return true;
-  last_busy_ = now;  // messages may wait at a broker that cannot be reached
-  return false;
+void Loop::end_if_idle(bool polled_nothing) {
+  if (!scheduler_.call(&Scheduler::is_empty)) return idle_exit_.busy(Clock::now());
+  if (!polled_nothing) return;
+  const auto end = idle_exit_.polled_nothing(source_.status(), Clock::now());
+  if (!end) return;
+  end_ = *end;
+  scheduler_.end();
 }
 
 milliseconds Loop::time_to_wait() {
   milliseconds wait = std::min(longest_poll, until(next_status_));
   if (const auto due = scheduler_.call(&Scheduler::next_due, Clock::now())) wait = std::min(wait, until(*due));
-  if (options_.idle_exit) wait = std::min(wait, std::max(1ms, until(last_busy_ + *options_.idle_exit)));
+  if (const auto due = idle_exit_.due()) wait = std::min(wait, std::max(1ms, until(*due)));
   return wait;
 }
 
 void Loop::receive(std::vector<Incoming> incoming) {
   if (incoming.empty()) return;
-  last_busy_ = Clock::now();
   for (Incoming& each : incoming) {
     std::optional<Message> message;
     try {

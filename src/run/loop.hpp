@@ -10,6 +10,7 @@
 #include <txinbox/run.hpp>
 #include <txinbox/version.hpp>
 
+#include "run/idle_exit.hpp"
 #include "run/job_runner.hpp"
 #include "run/shared_scheduler.hpp"
 
@@ -31,7 +32,7 @@ class Loop {
   void work_until_end();
   void work();
   void iterate(bool may_poll);
-  bool is_idle();
+  void end_if_idle(bool polled_nothing);
   std::chrono::milliseconds time_to_wait();
   void receive(std::vector<Incoming> incoming);
   void settle();
@@ -50,8 +51,8 @@ class Loop {
   std::atomic<std::size_t> working_ = 0;  ///< The number of workers that have not ended.
   std::string name_;
   bool may_have_lost_ = false;  ///< The source has reported that messages were taken back.
-  Clock::time_point last_busy_ = Clock::now();
-  Clock::time_point last_empty_poll_ = {};  ///< When a poll with room last returned no messages.
+  IdleExit idle_exit_;
+  RunEnd end_ = RunEnd::stopped;
   Clock::time_point next_status_ = Clock::now();
 };
 

@@ -31,6 +31,7 @@ std::size_t max_held_of(const RunOptions& options, std::size_t job_size) {
 /// Why a delivery that failed is a dead letter. `becomes_dead_letter` recognizes `rejected`.
 std::string_view reason_of(const std::exception_ptr& error) noexcept {
   if (has_error_code(error, ErrorCode::result_too_large)) return "result_too_large";
+  if (has_error_code(error, ErrorCode::unreadable)) return "unreadable";
   return has_error_code(error, ErrorCode::invalid_message) ? "invalid_message" : "invalid_key";
 }
 

@@ -36,6 +36,7 @@ TEST_CASE("run consumes each key once and acknowledges every delivery") {
   CHECK(summary.already_consumed == 150);
   CHECK(summary.settled == 300);
   CHECK(summary.dead_letters == 0);
+  CHECK(summary.end == RunEnd::idle);
   CHECK(db.effects() == 150);
   CHECK(broker.acknowledged_in_all() == 300);
   CHECK(broker.wrong_acknowledgements() == 0);
@@ -84,6 +85,7 @@ TEST_CASE("after a stop, run finishes and acknowledges the running batch") {
       options);
   CHECK(static_cast<std::size_t>(db.effects()) == broker.acknowledged());
   CHECK(summary.settled == broker.acknowledged());
+  CHECK(summary.end == RunEnd::stopped);
   CHECK(broker.acknowledged() < 100);
   CHECK(source.is_closed());
 }

@@ -61,6 +61,13 @@ int BrokerRun::run(Source& source, TxConsumer& consumer) {
   progress_.erase();
   output_.line(summary(done));
   if (signals_.stopped() || output_.failed()) return exit_stopped;
+  if (done.end == RunEnd::unreachable || done.end == RunEnd::not_at_end) {
+    progress_.message(done.end == RunEnd::unreachable
+                          ? "ended: the broker cannot be reached, so messages may wait there"
+                          : "ended: messages wait at the broker, but it gave none; see whether other consumers of the "
+                            "group have its partitions, and whether the client can read the messages");
+    return exit_broker;
+  }
   return done.dead_letters == 0 ? exit_ok : exit_found;
 }
 
@@ -166,6 +173,7 @@ std::string BrokerRun::summary(const RunSummary& done) const {
                 {"dead_letters", done.dead_letters},
                 {"retries", done.retries},
                 {"settled", done.settled},
+                {"end", to_string(done.end)},
                 {"seconds", seconds},
                 {"messages_per_second", rate}}
         .text();

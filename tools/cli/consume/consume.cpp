@@ -182,7 +182,8 @@ void add_consume(Command app, Run& run) {
        {exit_found, "a message failed, or became a dead letter; standard error names it"},
        {exit_usage, "the command line, or the SQL in it, is wrong"},
        {exit_database, "the database or the broker cannot be used; run it again on the same input"},
-       {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"}});
+       {exit_stopped, "SIGINT or SIGTERM, or nobody reads standard output any more"},
+       {exit_broker, "with --idle-exit: the broker cannot be reached, or messages wait that it did not give"}});
   command.on_chosen(run, [options] { return run_consume(*options); });
 }
 
