@@ -81,14 +81,15 @@ struct Entry {
   std::list<EntryPtr>::iterator held;  ///< Its place in the list of all messages that are held.
   bool is_lost = false;                ///< The broker has taken the message back.
   bool counts_apart = false;           ///< The message has no lane, and waits for another try.
-  int failures = 0;
-  int outages = 0;                    ///< How often it has met an error as of an outage, since its last other error.
-  std::uint64_t job = 0;              ///< The number of its latest job.
-  std::uint64_t outage_after = 0;     ///< How many jobs had begun when it last met such an error.
-  std::uint64_t outages_seen = 0;     ///< How many outages there had been when its latest job began.
-  std::exception_ptr suspected = {};  ///< Such an error of its latest job, if it may be the reason of it.
-  std::exception_ptr proven = {};     ///< Such an error, if the message is the reason. It is not counted yet.
-  std::string_view reason = {};       ///< Why the message is a dead letter.
+  int retries = 0;                     ///< How often it had to wait for another try, also as a dead letter.
+  int failures = 0;                    ///< How often its handler has failed.
+  int outages = 0;                     ///< How often it has met an error as of an outage, since its last other error.
+  std::uint64_t job = 0;               ///< The number of its latest job.
+  std::uint64_t outage_after = 0;      ///< How many jobs had begun when it last met such an error.
+  std::uint64_t outages_seen = 0;      ///< How many outages there had been when its latest job began.
+  std::exception_ptr suspected = {};   ///< Such an error of its latest job, if it may be the reason of it.
+  std::exception_ptr proven = {};      ///< Such an error, if the message is the reason. It is not counted yet.
+  std::string_view reason = {};        ///< Why the message is a dead letter.
   std::exception_ptr error = {};
 
   /// Whether it may be the reason of an error as of an outage. Then it runs alone.

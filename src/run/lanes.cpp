@@ -14,7 +14,7 @@ namespace {
 bool is_stuck(const Lane& lane) {
   if (lane.window.empty()) return false;
   const Entry& first = *lane.window.front();
-  return (first.failures > 0 || first.outages > 1) && first.state != Entry::State::done;
+  return (first.retries > 0 || first.outages > 1) && first.state != Entry::State::done;
 }
 
 /// Whether a worker has had the first message of the lane for a long time.
@@ -24,7 +24,7 @@ bool is_slow(const Lane& lane, Lanes::Time now) {
 }
 
 /// Whether the message has not begun to run. Then the broker may deliver it again.
-bool has_not_begun(const Entry& entry) { return entry.state == Entry::State::waiting && entry.failures == 0; }
+bool has_not_begun(const Entry& entry) { return entry.state == Entry::State::waiting && entry.retries == 0; }
 
 }  // namespace
 

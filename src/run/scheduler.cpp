@@ -19,6 +19,12 @@ bool is_outage(const Result& result) noexcept {
           has_error_code(result.error, ErrorCode::acquire_timeout));
 }
 
+/// Whether the handler has failed, now, and not in an earlier delivery.
+bool is_failure_of(const Result& result) noexcept {
+  if (is_outage(result) || has_error_code(result.error, ErrorCode::invalid_key)) return false;
+  return result.outcome == Outcome::failed || (result.outcome == Outcome::parked && result.error);
+}
+
 /// The minimum of the default of `max_in_flight`. If it were smaller, a few messages that wait for a retry would leave
 /// too little room for others.
 constexpr std::size_t least_held = 16;
@@ -97,6 +103,7 @@ void Scheduler::give_back(const Job& job, Time now) {
 }
 
 void Scheduler::decide(const EntryPtr& entry, Result& result, Time now) {
+  if (is_failure_of(result) && !entry->proven) ++entry->failures;
   switch (result.outcome) {
     case Outcome::consumed:
       ++summary_.consumed;
@@ -159,7 +166,7 @@ void Scheduler::runs_again(const EntryPtr& entry, const Result& result, Time now
 
 void Scheduler::waits_after_failure(const EntryPtr& entry, const Result& result, Time now) {
   ++summary_.retries;
-  auto wait = backoff_.after(++entry->failures);
+  auto wait = backoff_.after(++entry->retries);
   if (result.retry_after > wait || result.outcome == Outcome::postponed) wait = result.retry_after;
   entry->sequence->not_before = now + wait;
   occurrences_.push_back({.type = RunEventType::retry,
@@ -186,6 +193,7 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
     job.front()->outage_after = jobs_;
     job.front()->suspected = error;
+    ++job.front()->failures;
     return;
   }
   ++outages_seen_;
@@ -303,7 +311,7 @@ void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
 
 void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr error, Time now) {
   if (entry->is_lost) return;
-  const auto wait = backoff_.after(++entry->failures);
+  const auto wait = backoff_.after(++entry->retries);
   dead_letters_.emplace(now + wait, entry);
   occurrences_.push_back({.type = RunEventType::dead_letter_failed,
                           .entry = entry,

@@ -32,9 +32,11 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
   publish(R"({"no": ")" + std::string(256, 'x') + R"("})");
   publish(R"({"no": "parks"})");
   publish(R"({"no": "rejects"})");
+  publish(R"({"no": "postpones"})");
   publish(R"({"no": "good"})");
   publish(R"({"no": "good", "amount": 2})");
   MemorySource source(broker);
+  int postponed = 0;
   const auto message_of = [key = key_from_json("/no")](const Incoming& incoming) {
     if (incoming.body.empty() && incoming.has_body) throw std::logic_error("an empty body");
     Message message = key(incoming);
@@ -47,19 +49,23 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
         add_effect(sql, delivery);
         if (delivery.message().business_key == "parks") throw std::runtime_error("always");
         if (delivery.message().business_key == "rejects") throw Error(ErrorCode::rejected, "never");
+        if (delivery.message().business_key != "postpones") return;
+        if (++postponed < 3) throw RetryLater(std::chrono::milliseconds(1));
+        throw Error(ErrorCode::rejected, "never");
       },
       until_idle());
   CHECK(summary.consumed == 1);
-  CHECK(summary.dead_letters == 9);
-  CHECK(broker.acknowledged() == 10);
+  CHECK(summary.dead_letters == 10);
+  CHECK(broker.acknowledged() == 11);
   const auto letters = broker.letters();
-  REQUIRE(letters.size() == 9);
+  REQUIRE(letters.size() == 10);
   std::map<std::string, int> reasons;
   for (const auto& letter : letters) {
     ++reasons[letter.reason];
     CHECK(letter.consumer == "order-service");
     if (letter.reason == "parked") CHECK(letter.business_key == "parks");
-    if (letter.reason == "rejected") CHECK(letter.business_key == "rejects");
+    const int failures = letter.reason == "parked" ? 2 : letter.reason == "rejected" ? 1 : 0;
+    CHECK(letter.failures == failures);
     if (letter.reason == "conflict") CHECK(letter.business_key == "good");
   }
   CHECK(letters[0].reason == "unreadable");  // not JSON
@@ -68,7 +74,7 @@ TEST_CASE("a message that cannot be consumed is a dead letter with a reason, and
   CHECK(letters[4].reason == "unreadable");
   CHECK(letters[4].error_class == "std::logic_error");
   CHECK(reasons == std::map<std::string, int>{
-                       {"conflict", 1}, {"invalid_key", 3}, {"parked", 1}, {"rejected", 1}, {"unreadable", 3}});
+                       {"conflict", 1}, {"invalid_key", 3}, {"parked", 1}, {"rejected", 2}, {"unreadable", 3}});
   CHECK(db.effects() == 1);
 }
 

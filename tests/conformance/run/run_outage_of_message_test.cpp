@@ -48,6 +48,7 @@ class OutageOfMessage {
     REQUIRE(letters.size() == 1);
     CHECK(letters[0].business_key == "bad");
     CHECK(letters[0].reason == "parked");
+    CHECK(letters[0].failures == 3);
     CHECK(broker_.acknowledged(0) == 2);
     CHECK(attempts >= 4);  // nothing is proven about the first one
     const auto failed = list_failed(*db.session());
