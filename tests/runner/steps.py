@@ -165,6 +165,11 @@ def all_steps(root):
              (Script(("tests/valgrind.sh", "--database", "mariadb", "--database", "postgresql")),)),
         Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 27,
              (Script(("tests/soak.sh", "--minutes", "20")),)),
+        Step("mixtures", "batches have the results of one by one, for 10,000 generated mixtures of messages on SQLite and "
+             "1,000 on each server", 10,
+             (Ctest(("mixtures", "sqlite3"), environment=(("TXINBOX_MIXTURES", "10000"),)),
+              Ctest(("mixtures", "^(mariadb|postgresql|mysql)$"), servers=("mariadb", "postgresql", "mysql"),
+                    environment=(("TXINBOX_MIXTURES", "1000"),))), needs=NETWORK_MYSQL),
         Step("storms", "storms on every database at the same time, with servers that are killed: nothing lost or doubled",
              3, (Script(("tests/storm.sh", "build/dev"), builds=("tests_storm",)),), needs=NETWORK_MYSQL),
         *(storm(database) for database in ("sqlite3", "mariadb", "mariadb-no-binlog", "postgresql", "mysql")),

@@ -41,6 +41,7 @@ TEST_CASE("a mixture of messages gives the same in batches as one by one") {
       check(Way::batch_counting_starts, db.consume(mixture, Way::one_by_one_counting_starts));
     }
   }
+  MESSAGE("count: " << count << " mixtures");
 }
 
 }  // namespace
