@@ -23,8 +23,6 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr amqp_channel_t only_channel = 1;
-constexpr milliseconds first_backoff = 200ms;
-constexpr milliseconds longest_backoff = 30s;
 
 milliseconds left_until(Clock::time_point time) {
   return std::max(0ms, std::chrono::ceil<milliseconds>(time - Clock::now()));
@@ -107,7 +105,7 @@ DeadLetterConnection::Result DeadLetterConnection::result_of(std::map<Id, Waitin
 }
 
 void DeadLetterConnection::connect(Clock::time_point give_up) {
-  if (Clock::now() < next_try_) throw Lost{.why = "the broker could not be reached a moment ago"};
+  if (Clock::now() < reconnect_.next_try()) throw Lost{.why = "the broker could not be reached a moment ago"};
   try {
     if (!connection_) {
       // Without heartbeats, nothing is written while no letter is: a write could wait for the broker.
@@ -118,14 +116,13 @@ void DeadLetterConnection::connect(Clock::time_point give_up) {
     open_channel(connection_.get(), only_channel, give_up);
     ask_for_confirmations(connection_.get(), only_channel, give_up);
   } catch (const Lost&) {
-    backoff_ = std::clamp(backoff_ * 2, first_backoff, longest_backoff);
-    next_try_ = Clock::now() + backoff_;
+    reconnect_.failed(Clock::now());
     throw;
   }
   waiting_.clear();
   closed_.reset();
   published_ = 0;
-  backoff_ = 0ms;
+  reconnect_.reset();
   is_open_ = true;
 }
 

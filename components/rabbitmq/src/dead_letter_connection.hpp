@@ -13,6 +13,7 @@
 #include <txinbox/version.hpp>
 
 #include "connection.hpp"
+#include "shared/reconnect_wait.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -88,8 +89,7 @@ class DeadLetterConnection {
   std::optional<Lost> closed_;     ///< Why the broker has closed the channel.
   std::uint64_t published_ = 0;    ///< The tag of the last letter on this channel.
   std::map<Id, Waiting> waiting_;  ///< The letters of which `publish` has not returned the answer.
-  Clock::time_point next_try_ = {};
-  std::chrono::milliseconds backoff_{};
+  component::ReconnectWait reconnect_{std::chrono::seconds(30)};
 };
 
 }  // namespace rabbitmq

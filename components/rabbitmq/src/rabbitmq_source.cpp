@@ -22,8 +22,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds first_backoff = 200ms;
-constexpr milliseconds longest_backoff = 30s;
 constexpr auto longest_step = 4s;
 constexpr milliseconds longest_answer = 2s;
 constexpr milliseconds longest_letters = 3s;
@@ -79,9 +77,9 @@ std::vector<Incoming> RabbitMqSource::poll(std::size_t max, milliseconds wait) {
 /// Makes a step of connecting if the wait for the next attempt is over. Otherwise waits.
 bool RabbitMqSource::is_connected(milliseconds wait) {
   if (is_consuming_) return true;
-  if (Clock::now() < next_try_) {
-    sleep(std::min(wait, until(next_try_)));
-    if (Clock::now() < next_try_) return false;
+  if (Clock::now() < reconnect_.next_try()) {
+    sleep(std::min(wait, until(reconnect_.next_try())));
+    if (Clock::now() < reconnect_.next_try()) return false;
   }
   try {
     connect();
@@ -115,12 +113,10 @@ void RabbitMqSource::connect() {
 
 void RabbitMqSource::lost(const Lost& why) {
   const bool was_there = is_consuming_;
-  if (was_there && Clock::now() - connected_ > long_connection) backoff_ = 0ms;
+  if (was_there && Clock::now() - connected_ > long_connection) reconnect_.reset();
   disconnect();
   const bool is_first = !std::exchange(was_told_, true);
-  backoff_ = std::clamp(backoff_ * 2, first_backoff, longest_backoff);
-  next_try_ = Clock::now() + backoff_ / 2 +
-              milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, backoff_.count() / 2)(random_));
+  reconnect_.failed(Clock::now());
   if (was_there) {
     // The broker closes a channel with this code for two reasons: a tag that is acknowledged twice, and the
     // consumer_timeout. This source never acknowledges a tag twice.
@@ -269,7 +265,7 @@ void RabbitMqSource::acknowledge(std::span<const Incoming* const> messages) {
     for (const std::uint64_t tag : done) {
       if (tag > prefix && tags_.erase(tag) > 0) acknowledge_now(tag, false);
     }
-    if (!done.empty()) backoff_ = 0ms;
+    if (!done.empty()) reconnect_.reset();
   } catch (const Lost& why) {
     lost(why);
   }

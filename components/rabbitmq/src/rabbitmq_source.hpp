@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "dead_letter_connection.hpp"
 #include "message_reader.hpp"
 #include "queue_length.hpp"
+#include "shared/reconnect_wait.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -73,9 +73,7 @@ class RabbitMqSource final : public Source {
   bool is_closed_ = false;
   std::uint64_t reconnects_ = 0;
   bool was_told_ = false;  ///< Whether a failure to connect was reported.
-  std::chrono::milliseconds backoff_{};
-  Clock::time_point next_try_ = {};
-  std::minstd_rand random_{std::random_device()()};
+  component::ReconnectWait reconnect_{std::chrono::seconds(30)};
   int woken_ = -1;  ///< A descriptor that is readable after `wake`.
 };
 

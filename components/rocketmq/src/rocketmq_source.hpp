@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,6 +18,7 @@
 #include "client.hpp"
 #include "held_messages.hpp"
 #include "refusal.hpp"
+#include "shared/reconnect_wait.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -118,14 +118,12 @@ class RocketMqSource final : public Source {
   std::optional<Error> refusal_;
   std::optional<Clock::time_point> first_refusal_;  ///< The time of the first refusal before a connection.
   std::uint64_t reconnects_ = 0;
-  std::chrono::milliseconds backoff_{};
-  Clock::time_point next_try_{};
+  component::ReconnectWait reconnect_{std::chrono::seconds(5)};
   Clock::time_point next_heartbeat_{};
   Clock::time_point next_route_{};
   Clock::time_point next_prolongation_{};
   Clock::time_point next_acknowledgement_{};  ///< The end of the pause after a failed acknowledgement.
-  std::minstd_rand random_{std::random_device()()};
-  Calls calls_;  ///< The last member: its calls use the others.
+  Calls calls_;                               ///< The last member: its calls use the others.
 };
 
 }  // namespace rocketmq

@@ -15,8 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr milliseconds first_backoff = 200ms;
-constexpr milliseconds longest_backoff = 5s;
 constexpr milliseconds request_timeout = 5s;
 constexpr auto settings_patience = 5s;
 constexpr auto heartbeat_interval = 10s;
@@ -39,7 +37,7 @@ void RocketMqSource::connect_if_due() {
   check_settings_deadline();
   const auto now = Clock::now();
   if (proxies_.empty()) {
-    if (now < next_try_) return;
+    if (now < reconnect_.next_try()) return;
     ++epoch_;
     proxy(Client::target_of(access_));
     ask_for_route();
@@ -140,7 +138,7 @@ void RocketMqSource::check_settings_deadline() {
 /// Called for the route and for the settings, because they can arrive in any order.
 void RocketMqSource::report_if_connected() {
   if (!is_connected() || std::exchange(is_reported_, true)) return;
-  backoff_ = 0ms;
+  reconnect_.reset();
   next_heartbeat_ = Clock::now();
   next_route_ = Clock::now();  // now it is known whether the group is ordered
   if (std::exchange(was_connected_, true)) ++reconnects_;
@@ -177,10 +175,8 @@ void RocketMqSource::lost(const std::string& why) {
   proxies_.clear();
   brokers_.clear();
   held_.forget_requests();
-  const bool is_first = backoff_ == 0ms;
-  backoff_ = std::clamp(backoff_ * 2, first_backoff, longest_backoff);
-  next_try_ = Clock::now() + backoff_ / 2 +
-              milliseconds(std::uniform_int_distribution<milliseconds::rep>(0, backoff_.count() / 2)(random_));
+  const bool is_first = reconnect_.is_reset();
+  reconnect_.failed(Clock::now());
   if (refusal_) return;  // `poll` throws it
   if (std::exchange(is_reported_, false)) {
     report(SourceEventType::disconnected, why + "; connecting again");
