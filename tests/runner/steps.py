@@ -166,7 +166,7 @@ def all_steps(root):
         Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 27,
              (Script(("tests/soak.sh", "--minutes", "20")),)),
         Step("mixtures", "batches have the results of one by one, for 10,000 generated mixtures of messages on SQLite and "
-             "1,000 on each server", 10,
+             "1,000 on each server", 4,
              (Ctest(("mixtures", "sqlite3"), environment=(("TXINBOX_MIXTURES", "10000"),)),
               Ctest(("mixtures", "^(mariadb|postgresql|mysql)$"), servers=("mariadb", "postgresql", "mysql"),
                     environment=(("TXINBOX_MIXTURES", "1000"),))), needs=NETWORK_MYSQL),

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/counts.hpp"
 #include "support/lease_world.hpp"
 
 namespace txinbox::test {
@@ -43,12 +44,12 @@ TEST_CASE("a message is parked when it has failed max_attempts times, and not be
 }
 
 TEST_CASE("deliveries under a lease keep their promises, whichever two things happen to them") {
-  MESSAGE("count: ", try_lease_orders(2), " orders of events");
+  count(try_lease_orders(2), "orders of events");
 }
 
 TEST_CASE("deliveries under a lease keep their promises, whichever three things happen to them" *
           doctest::test_suite("timed")) {
-  MESSAGE("count: ", try_lease_orders(3), " orders of events");
+  count(try_lease_orders(3), "orders of events");
 }
 
 }  // namespace txinbox::test

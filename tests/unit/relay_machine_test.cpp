@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "outbox/suspects.hpp"
+#include "support/counts.hpp"
 #include "support/relay_orders.hpp"
 #include "support/relay_world.hpp"
 
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 
 TEST_CASE("a relay loses, doubles and reorders nothing, whichever two things happen to it") {
   CHECK(wrong_with({}) == "");
-  MESSAGE("count: ", try_orders(1, 30) + try_orders(2, 15), " orders of events");
+  count(try_orders(1, 30) + try_orders(2, 15), "orders of events");
 }
 
 /// A publisher that throws for each call with one of these messages.

@@ -2,13 +2,14 @@
 
 #include <doctest/doctest.h>
 
+#include "support/counts.hpp"
 #include "support/relay_orders.hpp"
 
 namespace txinbox::test {
 
 TEST_CASE("a relay loses, doubles and reorders nothing, whichever three things happen to it" *
           doctest::test_suite("timed")) {
-  MESSAGE("count: ", try_orders(3, 13), " orders of events");
+  count(try_orders(3, 13), "orders of events");
 }
 
 }  // namespace txinbox::test

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/counts.hpp"
 #include "support/scheduler_orders.hpp"
 
 namespace txinbox::test {
@@ -10,7 +11,7 @@ TEST_CASE("run loses and reorders nothing and ends, whichever three things happe
           doctest::test_suite("timed")) {
   int tried = 0;
   for (const Ordering& ordering : all_orderings) tried += try_run_orders(ordering, 3, 5);
-  MESSAGE("count: ", tried, " orders of events");
+  count(tried, "orders of events");
 }
 
 }  // namespace txinbox::test

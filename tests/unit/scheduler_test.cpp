@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/counts.hpp"
 #include "support/scheduler_orders.hpp"
 #include "support/scheduler_world.hpp"
 
@@ -19,7 +20,7 @@ using namespace std::chrono_literals;
 TEST_CASE("run loses and reorders nothing and ends, whichever two things happen to it") {
   int tried = 0;
   for (const Ordering& ordering : all_orderings) tried += try_run_orders(ordering, 2, 6);
-  MESSAGE("count: ", tried, " orders of events");
+  count(tried, "orders of events");
 }
 
 TEST_CASE("run loses and reorders nothing in random schedules, and all messages are acknowledged in the end") {
@@ -31,7 +32,7 @@ TEST_CASE("run loses and reorders nothing in random schedules, and all messages 
       ++tried;
     }
   }
-  MESSAGE("count: ", tried, " random schedules");
+  count(tried, "random schedules");
 }
 
 /// How many messages are acknowledged in two minutes, if the first `stuck` lanes of 8 have this fate from a place on.

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/counts.hpp"
 #include "support/mixture_database.hpp"
 
 namespace txinbox::test {
@@ -21,9 +22,9 @@ std::uint64_t number_in(const char* variable, std::uint64_t otherwise) {
 // failure says how to repeat it.
 TEST_CASE("a mixture of messages gives the same in batches as one by one") {
   const std::uint64_t first = number_in("TXINBOX_MIXTURE", 1);
-  const std::uint64_t count = number_in("TXINBOX_MIXTURES", 60);
+  const std::uint64_t mixtures = number_in("TXINBOX_MIXTURES", 60);
   MixtureDatabase db;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  for (std::uint64_t seed = first; seed < first + mixtures; ++seed) {
     const Mixture mixture(seed);
     const auto check = [&](Way way, const std::string& expected) {
       const std::string found = db.consume(mixture, way);
@@ -41,7 +42,7 @@ TEST_CASE("a mixture of messages gives the same in batches as one by one") {
       check(Way::batch_counting_starts, db.consume(mixture, Way::one_by_one_counting_starts));
     }
   }
-  MESSAGE("count: " << count << " mixtures");
+  count(mixtures, "mixtures");
 }
 
 }  // namespace
