@@ -33,9 +33,8 @@ struct KeyPart {
   Kind kind = Kind::literal;
   std::string text = {};
   JsonPointer pointer = JsonPointer("");
-  bool is_hex = false;  ///< Whether the value is any bytes, which become hexadecimal.
-  char separator =
-      '\0';  ///< The character that ends this value in the key, and that is escaped in the value. NUL: none.
+  bool is_hex = false;    ///< Whether the value is any bytes, which become hexadecimal.
+  char separator = '\0';  ///< The character that ends this value in the key. It is escaped in the value. NUL: none.
 
   bool is_of_delivery() const { return kind == Kind::record || kind == Kind::header; }
 };
@@ -61,9 +60,8 @@ class KeyTemplate {
 
   /// `name`: what errors call the template.
   ///
-  /// Errors: `Error` invalid_argument for a value or a brace that is wrong, for a text without a value, which would
-  /// give
-  ///         every message the same key, and for a separator that cannot be escaped.
+  /// Errors: `Error` invalid_argument for a value or a brace that is wrong; for a text without a value, which would
+  ///         give every message the same key; for a separator that cannot be escaped.
   explicit KeyTemplate(std::string_view text, std::string_view name = "the key template",
                        KeyValues values = KeyValues::json);
 
