@@ -28,6 +28,9 @@
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+struct TxConsumerAccess;
+}  // namespace detail
 
 class Pool;
 
@@ -240,6 +243,8 @@ class TxConsumer {
   const TxConsumerOptions& options() const noexcept;
 
  private:
+  friend struct detail::TxConsumerAccess;
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -301,7 +301,6 @@ std::vector<Result> BatchDelivery::finish() {
                        .duration = schedule_.elapsed()});
       results.back().outcome = Outcome::parked;
     }
-    results.back().error = original_error(results.back().error);
   }
   context_.duplicates.count(results);
   return results;

@@ -33,7 +33,6 @@ std::vector<Result> consume_sequentially(ConsumerContext& context, std::span<con
     Result& last = results.back();
     over = context.options.stop.stop_requested() || ends_batch(last, on_failure) ||
            (last.outcome == Outcome::failed && is_transient(last.error));
-    last.error = original_error(last.error);
   }
   return results;
 }

@@ -10,6 +10,7 @@
 #include "consume/consume_sequentially.hpp"
 #include "consume/consumer_context.hpp"
 #include "consume/single_delivery.hpp"
+#include "consume/tx_consumer_access.hpp"
 #include "pool/pool_state.hpp"
 #include "types/handler_error.hpp"
 
@@ -29,6 +30,12 @@ struct HandlerOfOne {
   // It passes on what the handler takes, so a call with a session must not compile.
   void operator()(soci::session&, Delivery&) const = delete;
 };
+
+/// The errors as the handlers threw them.
+std::vector<Result> with_original_errors(std::vector<Result> results) {
+  for (Result& each : results) each.error = detail::original_error(each.error);
+  return results;
+}
 
 }  // namespace
 
@@ -64,25 +71,50 @@ Result TxConsumer::consume(const Message& message, const Handler& handler) {
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const Handler& handler,
                                               OnFailure on_failure) {
-  detail::refuse_empty(handler);
-  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, handler, on_failure);
-  return detail::BatchDelivery(*impl_, messages, {handler}, on_failure).consume();
+  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handler, on_failure));
 }
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandler& handler,
                                               OnFailure on_failure) {
-  detail::refuse_empty(handler);
-  const Handler one = HandlerOfOne{handler};
-  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, one, on_failure);
-  return detail::BatchDelivery(*impl_, messages, {one, &handler}, on_failure).consume();
+  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handler, on_failure));
 }
 
 std::vector<Result> TxConsumer::consume_batch(std::span<const Message> messages, const BatchHandlerPair& handlers,
                                               OnFailure on_failure) {
-  detail::refuse_empty(handlers);
-  if (impl_->options.count_starts) return detail::consume_sequentially(*impl_, messages, handlers.each, on_failure);
-  return detail::BatchDelivery(*impl_, messages, {handlers.each, &handlers.at_once, true}, on_failure).consume();
+  return with_original_errors(detail::TxConsumerAccess::consume_batch(*this, messages, handlers, on_failure));
 }
+
+namespace detail {
+namespace {
+
+std::vector<Result> consume_batch_with(ConsumerContext& context, std::span<const Message> messages,
+                                       const BatchHandlers& handlers, OnFailure on_failure) {
+  if (context.options.count_starts) return consume_sequentially(context, messages, handlers.one, on_failure);
+  return BatchDelivery(context, messages, handlers, on_failure).consume();
+}
+
+}  // namespace
+
+std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
+                                                    const Handler& handler, OnFailure on_failure) {
+  refuse_empty(handler);
+  return consume_batch_with(*consumer.impl_, messages, {handler}, on_failure);
+}
+
+std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
+                                                    const BatchHandler& handler, OnFailure on_failure) {
+  refuse_empty(handler);
+  const Handler one = HandlerOfOne{handler};
+  return consume_batch_with(*consumer.impl_, messages, {one, &handler}, on_failure);
+}
+
+std::vector<Result> TxConsumerAccess::consume_batch(TxConsumer& consumer, std::span<const Message> messages,
+                                                    const BatchHandlerPair& handlers, OnFailure on_failure) {
+  refuse_empty(handlers);
+  return consume_batch_with(*consumer.impl_, messages, {handlers.each, &handlers.at_once, true}, on_failure);
+}
+
+}  // namespace detail
 
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "consume/tx_consumer_access.hpp"
 #include "pool/connection_locals.hpp"
 #include "types/handler_error.hpp"
 
@@ -107,7 +108,7 @@ JobResult TxJobRunner<AnyHandler>::run_handler(const Job& job) const {
   for (const EntryPtr& entry : job) messages.push_back(std::move(entry->message));
   JobResult result;
   try {
-    result.results = consumer_.consume_batch(messages, handler_of_job(handler_, job), on_failure);
+    result.results = TxConsumerAccess::consume_batch(consumer_, messages, handler_of_job(handler_, job), on_failure);
   } catch (...) {
     result.error = std::current_exception();
   }

@@ -33,7 +33,7 @@ class JobRunner {
   virtual std::size_t job_size() const = 0;
 
   /// Runs the handler. First it counts the failure of the earlier attempt that is proven, if there is one. The results
-  /// contain the exceptions that handlers throw.
+  /// contain the exceptions that handlers throw, or `HandlerError`s.
   JobResult run(const Job& job) const;
 
  private:

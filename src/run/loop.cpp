@@ -10,6 +10,7 @@
 #include <txinbox/error.hpp>
 
 #include "backend/error_classification.hpp"
+#include "types/handler_error.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -79,7 +80,8 @@ RunSummary Loop::run() {
   source_.close();
   source_.on_event({});
   notify_occurrences();
-  if (const std::exception_ptr error = scheduler_.call(&Scheduler::error)) std::rethrow_exception(error);
+  if (const std::exception_ptr error = scheduler_.call(&Scheduler::error))
+    std::rethrow_exception(original_error(error));
   RunSummary summary = scheduler_.call(&Scheduler::summary);
   summary.end = end_;
   return summary;
@@ -237,6 +239,7 @@ void Loop::notify_occurrences() {
     }
     const std::string class_of_error = error_class(event.error);
     event.error_class = class_of_error;
+    event.error = original_error(event.error);
     notify_observer(std::move(event));
   }
 }

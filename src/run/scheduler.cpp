@@ -193,7 +193,6 @@ void Scheduler::outage(const Job& job, const std::exception_ptr& error, Time now
     waits_after_failure(job.front(), {.outcome = Outcome::failed, .error = error}, now);
     job.front()->outage_after = jobs_;
     job.front()->suspected = error;
-    ++job.front()->failures;
     return;
   }
   ++outages_seen_;
@@ -225,7 +224,10 @@ bool Scheduler::is_the_reason(const Job& job) const {
 /// and no other job met an outage from the beginning of the message's job until now.
 void Scheduler::prove(Entry& entry) {
   const bool others_succeeded = latest_successful_ > entry.outage_after && outages_seen_ == entry.outages_seen;
-  if (entry.suspected && others_succeeded) entry.proven = entry.suspected;
+  if (entry.suspected && others_succeeded) {
+    entry.proven = entry.suspected;
+    ++entry.failures;
+  }
   entry.suspected = nullptr;
 }
 

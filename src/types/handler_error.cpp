@@ -9,7 +9,7 @@ std::exception_ptr original_error(const std::exception_ptr& error) noexcept {
   try {
     std::rethrow_exception(error);
   } catch (const HandlerError& found) {
-    return found.original;
+    return original_error(found.original);
   } catch (...) {
     return error;
   }

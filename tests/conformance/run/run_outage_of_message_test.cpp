@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -35,11 +36,15 @@ class OutageOfMessage {
       ++attempts;
       throw std::bad_alloc();
     }
+    good(message);
+  }
+
+  void good(const Message& message) {
     if (message.business_key != "behind" && broker_.letters().empty() && next_ < 20'000) publish_next();
   }
 
   template <class Consumer, class Handler>
-  void check_parked(Consumer& consumer, const Handler& handler) {
+  void check_parked(Consumer& consumer, const Handler& handler, const std::string& last_error = "std::bad_alloc") {
     MemorySource source(broker_);
     RunOptions options = until_idle();
     options.workers = 2;
@@ -55,7 +60,7 @@ class OutageOfMessage {
     REQUIRE(failed.size() == 1);
     CHECK(failed[0].business_key == "bad");
     CHECK(failed[0].attempts == 3);
-    CHECK(failed[0].last_error == "std::bad_alloc");
+    CHECK(failed[0].last_error == last_error);
     CHECK(db.claim_of("bad") == "parked");
     CHECK(db.claim_of("behind") == "consumed");
     CHECK(failed_events <= attempts);  // an event is not sent again when its attempt is counted
@@ -101,6 +106,30 @@ TEST_CASE("a message whose errors look like outages is parked after max_attempts
   }
   CHECK(world.db.effects_of("bad") == 0);
   CHECK(world.db.effects_of("behind") == 1);
+}
+
+/// The server's error for a full disk, inside an exception of the service's own.
+void fail_as_a_service_does(soci::session& sql) {
+  try {
+    if (on_postgresql()) sql << "do $$ begin raise exception 'full' using errcode = '53100'; end $$";
+    if (on_mysql()) sql << "signal sqlstate 'HY000' set mysql_errno = 1021";
+  } catch (const soci::soci_error&) {
+    throw std::logic_error("the orders cannot be stored");
+  }
+}
+
+// On SQLite, the handler's connection could not be used again after such an error.
+TEST_CASE("a message whose errors look like outages is parked, whatever exception its handler makes of them" *
+          doctest::skip(on_sqlite3())) {
+  OutageOfMessage world;
+  Pool pool = world.db.pool();
+  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    if (delivery.message().business_key != "bad") return world.good(delivery.message());
+    ++world.attempts;
+    fail_as_a_service_does(sql);
+  };
+  world.check_parked(consumer, handler, on_postgresql() ? "postgresql 53100" : "mysql 1021");
 }
 
 TEST_CASE("a message whose errors look like outages is parked under a lease, too") {

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <txinbox/handler.hpp>
+#include <txinbox/message.hpp>
+#include <txinbox/result.hpp>
+#include <txinbox/tx_consumer.hpp>
+#include <txinbox/version.hpp>
+
+namespace txinbox {
+TXINBOX_NAMESPACE_BEGIN
+namespace detail {
+
+/// Lets `run` consume without losing what is known about the errors of handlers.
+struct TxConsumerAccess {
+  /// As `TxConsumer::consume_batch`, but an error in a result can be a `HandlerError`.
+  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const Handler&, OnFailure);
+  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandler&, OnFailure);
+  static std::vector<Result> consume_batch(TxConsumer&, std::span<const Message>, const BatchHandlerPair&, OnFailure);
+};
+
+}  // namespace detail
+TXINBOX_NAMESPACE_END
+}  // namespace txinbox
