@@ -28,8 +28,9 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
             "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
-            "kafka": "txinbox_kafka_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
+            "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
             "rocketmq": "txinbox_rocketmq_tests"}
+FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka"}  # of the programs of components without a server
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
@@ -123,8 +124,8 @@ class Copy:
         """The exit status (None after the time-out), and the output."""
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
-        if mutation.program == "http":
-            command = [tests / "component_http" / PROGRAMS[mutation.program]]
+        if mutation.program in FOLDERS:
+            command = [tests / FOLDERS[mutation.program] / PROGRAMS[mutation.program]]
         if mutation.program in COMPONENTS:
             command = [self.tree / "tests" / "brokers.sh", mutation.program,
                        tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]

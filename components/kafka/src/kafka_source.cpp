@@ -53,30 +53,31 @@ void KafkaSource::open_client() {
 }
 
 std::vector<Incoming> KafkaSource::poll(std::size_t max, milliseconds wait) {
-  std::vector<Incoming> taken;
-  if (!is_subscribed_ && !subscribe(wait)) return taken;
+  taken_.clear();
+  if (!is_subscribed_ && !subscribe(wait)) return {};
   if (max == 0) {
     keep_membership(wait);
   } else {
     partitions_.set_all_paused_for_room(client_.get(), false);
-    take(max, wait, taken);
+    partitions_.seek_late(client_.get(), Clock::now());
+    take(max, wait);
   }
   check_broker();
   if (refused_ != RD_KAFKA_RESP_ERR_NO_ERROR) throw_if_refused(std::exchange(refused_, {}), "consuming " + name_);
   reopen_after_fatal_error();
   // After a message was taken, its partition may have been revoked, or the client may have been replaced.
-  std::erase_if(taken, [this](const Incoming& incoming) { return !holds(incoming); });
-  return taken;
+  std::erase_if(taken_, [this](const Incoming& incoming) { return !holds(incoming); });
+  return std::exchange(taken_, {});
 }
 
-void KafkaSource::take(std::size_t max, milliseconds wait, std::vector<Incoming>& taken) {
-  kept_.take(max, taken, [this](const Incoming& incoming) { return partitions_.at(*incoming.lane).is_paused_by_run; });
+void KafkaSource::take(std::size_t max, milliseconds wait) {
+  kept_.take(max, taken_, [this](const Incoming& incoming) { return partitions_.at(*incoming.lane).is_paused_by_run; });
   // The batch call of librdkafka is not used, because it loses its position when a partition is paused.
-  wait = taken.empty() ? unless_woken(wait) : 0ms;
-  while (taken.size() < max) {
+  wait = taken_.empty() ? unless_woken(wait) : 0ms;
+  while (taken_.size() < max) {
     auto incoming = poll_client(wait);
     if (!incoming) return;
-    taken.push_back(std::move(*incoming));
+    taken_.push_back(std::move(*incoming));
     wait = 0ms;
   }
 }
@@ -103,9 +104,8 @@ std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
   }
   contact();
   const std::uint64_t lane = partitions_.lane_of(rd_kafka_topic_name(message->rkt), message->partition);
-  Partitions::Partition& partition = partitions_.at(lane);
-  if (!partition.is_assigned) return std::nullopt;
-  partition.delivered = message->offset + 1;
+  const Partitions::Partition& partition = partitions_.at(lane);
+  if (!partition.is_assigned || !partitions_.passes(client_.get(), lane, message->offset)) return std::nullopt;
   return incoming_of(*message, lane, partition.epoch);
 }
 
@@ -191,6 +191,14 @@ bool KafkaSource::holds(const Incoming& message) const {
 
 void KafkaSource::pause(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, true); }
 void KafkaSource::resume(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, false); }
+
+/// The client seeks when the partition is resumed. What the source has of the partition comes again after that.
+void KafkaSource::rewind(const Incoming& first) {
+  if (!holds(first)) return;
+  partitions_.rewind(*first.lane, record_of(first).offset);
+  kept_.forget(*first.lane);
+  std::erase_if(taken_, [&](const Incoming& each) { return each.lane == first.lane; });
+}
 
 void KafkaSource::wake() noexcept {
   const std::lock_guard lock(mutex_);

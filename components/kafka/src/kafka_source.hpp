@@ -35,6 +35,8 @@ class KafkaSource final : public Source {
   bool holds(const Incoming& message) const override;
   void pause(std::uint64_t lane) override;
   void resume(std::uint64_t lane) override;
+  bool can_rewind() const override { return true; }
+  void rewind(const Incoming& first) override;
   void wake() noexcept override;
   SourceStatus status() override;
   void close() noexcept override;
@@ -48,7 +50,7 @@ class KafkaSource final : public Source {
   bool subscribe(std::chrono::milliseconds wait);
   bool topic_exists(const std::string& topic, std::chrono::milliseconds wait);
   void keep_membership(std::chrono::milliseconds wait);
-  void take(std::size_t max, std::chrono::milliseconds wait, std::vector<Incoming>& taken);
+  void take(std::size_t max, std::chrono::milliseconds wait);
   std::optional<Incoming> poll_client(std::chrono::milliseconds wait);
   void consumer_error(rd_kafka_resp_err_t code);
   void check_broker();
@@ -67,6 +69,7 @@ class KafkaSource final : public Source {
   Queue queue_;  ///< The consumer's queue. `wake` uses it to end a poll.
   std::optional<DeadLetterProducer> dead_letters_;
   Partitions partitions_;
+  std::vector<Incoming> taken_;  ///< What the running `poll` returns. A rewind inside `report` removes messages.
   KeptMessages kept_;
   bool is_subscribed_ = false;
   bool was_assigned_ = false;  ///< The client has had an assignment, which may have been empty.

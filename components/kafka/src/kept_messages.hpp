@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <utility>
@@ -25,6 +26,15 @@ class KeptMessages {
   void add(Incoming incoming) {
     bytes_ += incoming.body.size();
     messages_.push_back(std::move(incoming));
+  }
+
+  /// Removes the messages of a lane.
+  void forget(std::uint64_t lane) {
+    std::erase_if(messages_, [&](const Incoming& each) {
+      if (each.lane != lane) return false;
+      bytes_ -= each.body.size();
+      return true;
+    });
   }
 
   void clear() {

@@ -1,6 +1,7 @@
 #include "partitions.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <span>
 
 #include "kafka_error.hpp"
@@ -29,6 +30,24 @@ void change(rd_kafka_t* client, const std::vector<const Partition*>& partitions,
   }
 }
 
+/// Lets the client read again from the offset that was asked for. The partition must not be paused. The call does
+/// not wait, because librdkafka before 2.1 divides its timeout by a thousand.
+void seek(rd_kafka_t* client, Partition& partition, Rewind::Time now = std::chrono::steady_clock::now()) {
+  const PartitionList list(rd_kafka_topic_partition_list_new(1));
+  auto* element = rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number);
+  element->offset = partition.rewind.offset();
+  if (rd_kafka_error_t* error = rd_kafka_seek_partitions(client, list.get(), 0)) rd_kafka_error_destroy(error);
+  partition.rewind.has_sought(now);
+}
+
+/// Resumes partitions at the client. Those that were rewound in the meantime are read again.
+void resume(rd_kafka_t* client, const std::vector<Partition*>& partitions) {
+  change(client, {partitions.begin(), partitions.end()}, false);
+  for (Partition* each : partitions) {
+    if (each->rewind.is_asked()) seek(client, *each);
+  }
+}
+
 }  // namespace
 
 std::uint64_t Partitions::lane_of(std::string_view topic, std::int32_t number) {
@@ -47,6 +66,7 @@ void Partitions::assigned(const rd_kafka_topic_partition_list_t& list) {
     ++partition.epoch;
     partition.is_assigned = true;
     partition.delivered = RD_KAFKA_OFFSET_INVALID;
+    partition.rewind.forget();
   }
 }
 
@@ -63,6 +83,7 @@ void Partitions::revoked(rd_kafka_t* client, const rd_kafka_topic_partition_list
     partition.is_assigned = false;
     partition.is_paused_by_run = false;
     partition.is_paused_for_room = false;
+    partition.rewind.forget();
   }
 }
 
@@ -70,17 +91,46 @@ void Partitions::set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool 
   Partition& partition = at(lane);
   if (!partition.is_assigned || partition.is_paused_by_run == paused) return;
   partition.is_paused_by_run = paused;
-  if (!partition.is_paused_for_room) change(client, {&partition}, paused);
+  if (partition.is_paused_for_room) return;
+  if (paused) {
+    change(client, {&partition}, true);
+  } else {
+    resume(client, {&partition});
+  }
 }
 
 void Partitions::set_all_paused_for_room(rd_kafka_t* client, bool paused) {
-  std::vector<const Partition*> changed;
+  std::vector<Partition*> changed;
   for (Partition& partition : partitions_) {
     if (!partition.is_assigned || partition.is_paused_for_room == paused) continue;
     partition.is_paused_for_room = paused;
     if (!partition.is_paused_by_run) changed.push_back(&partition);
   }
-  change(client, changed, paused);
+  if (paused) {
+    change(client, {changed.begin(), changed.end()}, true);
+  } else {
+    resume(client, changed);
+  }
+}
+
+void Partitions::rewind(std::uint64_t lane, std::int64_t offset) {
+  Partition& partition = at(lane);
+  partition.rewind.ask(offset);
+  partition.delivered = partition.rewind.offset();
+}
+
+bool Partitions::passes(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset) {
+  Partition& partition = at(lane);
+  const Rewind::Verdict verdict = partition.rewind.judge(offset);
+  if (verdict == Rewind::Verdict::seek) seek(client, partition);
+  if (verdict == Rewind::Verdict::pass) partition.delivered = offset + 1;
+  return verdict == Rewind::Verdict::pass;
+}
+
+void Partitions::seek_late(rd_kafka_t* client, Rewind::Time now) {
+  for (Partition& partition : partitions_) {
+    if (partition.is_assigned && !partition.is_paused() && partition.rewind.is_late(now)) seek(client, partition, now);
+  }
 }
 
 std::string Partitions::names_of(const rd_kafka_topic_partition_list_t& list) {

@@ -13,6 +13,7 @@
 #include <txinbox/version.hpp>
 
 #include "client.hpp"
+#include "rewind.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -33,6 +34,7 @@ class Partitions {
     bool is_paused_by_run = false;
     bool is_paused_for_room = false;
     std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset of the last delivered message, plus one.
+    Rewind rewind = {};
 
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
   };
@@ -51,6 +53,16 @@ class Partitions {
   /// the other reason does not apply.
   void set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool paused);
   void set_all_paused_for_room(rd_kafka_t* client, bool paused);
+
+  /// The partition is read again from this offset, when it is resumed at the client.
+  void rewind(std::uint64_t lane, std::int64_t offset);
+
+  /// Whether to pass on the next message that the client returns. If the message is at the wrong position after a
+  /// rewind, the client seeks again.
+  bool passes(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset);
+
+  /// Seeks again in the partitions that have delivered nothing for long after a rewind.
+  void seek_late(rd_kafka_t* client, Rewind::Time now);
 
   std::size_t assigned_count() const;
 

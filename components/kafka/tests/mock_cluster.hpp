@@ -27,7 +27,9 @@ class MockCluster {
   MockCluster& operator=(const MockCluster&) = delete;
 
   std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
-  void create(const std::string& topic) { rd_kafka_mock_topic_create(cluster_, topic.c_str(), 2, 1); }
+  void create(const std::string& topic, int partitions = 2) {
+    rd_kafka_mock_topic_create(cluster_, topic.c_str(), partitions, 1);
+  }
 
   template <class... Codes>
   void fail(std::int16_t request, Codes... codes) {

@@ -12,6 +12,7 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "failing_firsts.hpp"
 #include "mock_cluster.hpp"
 #include "publisher.hpp"
 #include "support/effects.hpp"
@@ -128,6 +129,13 @@ TEST_CASE("Kafka: an unconfirmed message fails only if a broker answers" * docte
   CHECK(results[0].status == PublishStatus::failed);
   cluster.reset();
   CHECK_THROWS_AS(publish(one), std::runtime_error);
+}
+
+TEST_CASE("Kafka: with little room, any number of partitions can wait for their first message") {
+  MockCluster cluster;
+  cluster.create("orders", 24);
+  const KafkaOptions kafka{.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .session_timeout = 30s};
+  CHECK(consume_with_failing_firsts(kafka, {.partitions = 24, .messages_each = 60, .failures_each = 4}) > 0);
 }
 
 // librdkafka before 2.3.0 aborts the process if such a client is destroyed.

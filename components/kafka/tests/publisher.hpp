@@ -32,6 +32,7 @@ class Publisher {
     set(conf, "bootstrap.servers", brokers);
     set(conf, "linger.ms", "1");
     set(conf, "acks", "all");
+    set(conf, "enable.idempotence", "true");  // otherwise a retry could change the order of the messages
     set(conf, "message.max.bytes", "10000000");
     char text[256];
     producer_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof text));
