@@ -30,6 +30,7 @@ PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", 
             "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
             "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests", "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
             "rocketmq": "txinbox_rocketmq_tests"}
+NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka"}  # of the programs of components without a server
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
@@ -117,8 +118,8 @@ class Copy:
             raise Untried(f"{what} failed:\n{done.stdout[-3000:]}")
 
     def build(self, program):
-        self.run(["cmake", "--build", f"build/{self.preset}", f"-j{self.build_jobs}", "--target", PROGRAMS[program]],
-                 "the build")
+        targets = [PROGRAMS[program], *NEEDED.get(program, ())]
+        self.run(["cmake", "--build", f"build/{self.preset}", f"-j{self.build_jobs}", "--target", *targets], "the build")
 
     def test(self, mutation, *more):
         """The exit status (None after the time-out), and the output."""
