@@ -136,7 +136,7 @@ void MemorySource::acknowledge(std::span<const Incoming* const> messages) {
     auto& at_broker = broker_.lanes_[lane];
     if (broker_.has_lanes_) {
       if (place != at_broker.acknowledged) ++broker_.wrong_;
-      at_broker.acknowledged = place + 1;
+      at_broker.acknowledged = std::max(at_broker.acknowledged, place + 1);
     } else if (!at_broker.acknowledged_of_queue.insert(place).second) {
       ++broker_.wrong_;
     }
