@@ -146,7 +146,7 @@ void MemorySource::acknowledge(std::span<const Incoming* const> messages) {
 void MemorySource::dead_letter(std::span<DeadLetter> letters) {
   const std::lock_guard lock(broker_.mutex_);
   for (DeadLetter& letter : letters) {
-    if (broker_.refuses_dead_letters_) continue;
+    if (broker_.refuses_dead_letters_ || !holds(*letter.incoming)) continue;
     broker_.letters_.push_back({.body = std::string(letter.incoming->body),
                                 .reason = std::string(letter.reason),
                                 .business_key = letter.business_key,

@@ -1,161 +1,22 @@
 #pragma once
 
-#include <algorithm>
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <future>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <txinbox/error.hpp>
 #include <txinbox/source.hpp>
 
+#include "support/source_subject.hpp"
+
+/// The cases of the rule of `Source`. source_subject.hpp says how a file of tests invokes them.
 namespace txinbox::test {
-
-/// A message as a producer sends it, and as a reader of the dead letters gets it.
-struct SourceMessage {
-  std::string body = {};
-  std::optional<std::string> key = {};
-  std::vector<std::pair<std::string, std::string>> headers = {};
-  std::string id = {};  ///< What the producer chooses, if the broker lets it. Empty: the broker chooses it.
-  int lane = 0;         ///< 0 or 1. A broker without lanes ignores it.
-};
-
-/// Why a broker takes no dead letter.
-enum class LetterRefusal {
-  forbidden,  ///< The user may not write to the place for dead letters.
-  missing,    ///< The place does not exist.
-  too_large,  ///< The place takes no letters of this size.
-  failing,    ///< The broker answers with another error.
-};
-
-/// The rule of `Source`, as test cases for each broker. A file of tests has a subject, and invokes the cases with it:
-/// TEST_CASE_TEMPLATE_INVOKE(source_delivers_again, Subject). If a broker cannot do what a case needs, the file has an
-/// empty case that is skipped and says why.
-///
-/// A subject is a place for messages at a broker, such as a queue, and a place for their dead letters. Both are empty
-/// at first. Each case says which of the further functions of a subject it needs.
-template <class T>
-concept SourceSubject = std::default_initializable<T> && requires(T subject, const SourceMessage& message) {
-  /// A new source of the place, with dead letters.
-  { subject.open() } -> std::same_as<std::unique_ptr<Source>>;
-  /// The broker has the message when it returns. The messages of a lane keep their order.
-  subject.publish(message);
-};
-
-/// For cases with dead letters.
-template <class T>
-concept LettersSubject = SourceSubject<T> && requires(T subject, std::size_t count) {
-  /// Takes this many dead letters from their place. Returns fewer if fewer are there after a while.
-  { subject.take_letters(count) } -> std::same_as<std::vector<SourceMessage>>;
-};
-
-/// For cases in which the broker refuses dead letters.
-template <class T>
-concept RefusingSubject = LettersSubject<T> && requires(T subject, LetterRefusal why) {
-  /// The reasons for which this broker can refuse.
-  { T::refusals() } -> std::same_as<std::vector<LetterRefusal>>;
-  /// From now on, the broker refuses the letters of messages of 5000 bytes, or all letters. Other calls of the subject
-  /// may not work.
-  subject.refuse_letters(why);
-  /// The broker takes all letters again.
-  subject.take_letters_again();
-};
-
-using RuleClock = std::chrono::steady_clock;
-
-/// Whether the condition becomes true in half a minute.
-template <class Condition>
-bool becomes_true(Condition condition) {
-  const auto give_up = RuleClock::now() + std::chrono::seconds(30);
-  while (!condition()) {
-    if (RuleClock::now() > give_up) return false;
-  }
-  return true;
-}
-
-/// Polls until this many messages have come.
-inline std::vector<Incoming> take(Source& source, std::size_t count) {
-  std::vector<Incoming> taken;
-  (void)becomes_true([&] {
-    for (Incoming& each : source.poll(count - taken.size(), std::chrono::milliseconds(100))) {
-      taken.push_back(std::move(each));
-    }
-    return taken.size() >= count;
-  });
-  REQUIRE(taken.size() == count);
-  return taken;
-}
-
-inline void acknowledge(Source& source, std::span<const Incoming> messages) {
-  std::vector<const Incoming*> done;
-  for (const Incoming& each : messages) done.push_back(&each);
-  source.acknowledge(done);
-}
-
-/// Takes messages, and acknowledges them. `id_header`: the header that has the id which the producer has chosen. It is
-/// not among the headers of the result.
-inline std::vector<SourceMessage> take_messages(Source& source, std::size_t count, std::string_view id_header = {}) {
-  const std::vector<Incoming> taken = take(source, count);
-  std::vector<SourceMessage> messages;
-  for (const Incoming& each : taken) {
-    SourceMessage& message = messages.emplace_back();
-    message.body = each.body;
-    if (each.key) message.key = *each.key;
-    for (const IncomingHeader& header : each.headers) {
-      if (header.name == id_header) {
-        message.id = header.value;
-      } else {
-        message.headers.emplace_back(header.name, header.value);
-      }
-    }
-  }
-  acknowledge(source, taken);
-  source.close();
-  return messages;
-}
-
-/// The sorted bodies, as one text: doctest prints no vectors.
-inline std::string bodies_of(std::span<const Incoming> messages) {
-  std::vector<std::string> bodies;
-  for (const Incoming& each : messages) bodies.emplace_back(each.body);
-  std::ranges::sort(bodies);
-  std::string text;
-  for (const std::string& body : bodies) text += body + ' ';
-  return text;
-}
-
-/// Checks that a new source gets these messages and no others. `bodies`: as `bodies_of` returns them, without the
-/// messages that this function publishes. It acknowledges all.
-template <SourceSubject Subject>
-void check_what_comes(Subject& subject, const std::string& bodies, std::size_t count) {
-  for (const int lane : {0, 1}) subject.publish({.body = "z-last", .lane = lane});
-  const auto source = subject.open();
-  const std::vector<Incoming> came = take(*source, count + 2);
-  CHECK(bodies_of(came) == bodies + "z-last z-last ");
-  CHECK(source->poll(1, std::chrono::milliseconds(300)).empty());
-  acknowledge(*source, came);
-  source->close();
-}
-
-/// Sends one dead letter. Returns "confirmed", "not confirmed", or the name of the code of the error.
-inline std::string send_letter(Source& source, DeadLetter letter) {
-  try {
-    source.dead_letter({&letter, 1});
-  } catch (const Error& error) {
-    CHECK_FALSE(letter.confirmed);
-    return std::string(to_string(error.code()));
-  }
-  return letter.confirmed ? "confirmed" : "not confirmed";
-}
 
 TEST_CASE_TEMPLATE_DEFINE("the rule of sources: only what was not acknowledged is delivered again", Subject,
                           source_delivers_again) {
@@ -240,6 +101,132 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: wake ends a poll that waits, and
     CHECK(source->poll(max, 1min).empty());
     waker.wait();
     CHECK(RuleClock::now() - start < 5s);
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a dead letter is the message with one set of headers, the newest",
+                          Subject, source_writes_letters) {
+  static_assert(LettersSubject<Subject>);
+  Subject subject;
+  SourceMessage message{.body = "body", .key = "key", .headers = {{"text", "value"}, {"txinbox-other", "kept"}}};
+  subject.publish(message);
+  struct Try {
+    DeadLetter letter;
+    std::string headers;
+  };
+  const std::vector<Try> tries{{{.incoming = nullptr,
+                                 .reason = "conflict",
+                                 .error_class = "E",
+                                 .consumer = "svc",
+                                 .business_key = "bk",
+                                 .failures = 1},
+                                "txinbox-consumer=svc\ntxinbox-error-class=E\ntxinbox-failures=1\ntxinbox-key=bk\n"},
+                               {{.incoming = nullptr, .reason = "parked", .consumer = "other", .failures = 7},
+                                "txinbox-consumer=other\ntxinbox-error-class=\ntxinbox-failures=7\ntxinbox-key=\n"}};
+  for (Try each : tries) {
+    const auto source = subject.open();
+    const std::vector<Incoming> taken = take(*source, 1);
+    CHECK(taken[0].body == "body");
+    each.letter.incoming = taken.data();
+    CHECK(send_letter(*source, each.letter) == "confirmed");
+    acknowledge(*source, taken);
+    const std::vector<SourceMessage> letters = subject.take_letters(1);
+    REQUIRE(letters.size() == 1);
+    CHECK(letters[0].body == "body");
+    CHECK((letters[0].key == (taken[0].key ? std::optional<std::string>(*taken[0].key) : std::nullopt)));
+    CHECK(headers_of(letters[0]) == "text=value\n" + each.headers + "txinbox-origin=" + std::string(taken[0].id) +
+                                        "\ntxinbox-other=kept\ntxinbox-reason=" + std::string(each.letter.reason) +
+                                        "\n");
+    subject.publish(letters[0]);  // somebody sends the letter back, as it is
+  }
+}
+
+TEST_CASE_TEMPLATE_DEFINE("the rule of sources: an id of any bytes is delivered, and is in the dead letter", Subject,
+                          source_takes_any_id) {
+  static_assert(LettersSubject<Subject>);
+  using namespace std::string_literals;
+  Subject subject;
+  for (const std::string& id : {"\xff\xfe\x80"s, "line\nline\x01\x1b[2J"s, "a\0b"s, std::string(255, '\xc3')}) {
+    subject.publish({.body = "body", .id = id});
+    const auto source = subject.open();
+    const std::vector<Incoming> taken = take(*source, 1);
+    CHECK(taken[0].id == id);
+    CHECK(send_letter(*source, {.incoming = taken.data(), .reason = "invalid_key"}) == "confirmed");
+    acknowledge(*source, taken);
+    CHECK(source->status().connected);
+    source->close();
+    const std::vector<SourceMessage> letters = subject.take_letters(1);
+    REQUIRE(letters.size() == 1);
+    CHECK(letters[0].id == id);
+  }
+  check_what_comes(subject, "", 0);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a message that was lost is not held, and comes again", Subject,
+                          source_forgets_the_lost) {
+  static_assert(LosingSubject<Subject>);
+  Subject subject;
+  for (const char* body : {"m0", "m1", "m2"}) subject.publish({.body = body});
+  const auto source = subject.open();
+  bool is_lost = false;
+  source->on_event([&](const SourceEvent& event) {
+    is_lost |= event.type == SourceEventType::disconnected || event.type == SourceEventType::lanes_revoked;
+  });
+  const std::vector<Incoming> old = take(*source, 3);
+  subject.lose_messages(*source);
+  std::vector<Incoming> came;
+  CHECK(becomes_true([&] {
+    for (Incoming& each : source->poll(10, std::chrono::milliseconds(100))) came.push_back(std::move(each));
+    return is_lost && came.size() >= 3;
+  }));
+  CHECK(bodies_of(came) == "m0 m1 m2 ");
+  for (const Incoming& each : old) CHECK_FALSE(source->holds(each));
+  for (const Incoming& each : came) CHECK(source->holds(each));
+  acknowledge(*source, old);
+  CHECK(send_letter(*source, {.incoming = old.data(), .reason = "rejected"}) == "not confirmed");
+  CHECK(source->poll(1, std::chrono::milliseconds(300)).empty());
+  CHECK(source->status().connected);
+  for (const Incoming& each : came) CHECK(source->holds(each));
+  acknowledge(*source, std::span(came).first(1));
+  const std::string rest = bodies_of(std::span(came).subspan(1));
+  source->close();
+  check_what_comes(subject, rest, 2);
+}
+
+TEST_CASE_TEMPLATE_DEFINE("the rule of sources: no call takes longer than 5 s if the broker falls silent", Subject,
+                          source_outlives_silence) {
+  static_assert(SilentSubject<Subject>);
+  using namespace std::chrono_literals;
+  for (const Silence when : Subject::silences()) {
+    CAPTURE(static_cast<int>(when));
+    Subject subject;
+    for (const char* body : {"m0", "m1"}) subject.publish({.body = body});
+    const auto source = subject.open();
+    std::vector<Incoming> taken;
+    if (when != Silence::at_start) taken = take(*source, 2);
+    if (when == Silence::within_message) {
+      subject.fall_silent_in_message();
+      subject.publish({.body = std::string(100'000, 'x')});
+    } else {
+      subject.fall_silent();
+    }
+    const auto check = [](const char* name, const auto& call) {
+      const auto start = RuleClock::now();
+      call();
+      const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(RuleClock::now() - start);
+      CHECK_MESSAGE(took < 5s, name << " took " << took.count() << " ms");
+    };
+    for (int i = 0; i < 2; ++i) check("poll", [&] { CHECK(source->poll(10, 1s).empty()); });
+    if (!taken.empty()) {
+      const std::span all(taken);
+      check("dead_letter",
+            [&] { CHECK(send_letter(*source, {.incoming = taken.data(), .reason = "rejected"}) == "not confirmed"); });
+      check("acknowledge", [&] { acknowledge(*source, all); });
+    }
+    check("poll without room", [&] { CHECK(source->poll(0, 1s).empty()); });
+    check("status", [&] { (void)source->status(); });
+    check("wake", [&] { source->wake(); });
+    check("close", [&] { source->close(); });
   }
 }
 

@@ -1,6 +1,7 @@
 // The rule of sources for RabbitMQ, with a real broker.
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <txinbox/rabbitmq.hpp>
 
 #include "rabbitmq_broker.hpp"
+#include "support/silent_relay.hpp"
 #include "support/source_rule.hpp"
 
 namespace txinbox::test {
@@ -26,7 +28,12 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  std::unique_ptr<Source> open() { return open_rabbitmq(RabbitMqBroker::options(name_)); }
+  std::unique_ptr<Source> open() {
+    RabbitMqOptions options = RabbitMqBroker::options(name_);
+    const std::string address = relay_.address();
+    options.port = static_cast<std::uint16_t>(std::stoi(address.substr(address.find(':') + 1)));
+    return open_rabbitmq(options);
+  }
 
   void publish(const SourceMessage& message) {
     std::vector<amqp_table_entry_t> entries(message.headers.size());
@@ -50,6 +57,14 @@ class Queue {
     return take_messages(*open_rabbitmq(options), count, "message-id");
   }
 
+  static void lose_messages(Source& /*source*/) { RabbitMqBroker::close_connections(); }
+
+  static std::vector<Silence> silences() {
+    return {Silence::at_start, Silence::with_messages, Silence::within_message};
+  }
+  void fall_silent() { relay_.fall_silent_after(0); }
+  void fall_silent_in_message() { relay_.fall_silent_after(1000); }
+
   static std::vector<LetterRefusal> refusals() {
     return {LetterRefusal::forbidden, LetterRefusal::missing, LetterRefusal::too_large};
   }
@@ -72,11 +87,16 @@ class Queue {
   RabbitMqBroker broker_;
   std::string name_;
   std::optional<LetterRefusal> why_;
+  SilentRelay relay_{broker_address()};
 };
 
 TEST_CASE_TEMPLATE_INVOKE(source_delivers_again, Queue);
 TEST_CASE_TEMPLATE_INVOKE(source_outlives_refused_letters, Queue);
 TEST_CASE_TEMPLATE_INVOKE(source_wakes, Queue);
+TEST_CASE_TEMPLATE_INVOKE(source_writes_letters, Queue);
+TEST_CASE_TEMPLATE_INVOKE(source_takes_any_id, Queue);
+TEST_CASE_TEMPLATE_INVOKE(source_forgets_the_lost, Queue);
+TEST_CASE_TEMPLATE_INVOKE(source_outlives_silence, Queue);
 
 }  // namespace
 }  // namespace txinbox::test
