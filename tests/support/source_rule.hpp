@@ -71,7 +71,14 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a dead letter that is refused st
     acknowledge(*source, all.subspan(is_first ? 1 : 0, 1));
     acknowledge(*source, take(*source, 1));
     subject.take_letters_again();
-    CHECK(send_letter(*source, {.incoming = &bad, .reason = "rejected"}) == "confirmed");
+    const auto is_confirmed = [&] {
+      return send_letter(*source, {.incoming = &bad, .reason = "rejected"}) == "confirmed";
+    };
+    if (why == LetterRefusal::forbidden) {  // librdkafka answers from its memory for a moment
+      CHECK(becomes_true([&] { return source->poll(0, std::chrono::milliseconds(100)).empty() && is_confirmed(); }));
+    } else {
+      CHECK(is_confirmed());
+    }
     CHECK(source->status().reconnects == 0);
     source->close();
     // `run` would acknowledge it now. The source does not.
@@ -210,11 +217,11 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: no call takes longer than 5 s if
     } else {
       subject.fall_silent();
     }
-    const auto check = [](const char* name, const auto& call) {
+    const auto check = [](const std::string& name, const auto& call) {
       const auto start = RuleClock::now();
       call();
       const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(RuleClock::now() - start);
-      CHECK_MESSAGE(took < 5s, name << " took " << took.count() << " ms");
+      CHECK_MESSAGE(took < Subject::longest_call, name << " took " << took.count() << " ms");
     };
     for (int i = 0; i < 2; ++i) check("poll", [&] { CHECK(source->poll(10, 1s).empty()); });
     if (!taken.empty()) {

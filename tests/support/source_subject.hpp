@@ -70,7 +70,7 @@ concept RefusingSubject = LettersSubject<T> && requires(T subject, LetterRefusal
 
 /// For cases in which a source loses its messages.
 template <class T>
-concept LosingSubject = LettersSubject<T> && requires(T subject, Source& source) {
+concept LosingSubject = SourceSubject<T> && requires(T subject, Source& source) {
   /// The broker takes the messages of this source back: its connection ends, or its lanes go. The source reports it in
   /// one of its next polls, and then gets the messages again.
   subject.lose_messages(source);
@@ -82,11 +82,13 @@ enum class Silence { at_start, with_messages, within_message };
 /// For cases in which the broker does not answer.
 template <class T>
 concept SilentSubject = SourceSubject<T> && requires(T subject) {
+  /// How long a call may take: 5 s, or more for a client that cannot do better.
+  { T::longest_call } -> std::convertible_to<std::chrono::milliseconds>;
   /// When this broker can fall silent.
   { T::silences() } -> std::same_as<std::vector<Silence>>;
   /// Now the broker stops, and the connections stay open.
   subject.fall_silent();
-  /// The broker stops in the middle of the message that is published next.
+  /// The broker stops in the middle of the message that is published next, or of the answer that has it.
   subject.fall_silent_in_message();
 };
 

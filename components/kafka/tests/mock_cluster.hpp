@@ -36,6 +36,12 @@ class MockCluster {
     rd_kafka_mock_push_request_errors(cluster_, request, sizeof...(codes), codes...);
   }
 
+  /// Requests that `fail` has not reached do not fail.
+  void answer_again(std::int16_t request) { rd_kafka_mock_clear_request_errors(cluster_, request); }
+
+  /// The broker answers the requests that come from now on after an hour.
+  void fall_silent() { rd_kafka_mock_broker_set_rtt(cluster_, 1, hour); }
+
   /// The broker answers this many requests, and closes the connection, twice, at those that follow.
   void close_after(std::int16_t request, std::size_t answers) {
     std::vector<rd_kafka_resp_err_t> codes(answers, RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -45,7 +51,6 @@ class MockCluster {
 
   /// The broker answers this many requests, and the next one, with all that follow on its connection, after an hour.
   void fall_silent_after(std::int16_t request, std::size_t answers) {
-    constexpr int hour = 3'600'000;
     for (std::size_t i = 0; i <= answers; ++i) {
       rd_kafka_mock_broker_push_request_error_rtts(cluster_, 1, request, 1, RD_KAFKA_RESP_ERR_NO_ERROR,
                                                    i < answers ? 0 : hour);
@@ -63,6 +68,8 @@ class MockCluster {
   }
 
  private:
+  static constexpr int hour = 3'600'000;  // in milliseconds
+
   struct Destroy {
     void operator()(rd_kafka_t* client) const { rd_kafka_destroy(client); }
   };

@@ -1,5 +1,6 @@
 // The rule of sources for RabbitMQ, with a real broker.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -59,6 +60,7 @@ class Queue {
 
   static void lose_messages(Source& /*source*/) { RabbitMqBroker::close_connections(); }
 
+  static constexpr auto longest_call = std::chrono::seconds(5);
   static std::vector<Silence> silences() {
     return {Silence::at_start, Silence::with_messages, Silence::within_message};
   }
