@@ -143,6 +143,7 @@ void RocketMqSource::close() noexcept {
   }
   ++epoch_;
   proxies_.clear();
+  brokers_.clear();
 }
 
 }  // namespace rocketmq
