@@ -44,6 +44,12 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     delivers_ = true;
   }
 
+  /// From now on, the proxy answers nothing. The connections stay open.
+  void fall_silent() { is_silent_ = true; }
+
+  /// As `fall_silent`, when the next answer with messages has begun.
+  void fall_silent_in_answer() { stops_in_answer_ = true; }
+
   /// The group keeps its order, and all messages belong to one message group. Call it before `answer_settings`.
   void be_fifo() { is_fifo_ = true; }
 
@@ -103,6 +109,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
 
   grpc::Status QueryRoute(grpc::ServerContext* context, const rocketmq::protocol::QueryRouteRequest* request,
                           rocketmq::protocol::QueryRouteResponse* answer) override {
+    stay_silent(context);
     if (!answers_routes_) return end(context);
     answer->mutable_status()->set_code(rocketmq::protocol::OK);
     rocketmq::protocol::MessageQueue& queue = *answer->add_message_queues();
@@ -118,6 +125,7 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
                                                   rocketmq::protocol::TelemetryCommand>* stream) override {
     rocketmq::protocol::TelemetryCommand command;
     while (stream->Read(&command)) {
+      stay_silent(context);
       wait(context, [&] { return answers_settings_.load(); });
       if (context->IsCancelled()) break;
       if (is_fifo_) command.mutable_settings()->mutable_subscription()->set_fifo(true);
@@ -126,19 +134,22 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status Heartbeat(grpc::ServerContext*, const rocketmq::protocol::HeartbeatRequest*,
+  grpc::Status Heartbeat(grpc::ServerContext* context, const rocketmq::protocol::HeartbeatRequest*,
                          rocketmq::protocol::HeartbeatResponse* answer) override {
+    stay_silent(context);
     answer->mutable_status()->set_code(rocketmq::protocol::OK);
     return grpc::Status::OK;
   }
 
   grpc::Status ReceiveMessage(grpc::ServerContext* context, const rocketmq::protocol::ReceiveMessageRequest* request,
                               grpc::ServerWriter<rocketmq::protocol::ReceiveMessageResponse>* stream) override {
-    wait(context, [&] { return delivers_.exchange(false); });
+    wait(context, [&] { return !is_silent_ && delivers_.exchange(false); });
     if (context->IsCancelled()) return grpc::Status::CANCELLED;
     rocketmq::protocol::ReceiveMessageResponse answer;
     answer.mutable_status()->set_code(rocketmq::protocol::OK);
     stream->Write(answer);
+    if (stops_in_answer_) is_silent_ = true;
+    stay_silent(context);
     std::vector<std::string> handles;
     {
       const std::lock_guard lock(mutex_);
@@ -158,8 +169,17 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     return grpc::Status::OK;
   }
 
-  grpc::Status AckMessage(grpc::ServerContext*, const rocketmq::protocol::AckMessageRequest*,
+  grpc::Status NotifyClientTermination(grpc::ServerContext* context,
+                                       const rocketmq::protocol::NotifyClientTerminationRequest*,
+                                       rocketmq::protocol::NotifyClientTerminationResponse* answer) override {
+    stay_silent(context);
+    answer->mutable_status()->set_code(rocketmq::protocol::OK);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status AckMessage(grpc::ServerContext* context, const rocketmq::protocol::AckMessageRequest*,
                           rocketmq::protocol::AckMessageResponse* answer) override {
+    stay_silent(context);
     ++requested_acknowledgements_;
     answer->mutable_status()->set_code(rocketmq::protocol::OK);
     return grpc::Status::OK;
@@ -214,14 +234,20 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
     while (!context->IsCancelled() && !condition()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 
+  /// If the proxy is silent, waits until the client gives the request up.
+  void stay_silent(grpc::ServerContext* context) const {
+    if (is_silent_) wait(context, [] { return false; });
+  }
+
   grpc::Status end(grpc::ServerContext* context) const {
     if (rest_ == Rest::is_closed) return {grpc::StatusCode::UNAVAILABLE, "closed"};
     wait(context, [] { return false; });
     return grpc::Status::CANCELLED;
   }
 
-  static grpc::Status give(grpc::ServerContext* context, const std::atomic<Answer>& how,
-                           rocketmq::protocol::Status& status) {
+  grpc::Status give(grpc::ServerContext* context, const std::atomic<Answer>& how,
+                    rocketmq::protocol::Status& status) const {
+    stay_silent(context);
     wait(context, [&] { return how != Answer::none; });
     if (context->IsCancelled()) return grpc::Status::CANCELLED;
     status.set_code(how == Answer::ok ? rocketmq::protocol::OK : rocketmq::protocol::INTERNAL_ERROR);
@@ -229,7 +255,8 @@ class FakeProxy final : public rocketmq::protocol::MessagingService::Service {
   }
 
   int port_ = 0;
-  std::atomic<bool> answers_settings_ = false, delivers_ = false, answers_routes_ = true, is_fifo_ = false;
+  std::atomic<bool> answers_settings_ = false, delivers_ = false, answers_routes_ = true, is_fifo_ = false,
+                    is_silent_ = false, stops_in_answer_ = false;
   std::atomic<Rest> rest_ = Rest::is_silent;
   std::atomic<Answer> dead_letters_ = Answer::ok, changes_ = Answer::ok;
   std::atomic<int> requested_dead_letters_ = 0, requested_acknowledgements_ = 0;
