@@ -128,30 +128,6 @@ TEST_CASE("Kafka: a source without room pauses its partitions if the messages ar
   stands_still_and_goes_on("still-large", std::string(900'000, 'x'), 60);
 }
 
-TEST_CASE("Kafka: a dead letter of a partition that was revoked is not published") {
-  KafkaBroker broker;
-  publish_numbers(broker, "revoked-letters", 8);
-  const KafkaOptions options = eager(broker.options("revoked-letters"));
-  Polled first(options);
-  std::vector<Incoming> old;
-  REQUIRE(within_minutes([&] {
-    old = first.poll(1);
-    return !old.empty();
-  }));
-  DeadLetter held{.incoming = old.data(), .reason = "rejected"};
-  first.source().dead_letter({&held, 1});
-  CHECK(held.confirmed);
-  Polled second(options);
-  REQUIRE(within_minutes([&] {
-    (void)first.poll(0);
-    (void)second.poll(10);
-    return first.lanes() == 2 && second.lanes() == 2;
-  }));
-  DeadLetter revoked{.incoming = old.data(), .reason = "rejected"};
-  first.source().dead_letter({&revoked, 1});
-  CHECK_FALSE(revoked.confirmed);
-}
-
 TEST_CASE("Kafka: a paused lane delivers no messages until it is resumed or assigned again") {
   KafkaBroker broker;
   publish_numbers(broker, "paused", 400);
@@ -267,22 +243,6 @@ TEST_CASE("Kafka: after a restart, a member with an instance_id gets its partiti
   restarts = std::make_unique<Polled>(options);
   REQUIRE(within_minutes(have_two_each));
   CHECK(stays.count(SourceEventType::lanes_revoked) == revoked);
-}
-
-TEST_CASE("Kafka: a wake before poll is not lost") {
-  KafkaBroker broker;
-  (void)broker.create("woken");
-  KafkaOptions options = broker.options("woken");
-  Polled member(options);
-  REQUIRE(within_minutes([&] {
-    (void)member.poll(1);
-    return member.lanes() == 4;
-  }));
-  // Without the wake, each of these calls would wait for an hour.
-  for (const std::size_t max : {0UL, 1UL, 0UL, 1UL}) {
-    member.source().wake();
-    (void)member.source().poll(max, 1h);
-  }
 }
 
 }  // namespace

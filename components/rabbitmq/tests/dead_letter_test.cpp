@@ -155,29 +155,5 @@ TEST_CASE("RabbitMQ: after a lost connection, messages are consumed although the
   CHECK(source->status().connected);
 }
 
-TEST_CASE("RabbitMQ: if the broker refuses one dead letter again and again, the source keeps its connection") {
-  RabbitMqBroker broker;
-  (void)broker.create_quorum("too-large", 1);
-  broker.publish("too-large", std::string(5000, 'x'), nullptr);
-  for (const char* body : {"", "m1", "m2"}) broker.publish("too-large", body, nullptr);
-  broker.flush();
-  RabbitMqBroker::set_max_message_size(1000);
-  Service service("too-large");
-  service.on_event = [&](const RunEvent& event) {
-    if (event.type == RunEventType::dead_letter_failed && service.refused == 10) {
-      CHECK(service.db.effects() == 2);
-      CHECK(broker.ready("too-large.dead") == 1);
-      RabbitMqBroker::set_max_message_size(2'000'000);
-    }
-  };
-  const RunSummary summary = service.run_until_idle();
-  RabbitMqBroker::set_max_message_size(2'000'000);
-  CHECK(service.refused >= 10);
-  CHECK(service.disconnected == 0);
-  CHECK(summary.dead_letters == 2);
-  CHECK(broker.ready("too-large") == 0);
-  CHECK(broker.ready("too-large.dead") == 2);
-}
-
 }  // namespace
 }  // namespace txinbox::test

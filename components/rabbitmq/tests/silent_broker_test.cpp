@@ -74,17 +74,6 @@ TEST_CASE("RabbitMQ: if a dead letter is not confirmed in time, the connection s
   CHECK(broker.ready("unconfirmed") == 0);
 }
 
-TEST_CASE("RabbitMQ: close does not wait long for a broker that does not answer") {
-  RabbitMqBroker broker;
-  (void)broker.create("closes");
-  const auto source = open_rabbitmq(RabbitMqBroker::options("closes"));
-  while (!source->status().connected) (void)source->poll(1, 100ms);
-  const Frozen frozen;
-  const auto start = Clock::now();
-  source->close();
-  CHECK(Clock::now() - start < 5s);
-}
-
 TEST_CASE("RabbitMQ: a call of the publisher ends in time, also if the broker does not answer") {
   RabbitMqBroker broker;
   (void)broker.create("silent");
