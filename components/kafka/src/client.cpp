@@ -121,6 +121,11 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   KafkaOptions options = own_options;
   options.properties.try_emplace("auto.offset.reset", "earliest");
   options.properties.try_emplace("partition.assignment.strategy", "cooperative-sticky");
+  // If a topic is missing in the metadata, the client gives its partitions back. So the source notices that a topic was
+  // deleted, unless the topic is created again within this time. For a regular expression, the client asks for all
+  // topics of the cluster.
+  const bool has_pattern = std::ranges::any_of(options.topics, [](const std::string& t) { return t.starts_with("^"); });
+  options.properties.try_emplace("topic.metadata.refresh.interval.ms", has_pattern ? "10000" : "1000");
   // With librdkafka's default of 3 s, the broker would remove a member with a shorter session_timeout.
   const auto heartbeat = std::clamp<std::chrono::milliseconds>(options.session_timeout / 3, 1ms, 3s);
   options.properties.try_emplace("heartbeat.interval.ms", std::to_string(heartbeat.count()));

@@ -99,13 +99,15 @@ std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
   const MessagePtr message(rd_kafka_consumer_poll(client_.get(), timeout_of(wait)));
   if (!message) return std::nullopt;
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-    consumer_error(message->err);
+    consumer_error(*message);
     return std::nullopt;
   }
   contact();
   const std::uint64_t lane = partitions_.lane_of(rd_kafka_topic_name(message->rkt), message->partition);
   const Partitions::Partition& partition = partitions_.at(lane);
-  if (!partition.is_assigned || !partitions_.passes(client_.get(), lane, message->offset)) return std::nullopt;
+  if (!partition.is_assigned) return std::nullopt;
+  if (partitions_.begins_again(lane, message->offset)) begin_again(lane, message->offset);
+  if (!partitions_.passes(client_.get(), lane, message->offset)) return std::nullopt;
   return incoming_of(*message, lane, partition.epoch);
 }
 
@@ -196,8 +198,12 @@ void KafkaSource::resume(std::uint64_t lane) { partitions_.set_paused_by_run(cli
 void KafkaSource::rewind(const Incoming& first) {
   if (!holds(first)) return;
   partitions_.rewind(*first.lane, record_of(first).offset);
-  kept_.forget(*first.lane);
-  std::erase_if(taken_, [&](const Incoming& each) { return each.lane == first.lane; });
+  forget_messages(*first.lane);
+}
+
+void KafkaSource::forget_messages(std::uint64_t lane) {
+  kept_.forget(lane);
+  std::erase_if(taken_, [&](const Incoming& each) { return each.lane == lane; });
 }
 
 void KafkaSource::wake() noexcept {
@@ -250,17 +256,19 @@ void KafkaSource::close() noexcept {
 }
 
 /// Destroys the queue first, because the destruction of the client waits until its queue is destroyed. A client that
-/// cannot be destroyed stays until the process ends. It has left the group.
+/// cannot be destroyed stays until the process ends. It has left the group. If a topic was deleted under the client,
+/// the destruction can wait for ever (seen with librdkafka 2.0.2).
 void KafkaSource::forget_client() {
   {
     const std::lock_guard lock(mutex_);
     queue_.reset();
   }
-  if (is_subscribed_ && !was_assigned_ && aborts_before_assignment(client_.get())) {
+  if (has_missed_topic_ || (is_subscribed_ && !was_assigned_ && aborts_before_assignment(client_.get()))) {
     static_cast<void>(client_.release());
   }
   client_.reset();
   was_assigned_ = false;
+  has_missed_topic_ = false;
 }
 
 }  // namespace kafka

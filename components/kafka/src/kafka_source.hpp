@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,10 @@ class KafkaSource final : public Source {
   void keep_membership(std::chrono::milliseconds wait);
   void take(std::size_t max, std::chrono::milliseconds wait);
   std::optional<Incoming> poll_client(std::chrono::milliseconds wait);
-  void consumer_error(rd_kafka_resp_err_t code);
+  void begin_again(std::uint64_t lane, std::int64_t offset);
+  void forget_messages(std::uint64_t lane);
+  void consumer_error(const rd_kafka_message_t& message);
+  PartitionList begin_new_topics(rd_kafka_topic_partition_list_t& list);
   void check_broker();
   void contact();
   std::chrono::milliseconds unless_woken(std::chrono::milliseconds wait);
@@ -72,7 +76,9 @@ class KafkaSource final : public Source {
   std::vector<Incoming> taken_;  ///< What the running `poll` returns. A rewind inside `report` removes messages.
   KeptMessages kept_;
   bool is_subscribed_ = false;
-  bool was_assigned_ = false;  ///< The client has had an assignment, which may have been empty.
+  bool was_assigned_ = false;             ///< The client has had an assignment, which may have been empty.
+  bool has_missed_topic_ = false;         ///< A topic was deleted under the client.
+  std::set<std::string> missing_topics_;  ///< Not there when the client looked, and not assigned since then.
   bool is_closed_ = false;
   bool is_connected_ = false;
   bool was_connected_ = false;

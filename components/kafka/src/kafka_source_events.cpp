@@ -1,6 +1,9 @@
 // Handles the events of the client: errors, lost and new connections, and partitions that are assigned and revoked.
 
 #include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -15,7 +18,8 @@ namespace kafka {
 
 using namespace std::chrono_literals;
 
-void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
+void KafkaSource::consumer_error(const rd_kafka_message_t& message) {
+  const rd_kafka_resp_err_t code = message.err;
   switch (code) {
     case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
       report(SourceEventType::warning,
@@ -29,8 +33,11 @@ void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-      // The topic existed at the start. A broker that restarts may not know it for a short time.
-      report(SourceEventType::warning, "the broker does not know a topic: " + describe(code));
+      // The topic existed at the start. The client gives its partitions back.
+      has_missed_topic_ = true;
+      if (message.rkt != nullptr) missing_topics_.insert(rd_kafka_topic_name(message.rkt));
+      report(SourceEventType::warning, "the broker does not know a topic: " + describe(code) +
+                                           "; when it is there again, it is consumed from its start");
       return;
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN:
@@ -42,6 +49,18 @@ void KafkaSource::consumer_error(rd_kafka_resp_err_t code) {
       throw_if_refused(code, "consuming " + name_);
       report(SourceEventType::warning, describe(code));
   }
+}
+
+void KafkaSource::begin_again(std::uint64_t lane, std::int64_t offset) {
+  const std::string name = Partitions::name_of(partitions_.at(lane));
+  has_missed_topic_ = true;
+  forget_messages(lane);
+  partitions_.begin_again(client_.get(), lane, offset);
+  report(SourceEventType::warning, "the log of " + name +
+                                       " has begun again: the topic was created again, or messages were lost at the "
+                                       "broker; it is consumed from its start");
+  report(SourceEventType::lanes_revoked, "the old log of " + name);
+  report(SourceEventType::lanes_assigned, "the new log of " + name);
 }
 
 void KafkaSource::contact() {
@@ -82,6 +101,22 @@ void KafkaSource::on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t code, rd_kafka_t
   static_cast<KafkaSource*>(self)->rebalance(code, *list);
 }
 
+/// A topic that was not there may be another topic of the same name. So its partitions are consumed from the start. The
+/// group's offset must not be used: a consumer may have committed the position in the old topic after the broker
+/// deleted the group's offsets. Returns the offsets that replace the group's. If the log begins later,
+/// auto.offset.reset applies.
+PartitionList KafkaSource::begin_new_topics(rd_kafka_topic_partition_list_t& list) {
+  PartitionList starts(rd_kafka_topic_partition_list_new(0));
+  for (auto& each : std::span(list.elems, static_cast<std::size_t>(list.cnt))) {
+    if (!missing_topics_.contains(each.topic)) continue;
+    each.offset = RD_KAFKA_OFFSET_BEGINNING;
+    rd_kafka_topic_partition_list_add(starts.get(), each.topic, each.partition)->offset = 0;
+  }
+  for (const auto& each : std::span(starts->elems, static_cast<std::size_t>(starts->cnt)))
+    missing_topics_.erase(each.topic);
+  return starts;
+}
+
 /// It must not wait, because the other members of the group wait until it is done.
 void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t& list) {
   const char* protocol = rd_kafka_rebalance_protocol(client_.get());
@@ -91,11 +126,13 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
     contact();
     was_assigned_ = true;
     partitions_.assigned(list);
+    const PartitionList starts = begin_new_topics(list);
     if (is_cooperative) {
       error = rd_kafka_incremental_assign(client_.get(), &list);
     } else {
       rd_kafka_assign(client_.get(), &list);
     }
+    if (starts->cnt > 0) rd_kafka_commit(client_.get(), starts.get(), 1);
     if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + partitions_.names_of(list));
   } else {
     report(SourceEventType::lanes_leaving, "about to be revoked: " + partitions_.names_of(list));

@@ -127,6 +127,30 @@ bool Partitions::passes(rd_kafka_t* client, std::uint64_t lane, std::int64_t off
   return verdict == Rewind::Verdict::pass;
 }
 
+bool Partitions::begins_again(std::uint64_t lane, std::int64_t offset) const {
+  // Before the seek of a rewind, the next message can only be dropped.
+  const Partition& partition = at(lane);
+  return partition.delivered >= 0 && offset < partition.delivered && !partition.rewind.must_seek();
+}
+
+void Partitions::begin_again(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset) {
+  Partition& partition = at(lane);
+  std::int64_t start = RD_KAFKA_OFFSET_INVALID;
+  std::int64_t end = RD_KAFKA_OFFSET_INVALID;
+  rd_kafka_get_watermark_offsets(client, partition.topic.c_str(), partition.number, &start, &end);
+  if (start < 0 || start > offset) start = offset;
+  ++partition.epoch;
+  partition.rewind.forget();
+  partition.delivered = start;
+  const PartitionList list(rd_kafka_topic_partition_list_new(1));
+  rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number)->offset = start;
+  rd_kafka_commit(client, list.get(), 1);
+  if (start == offset) return;
+  // auto.offset.reset is latest.
+  partition.rewind.ask(start);
+  seek(client, partition);
+}
+
 void Partitions::seek_late(rd_kafka_t* client, Rewind::Time now) {
   for (Partition& partition : partitions_) {
     if (partition.is_assigned && !partition.is_paused() && partition.rewind.is_late(now)) seek(client, partition, now);

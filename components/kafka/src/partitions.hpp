@@ -61,10 +61,23 @@ class Partitions {
   /// rewind, the client seeks again.
   bool passes(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset);
 
+  /// Whether the next message that the client returns is before those that it has returned. Then the client has found
+  /// another log: the topic was deleted and created again, or its broker has lost messages.
+  bool begins_again(std::uint64_t lane, std::int64_t offset) const;
+
+  /// Consumes the log from its start, because the client returned this message of it. The messages of the old log are
+  /// not held any more. It also replaces the group's offset, which may be of the old log: after a crash, the next
+  /// consumer would begin there.
+  void begin_again(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset);
+
   /// Seeks again in the partitions that have delivered nothing for long after a rewind.
   void seek_late(rd_kafka_t* client, Rewind::Time now);
 
   std::size_t assigned_count() const;
+
+  static std::string name_of(const Partition& partition) {
+    return partition.topic + "/" + std::to_string(partition.number);
+  }
 
   /// The names of the partitions, for example "orders/0 orders/3". If there are many, only their number.
   static std::string names_of(const rd_kafka_topic_partition_list_t& list);

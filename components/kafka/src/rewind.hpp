@@ -39,19 +39,21 @@ class Rewind {
 
   std::int64_t offset() const { return offset_; }
 
+  bool must_seek() const { return is_asked() && sought_ == Time(); }
+
   void has_sought(Time now) { sought_ = now; }
 
   /// Whether no message came for a long time after the seek. Then the client seeks again: if a seek was lost at the end
   /// of the partition, no message shows it.
   bool is_late(Time now) const { return is_asked() && now - sought_ >= std::chrono::seconds(10); }
 
-  /// What to do with the next message of the partition.
+  /// What to do with the next message of the partition. It is not before the offset, see `Partitions::begins_again`.
   ///
   /// There may be no message at the offset any more, because of compaction or retention. Then the first message is the
   /// same one after two seeks.
   Verdict judge(std::int64_t offset) {
     if (!is_asked()) return Verdict::pass;
-    if (sought_ == Time() || offset < offset_) return Verdict::drop;
+    if (must_seek()) return Verdict::drop;
     if (offset == offset_ || offset == rejected_) {
       forget();
       return Verdict::pass;

@@ -56,6 +56,17 @@ class Admin {
     if (offsets->elems[0].err != RD_KAFKA_RESP_ERR_NO_ERROR) throw std::runtime_error("the messages are not deleted");
   }
 
+  /// Sets the group's offset.
+  void commit(const std::string& group, const std::string& topic, int partition, std::int64_t offset) {
+    rd_kafka_topic_partition_list_t* list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, topic.c_str(), partition)->offset = offset;
+    rd_kafka_AlterConsumerGroupOffsets_t* wanted = rd_kafka_AlterConsumerGroupOffsets_new(group.c_str(), list);
+    rd_kafka_topic_partition_list_destroy(list);
+    rd_kafka_AlterConsumerGroupOffsets(client_.get(), &wanted, 1, nullptr, queue_.get());
+    const Event done = answer();
+    rd_kafka_AlterConsumerGroupOffsets_destroy(wanted);
+  }
+
   /// The offset that the group has committed, or a negative number.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) {
     rd_kafka_topic_partition_list_t* list = rd_kafka_topic_partition_list_new(1);

@@ -60,14 +60,6 @@ TEST_CASE("Kafka: if the message at the offset is gone, the next one passes afte
   CHECK(rewind.judge(14) == Verdict::pass);
 }
 
-TEST_CASE("Kafka: messages before the offset do not pass") {
-  Rewind rewind = sought(10);
-  CHECK(rewind.judge(8) == Verdict::drop);
-  CHECK(rewind.judge(8) == Verdict::drop);
-  CHECK(rewind.judge(9) == Verdict::drop);
-  CHECK(rewind.judge(10) == Verdict::pass);
-}
-
 TEST_CASE("Kafka: a second rewind does not forget an earlier offset that was not reached") {
   Rewind rewind = sought(10);
   rewind.ask(20);
