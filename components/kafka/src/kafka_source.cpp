@@ -161,10 +161,16 @@ void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
   }
   if (done.empty()) return;
   const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(done.size())));
+  // The client commits no stored offset that is less than the group's. The group's can be behind the end of the log. So
+  // the first offset after an assignment is committed explicitly.
+  const PartitionList firsts(rd_kafka_topic_partition_list_new(0));
   for (const auto& [lane, offset] : done) {
-    const auto& partition = partitions_.at(lane);
+    auto& partition = partitions_.at(lane);
     rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number)->offset = offset;
+    if (std::exchange(partition.has_committed, true)) continue;
+    rd_kafka_topic_partition_list_add(firsts.get(), partition.topic.c_str(), partition.number)->offset = offset;
   }
+  if (firsts->cnt > 0) rd_kafka_commit(client_.get(), firsts.get(), 1);
   // The call succeeds if one offset is stored. So the code of each partition is examined.
   rd_kafka_offsets_store(client_.get(), list.get());
   const std::string refused = Partitions::refused_offsets(*list);

@@ -35,6 +35,7 @@ class Partitions {
     bool is_paused_for_room = false;
     std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset of the last delivered message, plus one.
     Rewind rewind = {};
+    bool has_committed = false;  ///< Whether an offset was committed explicitly since the assignment.
 
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
   };
