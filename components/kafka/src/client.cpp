@@ -139,6 +139,7 @@ Conf make_consumer_conf(const KafkaOptions& own_options) {
   set(conf.get(), "enable.auto.offset.store", "false");
   set(conf.get(), "enable.auto.commit", "true");
   set(conf.get(), "auto.commit.interval.ms", "1000");
+  set(conf.get(), "enable.partition.eof", "true");  // for `SourceStatus::at_end`
   return conf;
 }
 

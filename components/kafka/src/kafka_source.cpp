@@ -20,7 +20,7 @@ using std::chrono::milliseconds;
 /// The time between two polls of the client while `run` has no room. A rebalance waits for at most this time.
 constexpr milliseconds longest_without_poll = 500ms;
 
-constexpr milliseconds longest_close = 5s;
+constexpr milliseconds longest_close = 3s;
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -98,14 +98,16 @@ std::optional<Incoming> KafkaSource::poll_client(milliseconds wait) {
   last_poll_ = Clock::now();
   const MessagePtr message(rd_kafka_consumer_poll(client_.get(), timeout_of(wait)));
   if (!message) return std::nullopt;
-  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+  const bool is_end = message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+  if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR && !is_end) {
     consumer_error(*message);
     return std::nullopt;
   }
   contact();
   const std::uint64_t lane = partitions_.lane_of(rd_kafka_topic_name(message->rkt), message->partition);
-  const Partitions::Partition& partition = partitions_.at(lane);
-  if (!partition.is_assigned) return std::nullopt;
+  Partitions::Partition& partition = partitions_.at(lane);
+  partition.is_at_end = is_end;
+  if (is_end || !partition.is_assigned) return std::nullopt;
   if (partitions_.begins_again(lane, message->offset)) begin_again(lane, message->offset);
   if (!partitions_.passes(client_.get(), lane, message->offset)) return std::nullopt;
   return incoming_of(*message, lane, partition.epoch);
@@ -235,6 +237,7 @@ SourceStatus KafkaSource::status() {
                       .connected = is_connected_ && !is_closed_,
                       .lanes = partitions_.assigned_count(),
                       .reconnects = reconnects_};
+  status.at_end = is_assigned_ && partitions_.are_at_end();
   if (client_) status.lag = partitions_.lag(client_.get());
   return status;
 }
@@ -274,6 +277,7 @@ void KafkaSource::forget_client() {
   }
   client_.reset();
   was_assigned_ = false;
+  is_assigned_ = false;
   has_missed_topic_ = false;
 }
 

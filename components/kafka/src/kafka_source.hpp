@@ -77,6 +77,7 @@ class KafkaSource final : public Source {
   KeptMessages kept_;
   bool is_subscribed_ = false;
   bool was_assigned_ = false;             ///< The client has had an assignment, which may have been empty.
+  bool is_assigned_ = false;              ///< It has one now. In a rebalance, it has none.
   bool has_missed_topic_ = false;         ///< A topic was deleted under the client.
   std::set<std::string> missing_topics_;  ///< Not there when the client looked, and not assigned since then.
   bool is_closed_ = false;

@@ -20,6 +20,9 @@ using namespace std::chrono_literals;
 
 void KafkaSource::consumer_error(const rd_kafka_message_t& message) {
   const rd_kafka_resp_err_t code = message.err;
+  if (message.rkt != nullptr && message.partition >= 0) {  // such a message waits, but cannot be read
+    partitions_.at(partitions_.lane_of(rd_kafka_topic_name(message.rkt), message.partition)).is_at_end = false;
+  }
   switch (code) {
     case RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
       report(SourceEventType::warning,
@@ -125,6 +128,7 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
   if (code == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     contact();
     was_assigned_ = true;
+    is_assigned_ = true;
     partitions_.assigned(list);
     const PartitionList starts = begin_new_topics(list);
     if (is_cooperative) {
@@ -135,6 +139,7 @@ void KafkaSource::rebalance(rd_kafka_resp_err_t code, rd_kafka_topic_partition_l
     if (starts->cnt > 0) rd_kafka_commit(client_.get(), starts.get(), 1);
     if (list.cnt > 0) report(SourceEventType::lanes_assigned, "assigned: " + partitions_.names_of(list));
   } else {
+    is_assigned_ = false;
     report(SourceEventType::lanes_leaving, "about to be revoked: " + partitions_.names_of(list));
     partitions_.revoked(client_.get(), list);
     if (is_cooperative) {

@@ -38,6 +38,7 @@ void seek(rd_kafka_t* client, Partition& partition, Rewind::Time now = std::chro
   element->offset = partition.rewind.offset();
   if (rd_kafka_error_t* error = rd_kafka_seek_partitions(client, list.get(), 0)) rd_kafka_error_destroy(error);
   partition.rewind.has_sought(now);
+  partition.is_at_end = false;
 }
 
 /// Resumes partitions at the client. Those that were rewound in the meantime are read again.
@@ -67,6 +68,7 @@ void Partitions::assigned(const rd_kafka_topic_partition_list_t& list) {
     partition.is_assigned = true;
     partition.delivered = RD_KAFKA_OFFSET_INVALID;
     partition.has_committed = false;
+    partition.is_at_end = false;
     partition.rewind.forget();
   }
 }
@@ -180,6 +182,10 @@ std::string Partitions::refused_offsets(const rd_kafka_topic_partition_list_t& l
 
 std::size_t Partitions::assigned_count() const {
   return static_cast<std::size_t>(std::ranges::count_if(partitions_, &Partition::is_assigned));
+}
+
+bool Partitions::are_at_end() const {
+  return std::ranges::none_of(partitions_, [](const Partition& each) { return each.is_assigned && !each.is_at_end; });
 }
 
 std::optional<std::uint64_t> Partitions::lag(rd_kafka_t* client) const {

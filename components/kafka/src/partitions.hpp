@@ -35,6 +35,7 @@ class Partitions {
     bool is_paused_for_room = false;
     std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset of the last delivered message, plus one.
     Rewind rewind = {};
+    bool is_at_end = false;      ///< The client has found no message behind the last one.
     bool has_committed = false;  ///< Whether an offset was committed explicitly since the assignment.
 
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
@@ -75,6 +76,9 @@ class Partitions {
   void seek_late(rd_kafka_t* client, Rewind::Time now);
 
   std::size_t assigned_count() const;
+
+  /// Whether all assigned partitions are at their end.
+  bool are_at_end() const;
 
   static std::string name_of(const Partition& partition) {
     return partition.topic + "/" + std::to_string(partition.number);

@@ -138,6 +138,31 @@ TEST_CASE("Kafka: with little room, any number of partitions can wait for their 
   CHECK(consume_with_failing_firsts(kafka, {.partitions = 24, .messages_each = 60, .failures_each = 4}) > 0);
 }
 
+TEST_CASE("Kafka: a source is at its end when it has its partitions and no message waits in any of them") {
+  MockCluster cluster;
+  cluster.create("orders", 2);
+  Publisher publisher(cluster.brokers());
+  const auto publish = [&](int count) {
+    for (int i = 0; i < count; ++i) publisher.publish("orders", {.body = "m", .partition = i % 2});
+    publisher.flush();
+  };
+  publish(6);
+  const auto source = open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}});
+  CHECK(source->status().at_end == false);
+  const auto poll_until_end = [&] {
+    std::size_t received = 0;
+    for (int i = 0; i < 300 && source->status().at_end == false; ++i) received += source->poll(1, 100ms).size();
+    return received;
+  };
+  CHECK(poll_until_end() == 6);
+  CHECK(source->status().lanes == 2);
+  CHECK(source->status().at_end == true);
+  publish(4);
+  std::size_t received = 0;
+  for (int i = 0; i < 100 && received == 0; ++i) received = source->poll(1, 100ms).size();
+  CHECK(received + poll_until_end() == 4);
+}
+
 // librdkafka before 2.3.0 aborts the process if such a client is destroyed.
 TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave") {
   MockCluster cluster;
@@ -153,6 +178,7 @@ TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave
   const auto has_joined = std::chrono::steady_clock::now() + 6s;
   while (std::chrono::steady_clock::now() < has_joined) CHECK(source->poll(1, 100ms).empty());
   CHECK(source->status().lanes == 0);
+  CHECK(source->status().at_end == false);
   source->close();
 }
 

@@ -60,8 +60,7 @@ class Topic {
   /// The source leaves the group and joins it again.
   void lose_messages(Source& /*source*/) { cluster_.fail(heartbeat, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID); }
 
-  /// More than the rule asks for: `close` waits 5 s for the broker, and then librdkafka waits for a second.
-  static constexpr auto longest_call = 7s;
+  static constexpr auto longest_call = 5s;
   static std::vector<Silence> silences() { return {Silence::at_start, Silence::with_messages}; }
   void fall_silent() { cluster_.fall_silent(); }
   void fall_silent_in_message() { fall_silent(); }
@@ -72,7 +71,6 @@ class Topic {
             .group = topic + "-group",
             .topics = {topic},
             .session_timeout = 6s,
-            .dead_letter_timeout = 3s,
             .properties = {{"heartbeat.interval.ms", "500"}}};
   }
 

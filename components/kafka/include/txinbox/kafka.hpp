@@ -46,8 +46,9 @@ struct KafkaOptions {
   /// within `session_timeout` moves no partitions. Empty: none.
   std::string instance_id = {};
 
-  /// How long the source waits for the broker's confirmation of a dead letter.
-  std::chrono::milliseconds dead_letter_timeout{10'000};
+  /// How long the source waits for the broker's confirmation of a dead letter. `run` polls no messages and sees no stop
+  /// meanwhile. After it, `run` tries again later.
+  std::chrono::milliseconds dead_letter_timeout{3'000};
 
   /// Other properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`,
   /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
