@@ -1,5 +1,6 @@
 #include "console/line_reader.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -13,6 +14,9 @@ constexpr std::size_t buffer_size = 65'536;
 
 // How much memory a line may leave for the next line.
 constexpr std::size_t kept_capacity = 1024UL * 1024;
+
+// How many bytes of a line that is too long are kept.
+constexpr std::size_t begin_of_too_long = 64;
 
 }  // namespace
 
@@ -52,7 +56,8 @@ void LineReader::keep(std::string_view piece) {
   // Four bytes more than the limit: a byte order mark and a CR do not count.
   if (!too_long_ && begin_.size() + piece.size() > limit_ + 4) {
     too_long_ = true;
-    begin_.clear();
+    begin_.resize(std::min(begin_.size(), begin_of_too_long));
+    begin_.append(piece.substr(0, begin_of_too_long - begin_.size()));
     begin_.shrink_to_fit();
   }
   if (!too_long_) begin_ += piece;
@@ -65,7 +70,7 @@ LineReader::Status LineReader::finish(std::string_view whole, std::string_view& 
   if (number_ == 1 && whole.starts_with("\xEF\xBB\xBF")) whole.remove_prefix(3);
   const bool too_long = too_long_ || whole.size() > limit_;
   too_long_ = false;
-  line = too_long ? std::string_view() : whole;
+  line = too_long ? whole.substr(0, begin_of_too_long) : whole;
   return too_long ? Status::too_long : Status::line;
 }
 

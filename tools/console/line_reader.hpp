@@ -11,7 +11,7 @@ class LineReader {
  public:
   enum class Status {
     line,
-    too_long,  ///< The line is longer than the limit. It was skipped.
+    too_long,  ///< The line is longer than the limit. Most of it was skipped.
     none,      ///< No complete line has arrived yet.
     end,
     stopped,  ///< `wake_fd` became readable.
@@ -26,7 +26,7 @@ class LineReader {
   LineReader& operator=(const LineReader&) = delete;
 
   /// Reads the next line. It removes LF or CRLF, and a byte order mark from the first line. A last line without LF is a
-  /// line, too. `line` is valid until the next call.
+  /// line, too. `line` is valid until the next call. Of a line that is too long, it has the first bytes.
   ///
   /// Blocking: with `Wait::no`, it takes the data that has arrived, and keeps an incomplete line for the next call.
   Status next(std::string_view& line, Wait wait = Wait::yes);

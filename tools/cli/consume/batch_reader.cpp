@@ -5,14 +5,23 @@
 #include <fmt/format.h>
 
 #include "cli/consume/consume_options.hpp"
+#include "cli/consume/input_format.hpp"
 
 namespace txinbox::cli {
 
 void BatchReader::add(Batch& batch, std::string_view text, bool too_long) {
   const std::size_t number = lines_.number();
   Line line{.number = number, .through = number};
+  const bool is_first = std::exchange(is_first_, false);
+  const auto add_format = [&] {
+    if (!is_first) return;
+    const InputFormat format = format_of_invalid(text, too_long);
+    if (!format.hint.empty()) line.wrong += "; " + format.hint;
+    line.ends_input = format.is_not_json_lines;
+  };
   if (too_long) {
     line.wrong = fmt::format("longer than {} MiB", max_line_size / 1024 / 1024);
+    add_format();
     batch.lines.push_back(std::move(line));
     return;
   }
@@ -25,6 +34,7 @@ void BatchReader::add(Batch& batch, std::string_view text, bool too_long) {
   } catch (const LineError& error) {
     line.key = std::move(message.business_key);
     line.wrong = error.what();
+    add_format();
   }
   batch.lines.push_back(std::move(line));
 }
@@ -59,7 +69,7 @@ BatchReader::Status BatchReader::next(Batch& batch) {
     }
     bytes += text.size();
     add(batch, text, too_long);
-    if (limits_.ends_at_wrong && !batch.lines.back().is_message()) break;
+    if (batch.lines.back().ends_input || (limits_.ends_at_wrong && !batch.lines.back().is_message())) break;
   }
   return Status::more;
 }

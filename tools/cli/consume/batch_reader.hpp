@@ -19,6 +19,7 @@ struct Line {
   std::size_t through = 0;  // the number of the last empty line that follows it
   std::string key = {};     // of an invalid line: the key, if it could be read
   std::string wrong = {};   // why the line is invalid; empty if it is a message
+  bool ends_input = false;  // the line is invalid, and so is the whole input: it is not JSON lines
 
   bool is_message() const { return wrong.empty(); }
 };
@@ -32,7 +33,7 @@ struct Batch {
 };
 
 /// Makes batches of lines. It waits only for the first line of a batch, and then takes the lines that have arrived
-/// already.
+/// already. The first line of an input that is not JSON lines ends its batch.
 class BatchReader {
  public:
   struct Limits {
@@ -54,6 +55,7 @@ class BatchReader {
   LineReader& lines_;
   const MessageReader& messages_;
   Limits limits_;
+  bool is_first_ = true;  // no line was read yet, apart from empty ones
 };
 
 }  // namespace txinbox::cli

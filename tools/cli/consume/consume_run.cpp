@@ -72,6 +72,7 @@ ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
     bool reported = !ended;
     if (!line.is_message()) {
       if (reported) next = report_failed(line.number, line.key, "invalid", line.wrong);
+      if (reported && line.ends_input) next = Next::stop_failed;
     } else {
       const std::size_t m = message++;
       if (!ended && is_open(results[m]) && !signals_.stopped()) {
