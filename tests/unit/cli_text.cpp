@@ -81,13 +81,16 @@ TEST_CASE("a table that is too wide is cut, wrapped or folded, but numbers never
   const std::vector<bool> right{false, true};
   CHECK(format_table(rows, right, {.columns = 44}) == format_table(rows, right));
   CHECK(format_table(rows, right, {.columns = 37}) ==
-        "KEY                COUNT  ERROR\néééééééééééé  1234567890  some text…");
+        "KEY                COUNT  ERROR\néééééééééééé  1234567890  some…words");
   CHECK(format_table(rows, right, {.columns = 37, .how = Narrow::wrap}) ==
         "KEY                COUNT  ERROR\néééééééééééé  1234567890  some text\n                          of words");
   CHECK(format_table(rows, right, {.columns = 30, .how = Narrow::fold}) ==
-        "KEY              COUNT\nééééééééé…  1234567890\n\nKEY         ERROR\nééééééééé…  some text of words");
+        "KEY              COUNT\nééééé…éééé  1234567890\n\nKEY         ERROR\nééééé…éééé  some text of words");
+  // Keys that have the same begin stay different.
+  CHECK(format_table({{"KEY"}, {"order-service-17"}, {"order-service-18"}}, {}, {.columns = 9}) ==
+        "KEY\norde…e-17\norde…e-18");
   // A column keeps a least width, so that it can be read.
-  CHECK(format_table(rows, right, {.columns = 5}) == "KEY            COUNT  ERROR\nééééééé…  1234567890  some te…");
+  CHECK(format_table(rows, right, {.columns = 5}) == "KEY            COUNT  ERROR\néééé…ééé  1234567890  some…rds");
   CHECK(format_table({{"A"}, {"a\nb"}}, {}, {.columns = 80, .how = Narrow::wrap}) == "A\na\\x0ab");
   CHECK(format_table({{"A"}, {"abcdefghijkl mn"}}, {}, {.columns = 8, .how = Narrow::wrap}) == "A\nabcdefgh\nijkl mn");
 }

@@ -20,11 +20,16 @@ std::string_view first_characters(std::string_view text, std::size_t count) {
   return text.substr(0, at);
 }
 
+/// The begin and the end of a text that is too wide. Keys often have the same begin, and differ at their end.
 std::string cut(const std::string& text, std::size_t width) {
-  if (count_characters(text) <= width) return text;
-  std::string begin(first_characters(text, width - 1));
+  const std::size_t count = count_characters(text);
+  if (count <= width) return text;
+  const std::size_t of_end = (width - 1) / 2;
+  std::string begin(first_characters(text, width - 1 - of_end));
   begin.erase(begin.find_last_not_of(' ') + 1);
-  return begin + "…";
+  std::string_view end = std::string_view(text).substr(first_characters(text, count - of_end).size());
+  end.remove_prefix(std::min(end.find_first_not_of(' '), end.size()));
+  return begin + "…" + std::string(end);
 }
 
 /// Splits a text into lines of at most `width` characters, between words where that is possible.

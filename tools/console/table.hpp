@@ -9,7 +9,7 @@ namespace txinbox::cli {
 /// How to print a table that is wider than its limit. Right-aligned columns never become narrower, because they contain
 /// numbers.
 enum class Narrow {
-  cut,   ///< The widest cells end in an ellipsis.
+  cut,   ///< The widest cells have an ellipsis in their middle.
   wrap,  ///< The widest cells continue in further lines.
   fold,  ///< Columns that do not fit go into another table below. It also begins with the first column.
 };
