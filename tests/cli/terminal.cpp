@@ -117,7 +117,8 @@ TEST_CASE("a table is no wider than the terminal, and as wide as it is when it i
   const std::string list = on_terminal({"failed", "list"}, orders.db.url(), 80);
   CHECK(widest(list) <= 80);
   CHECK(list.find("…") != std::string::npos);
-  CHECK(list.find("a-very-") != std::string::npos);
+  CHECK(list.find("a-v") != std::string::npos);
+  CHECK(list.find("-end") != std::string::npos);
   const std::string piped = run({"failed", "list"}, orders.db.url()).out;
   CHECK(piped.find(key) != std::string::npos);
   CHECK(piped.find("…") == std::string::npos);
