@@ -22,7 +22,11 @@ struct Read {
   std::string text;
   bool too_long;
 
-  friend bool operator==(const Read&, const Read&) = default;
+  /// Of a line that is too long, the reader returns only the first bytes.
+  friend bool operator==(const Read& read, const Read& line) {
+    if (read.too_long != line.too_long) return false;
+    return read.too_long ? !read.text.empty() && line.text.starts_with(read.text) : read.text == line.text;
+  }
 };
 
 std::vector<Read> split(std::string_view bytes) {
@@ -33,11 +37,7 @@ std::vector<Read> split(std::string_view bytes) {
     bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (lines.empty() && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
-    if (line.size() > limit) {
-      lines.push_back({"", true});
-    } else {
-      lines.push_back({std::string(line), false});
-    }
+    lines.push_back({std::string(line), line.size() > limit});
   }
   return lines;
 }
