@@ -32,9 +32,12 @@ class OrdersFromBroker : public Orders {
 
   /// Publishes each key twice, the second time with another message id.
   void publish(int from, int to) {
-    for (int time = 0; time < 2; ++time) {
-      for (int i = from; i < to; ++i) broker_.publish(name_, body(i), "account" + std::to_string(i % 20));
-    }
+    for (int time = 0; time < 2; ++time) add(from, to);
+    broker_.flush();
+  }
+
+  void publish_once(int from, int to) {
+    add(from, to);
     broker_.flush();
   }
 
@@ -64,6 +67,10 @@ class OrdersFromBroker : public Orders {
   }
 
  private:
+  void add(int from, int to) {
+    for (int i = from; i < to; ++i) broker_.publish(name_, body(i), "account" + std::to_string(i % 20));
+  }
+
   BrokerUnderTest& broker_;
   const std::string name_;
   const std::string url_;

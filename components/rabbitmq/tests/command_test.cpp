@@ -8,6 +8,7 @@
 #include <txinbox/rabbitmq_publisher.hpp>
 
 #include "brokers/command_tests.hpp"
+#include "brokers/join_and_leave.hpp"
 #include "rabbitmq_broker.hpp"
 
 namespace txinbox::test {
@@ -16,6 +17,11 @@ namespace {
 TEST_CASE("RabbitMQ: consumers that are killed lose nothing and double nothing") {
   RabbitMqBroker broker;
   survives_kills(broker, "kills");
+}
+
+TEST_CASE("RabbitMQ: consumers join and leave, and fewer than 1 % of the messages arrive again") {
+  RabbitMqBroker broker;
+  members_join_and_leave(broker, "joins");
 }
 
 TEST_CASE("RabbitMQ: a broker that dies and comes back loses nothing and doubles nothing") {

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds least_invisible = 10s;  // the broker's limits
 constexpr milliseconds most_invisible = 12h;
 constexpr milliseconds longest_close = 3s;
+constexpr milliseconds longest_last_answer = 1s;
 
 void check(const RocketMqOptions& options) {
   const auto refuse = [](const char* why) {
@@ -117,10 +118,18 @@ SourceStatus RocketMqSource::status() {
   return {.name = name_, .connected = is_connected(), .reconnects = reconnects_};
 }
 
+/// Whether a request for messages will probably be answered at once. The broker has then made messages invisible for an
+/// answer that has not arrived.
+bool RocketMqSource::expects_messages() const {
+  return std::ranges::any_of(brokers_,
+                             [](const auto& each) { return each.second.receiving > 0 && each.second.had_messages; });
+}
+
 void RocketMqSource::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
   try {
     const auto give_up = Clock::now() + longest_close;
+    const auto last_answer = Clock::now() + longest_last_answer;
     std::set<std::uint64_t> given_back;
     while (is_connected() && Clock::now() < give_up) {
       send_acknowledgements();
@@ -128,7 +137,7 @@ void RocketMqSource::close() noexcept {
         if (message.is_done || message.is_dead || message.is_busy) continue;
         if (given_back.insert(ticket).second) change_invisible_time(ticket, message, 0ms);
       }
-      if (done_.empty() && !held_.is_any_busy()) break;
+      if (done_.empty() && !held_.is_any_busy() && (!expects_messages() || Clock::now() >= last_answer)) break;
       calls_.wait(std::min(give_up, Clock::now() + 100ms));
     }
     bool told = false;

@@ -72,6 +72,7 @@ class RocketMqSource final : public Source {
   void check_settings_deadline();
   void report_if_connected();
   bool is_connected() const;
+  bool expects_messages() const;
   void lost(const std::string& why);
   void failed(const grpc::Status& status);
   void refuse_after_patience(protocol::Code code);

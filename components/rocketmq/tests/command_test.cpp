@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "brokers/command_tests.hpp"
+#include "brokers/join_and_leave.hpp"
 #include "rocketmq_broker.hpp"
 
 namespace txinbox::test {
@@ -11,6 +12,11 @@ namespace {
 TEST_CASE("RocketMQ: consumers that are killed lose nothing and double nothing") {
   RocketMqBroker broker;
   survives_kills(broker, "kills");
+}
+
+TEST_CASE("RocketMQ: consumers join and leave, and fewer than 1 % of the messages arrive again") {
+  RocketMqBroker broker;
+  members_join_and_leave(broker, "joins");
 }
 
 TEST_CASE("RocketMQ: a broker that dies and comes back loses nothing and doubles nothing") {

@@ -120,6 +120,24 @@ TEST_CASE("RocketMQ: close also gives back a message whose invisible time is jus
 
 using Change = FakeProxy::Change;
 
+TEST_CASE("RocketMQ: close also gives back the messages of an answer that is on its way") {
+  FakeProxy proxy;
+  proxy.answer_settings();
+  proxy.deliver({"first"});
+  const auto source = open_rocketmq({.host = "127.0.0.1", .port = proxy.port(), .topic = "orders", .group = "g"});
+  const auto give_up = std::chrono::steady_clock::now() + 30s;
+  std::vector<Incoming> taken;
+  while (taken.empty() && std::chrono::steady_clock::now() < give_up) taken = source->poll(1, 50ms);
+  REQUIRE(taken.size() == 1);
+  REQUIRE(source->poll(1, 50ms).empty());  // it has asked for more
+  proxy.deliver({"late"});
+  source->close();
+  for (const char* handle : {"first", "late"}) {
+    const auto changes = proxy.changes();
+    CHECK(std::ranges::count(changes, Change{.handle = handle, .seconds = 0}) == 1);
+  }
+}
+
 TEST_CASE("RocketMQ: if a message of a group is lost, the later messages of the group are given back") {
   FakeProxy proxy;
   proxy.be_fifo();
