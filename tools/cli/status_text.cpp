@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -90,6 +92,22 @@ Json as_json(const ConsumerStatus& c) {
   return json;
 }
 
+/// The consumers that consume the most now, in the order of `status`.
+std::vector<ConsumerStatus> most_active(const Status& status, const Rates& now, std::size_t how_many) {
+  std::vector<const ConsumerStatus*> all;
+  for (const auto& each : status.consumers) all.push_back(&each);
+  const auto activity = [&now](const ConsumerStatus* each) {
+    const auto found = now.find(each->consumer);
+    return std::pair(found == now.end() ? 0 : found->second, each->last_minute);
+  };
+  std::ranges::stable_sort(all, std::greater(), activity);
+  all.resize(std::min(how_many, all.size()));
+  std::ranges::sort(all);
+  std::vector<ConsumerStatus> some;
+  for (const ConsumerStatus* each : all) some.push_back(*each);
+  return some;
+}
+
 std::size_t lines_in(std::string_view text) { return 1 + static_cast<std::size_t>(std::ranges::count(text, '\n')); }
 
 }  // namespace
@@ -147,9 +165,10 @@ std::string status_text_fitting(const Status& status, const std::optional<Rates>
   const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);
   constexpr std::size_t note = 2;
   const std::size_t more = room > least + note ? (room - least - note) / each : 0;
-  some.consumers.assign(status.consumers.begin(), status.consumers.begin() + static_cast<std::ptrdiff_t>(1 + more));
+  some.consumers = most_active(status, now.value_or(Rates()), 1 + more);
   return status_text(some, now, size.columns) +
-         fmt::format("\n\nand {} more consumers; --consumer NAME shows one", all - some.consumers.size());
+         fmt::format("\n\nand {} more consumers, none more active; --consumer NAME shows one",
+                     all - some.consumers.size());
 }
 
 }  // namespace txinbox::cli

@@ -25,7 +25,8 @@ std::string status_json(const Status& status, const std::optional<Rates>& now = 
 /// adds a column with the rates.
 std::string status_text(const Status& status, const std::optional<Rates>& now = {}, std::size_t columns = 0);
 
-/// The same, but only as many consumers as the terminal has room for, and the number of the others.
+/// The same, but only as many consumers as the terminal has room for, the most active ones, and the number of the
+/// others.
 std::string status_text_fitting(const Status& status, const std::optional<Rates>& now, const TerminalSize& size);
 
 }  // namespace txinbox::cli

@@ -53,6 +53,8 @@ bool is_rejected(int status) {
   }
 }
 
+bool lacks_right(int status) { return status == 401 || status == 403; }
+
 /// Whether the service is the reason for the status, and not the message.
 bool is_busy(int status) { return status == 429 || (status >= 502 && status <= 504); }
 
@@ -61,7 +63,10 @@ bool is_for_all(int status) { return status == 429 || status == 503; }
 class Webhook {
  public:
   Webhook(HttpPublisherOptions options, HttpSend send)
-      : options_(std::move(options)), target_(target_of(options_.url)), send_(std::move(send)) {
+      : options_(std::move(options)),
+        target_(target_of(options_.url)),
+        server_(server_of(options_.url)),
+        send_(std::move(send)) {
     check(options_, send_);
   }
   ~Webhook() {
@@ -88,7 +93,7 @@ class Webhook {
     }
     // A message that the server answered later shows that the server works. Otherwise it may have gone away or be
     // overloaded, or it is a load balancer without a server behind it.
-    if (!unanswered.empty() && !has_answer_) throw std::runtime_error("HTTP: " + results[unanswered.front()].error);
+    if (!unanswered.empty() && !has_answer_) throw std::runtime_error(results[unanswered.front()].error);
     for (const std::size_t i : unanswered) {
       if (i >= answered) results[i] = {.status = PublishStatus::postponed};
     }
@@ -121,8 +126,9 @@ class Webhook {
           send_(request, {.connect = shortest_time_out(), .write = shortest_time_out(), .total = options_.timeout / 2});
       if (!response) {
         const bool is_closed = Clock::now() - now < shortest_time_out();
-        return {failed(is_closed ? "the server closed the connection without an answer"
-                                 : "the server did not answer in time"),
+        return {{.status = PublishStatus::failed,
+                 .error = server_ + (is_closed ? ": the server closed the connection without an answer"
+                                               : ": the server did not answer in time")},
                 End::unanswered};
       }
       has_answer_ = true;
@@ -134,15 +140,14 @@ class Webhook {
     }
   }
 
-  static PublishResult failed(std::string error) {
-    return {.status = PublishStatus::failed, .error = std::move(error)};
-  }
-
   milliseconds shortest_time_out() const { return options_.timeout / 8; }
 
   PublishResult result_of(const Response& response) {
     if (is_confirmed(response.status)) return {};
-    std::string error = "HTTP status " + std::to_string(response.status);
+    std::string error = server_ + ": HTTP status " + std::to_string(response.status);
+    if (lacks_right(response.status)) {
+      error += "; correct HttpPublisherOptions::authorization, or TXINBOX_HTTP_AUTHORIZATION for the command";
+    }
     if (is_rejected(response.status)) return {.status = PublishStatus::rejected, .error = std::move(error)};
     const milliseconds wait = retry_after(response, std::chrono::system_clock::now());
     if (is_busy(response.status)) is_away_ = true;
@@ -152,6 +157,7 @@ class Webhook {
 
   const HttpPublisherOptions options_;
   const std::string target_;
+  const std::string server_;  ///< For error texts.
   HttpSend send_;
   Clock::time_point last_begin_{};  ///< After this time, no request of the current call begins.
   Clock::time_point not_before_{};  ///< The end of the pause that the service has requested.

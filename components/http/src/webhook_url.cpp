@@ -43,6 +43,11 @@ std::string target_of(std::string_view url) {
   return target;
 }
 
+std::string server_of(std::string_view url) {
+  const auto authority = url.find("://") + 3;
+  return std::string(url.substr(0, url.find_first_of("/?", authority)));
+}
+
 }  // namespace http
 
 HttpPublisherOptions http_publisher_options_from_url(std::string_view url) {

@@ -15,6 +15,10 @@ namespace http {
 ///         text does not contain the URL.
 std::string target_of(std::string_view url);
 
+/// The server of a URL that `target_of` accepts, for example "https://localhost:8443". The rest of a URL can be a
+/// secret, so no error text contains it.
+std::string server_of(std::string_view url);
+
 }  // namespace http
 TXINBOX_NAMESPACE_END
 }  // namespace txinbox

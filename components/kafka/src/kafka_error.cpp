@@ -39,7 +39,8 @@ void throw_if_refused(rd_kafka_resp_err_t code, const std::string& what) {
       break;
     case RD_KAFKA_RESP_ERR__AUTHENTICATION:
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-      refuse(ErrorCode::access_refused, "correct sasl.username, sasl.password or sasl.mechanism");
+      refuse(ErrorCode::access_refused,
+             "correct sasl.username, sasl.password (TXINBOX_KAFKA_PASSWORD for options from a URL) or sasl.mechanism");
       break;
     case RD_KAFKA_RESP_ERR__SSL:
       refuse(ErrorCode::access_refused,

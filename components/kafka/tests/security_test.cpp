@@ -163,7 +163,7 @@ TEST_CASE("Kafka: the command takes the password from the environment, and never
   };
   const Ended refused = consume("hunter2");
   CHECK(refused.status == 3);
-  CHECK_MESSAGE(refused.err.find("sasl.password") != std::string::npos, refused.err);
+  CHECK_MESSAGE(refused.err.find("sasl.password (TXINBOX_KAFKA_PASSWORD") != std::string::npos, refused.err);
   CHECK(consume(password()).status == 0);
   CHECK(t.orders() == 1);
 }

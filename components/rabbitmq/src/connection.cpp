@@ -236,7 +236,8 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
             ErrorCode::access_refused,
             "end the other consumers of the queue if one is exclusive, or give the user the right to read the queue");
       }
-      refuse(ErrorCode::access_refused, "correct the user, the password or the user's rights");
+      refuse(ErrorCode::access_refused,
+             "correct the user, the password (TXINBOX_RABBITMQ_PASSWORD for options from a URL) or the user's rights");
       break;
     case AMQP_NOT_ALLOWED:
       refuse(ErrorCode::access_refused,

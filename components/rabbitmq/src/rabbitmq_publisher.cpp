@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -245,12 +244,16 @@ class Channel {
     }
   }
 
-  /// Records a returned message. The broker returns a message before it confirms it.
+  /// Records a returned message. The broker returns a message before it confirms it. The other reason for a return is a
+  /// flag that this publisher does not set.
   void note_returned(std::span<const OutgoingMessage> messages, const amqp_basic_properties_t& properties) {
     if ((properties._flags & AMQP_BASIC_MESSAGE_ID_FLAG) == 0) return;
     const std::string_view id(static_cast<const char*>(properties.message_id.bytes), properties.message_id.len);
     for (const auto& [tag, index] : unconfirmed_) {
-      if (messages[index].id == id) returned_.insert(index);
+      if (messages[index].id != id) continue;
+      const std::string exchange =
+          options_.exchange.empty() ? "default exchange" : "exchange '" + options_.exchange + "'";
+      returned_[index] = "the " + exchange + " has no queue for '" + messages[index].topic + "' (NO_ROUTE)";
     }
   }
 
@@ -259,8 +262,8 @@ class Channel {
     auto next = multiple ? unconfirmed_.begin() : unconfirmed_.find(tag);
     while (next != end && next != unconfirmed_.end()) {
       const std::size_t index = next->second;
-      results[index] =
-          returned_.contains(index) ? PublishResult{PublishStatus::failed, "no queue accepts it (NO_ROUTE)"} : result;
+      const auto returned = returned_.find(index);
+      results[index] = returned == returned_.end() ? result : PublishResult{PublishStatus::failed, returned->second};
       next = unconfirmed_.erase(next);
     }
   }
@@ -279,7 +282,7 @@ class Channel {
   Clock::time_point give_up_{};                       ///< The deadline of the current call.
   std::uint64_t published_ = 0;                       ///< The tag of the last message on this connection.
   std::map<std::uint64_t, std::size_t> unconfirmed_;  ///< The index of each message, by its tag.
-  std::set<std::size_t> returned_;                    ///< The indexes of messages that no queue accepts.
+  std::map<std::size_t, std::string> returned_;       ///< The indexes of messages that no queue accepts, and why.
 };
 
 }  // namespace

@@ -43,8 +43,10 @@ bool is_transient_code(std::string_view code) {
 }
 
 [[noreturn]] void throw_refused(std::string_view code) {
-  throw Error(ErrorCode::access_refused, "Redis refuses the user, the password or a right (" + std::string(code) +
-                                             "); components/redis/README.md lists the rights");
+  throw Error(ErrorCode::access_refused,
+              "Redis refuses the user, the password or a right (" + std::string(code) +
+                  "); correct the user, the password (TXINBOX_REDIS_PASSWORD for options from a URL) or the user's "
+                  "rights, which components/redis/README.md lists");
 }
 
 }  // namespace

@@ -10,7 +10,9 @@ namespace {
 namespace protocol = apache::rocketmq::v2;
 
 Error access_refused() {
-  return {ErrorCode::access_refused, "RocketMQ refuses the access key or its secret, or the user lacks the right"};
+  return {ErrorCode::access_refused,
+          "RocketMQ refuses the access key or its secret, or the user lacks the right; correct access_key, secret "
+          "(TXINBOX_ROCKETMQ_SECRET for options from a URL) or the user's rights"};
 }
 
 }  // namespace

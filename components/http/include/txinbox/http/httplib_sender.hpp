@@ -131,60 +131,60 @@ inline std::pair<std::string, int> host_and_port(std::string_view authority, int
   return {std::string(host), port};
 }
 
-/// Sends requests with a `BoundedClient` or a `BoundedTlsClient`.
+/// Sends requests with a `BoundedClient` or a `BoundedTlsClient`. `server`: scheme, host and port, for error texts.
 template <class Client>
-HttpSend sender_of(std::shared_ptr<Client> client) {
+HttpSend sender_of(std::shared_ptr<Client> client, const std::string& server) {
   const auto deadline = std::make_shared<ConnectionDeadline>();
   client->set_keep_alive(true);
   client->set_follow_location(false);
   client->set_url_encode(false);  // it would change characters that a signature of the URL covers
   client->set_tcp_nodelay(true);  // a body is a write of its own, which would wait for the acknowledgement of the head
   client->set_socket_options([deadline](socket_t socket) { deadline->opened(socket); });
-  return
-      [client = std::move(client), deadline](const Request& request, HttpTimeouts timeouts) -> std::optional<Response> {
-        constexpr std::size_t longest_head = 16UL * 1024;
-        constexpr std::size_t longest_body = 64UL * 1024;
-        client->set_connection_timeout(timeouts.connect);
-        client->set_write_timeout(timeouts.write);
-        client->set_read_timeout(timeouts.total);
-        httplib::Request sent;
-        sent.method = request.method;
-        sent.path = request.target;
-        sent.body = request.body;
-        for (const Header& header : request.headers) sent.headers.emplace(header.name, header.value);
-        std::size_t size = 0;
-        sent.content_receiver = [&](const char*, std::size_t bytes, std::uint64_t, std::uint64_t) {
-          size += bytes;
-          return size <= longest_body;
-        };
-        std::optional<Response> head;
-        const auto take = [&](const httplib::Response& from) {
-          client->left = 2 * longest_body;  // with the framing of its chunks
-          head = Response{.status = from.status};
-          for (const auto& [name, value] : from.headers) head->headers.push_back({name, value});
-          return true;
-        };
-        sent.response_handler = take;  // it is not called for an answer without a body
-        client->left = longest_head;
-        client->is_other_server = false;
-        // cpp-httplib's time-outs begin anew with each byte, and its stop() waits for the end of a TLS handshake.
-        deadline->begin(std::chrono::steady_clock::now() + timeouts.total);
-        const httplib::Result result = client->send(sent);
-        deadline->end(client->is_socket_open() != 0);
-        if (client->is_other_server) throw std::runtime_error("the HTTP server's certificate is for another name");
-        if (result) take(*result);
-        switch (result.error()) {
-          case httplib::Error::Connection:
-          case httplib::Error::BindIPAddress:
-          case httplib::Error::SSLConnection:
-          case httplib::Error::SSLLoadingCerts:
-          case httplib::Error::SSLServerVerification:
-          case httplib::Error::ConnectionTimeout:
-            throw std::runtime_error("the HTTP server cannot be reached: " + httplib::to_string(result.error()));
-          default:
-            return head;  // the status is known even if the body did not come
-        }
-      };
+  return [client = std::move(client), deadline, server](const Request& request,
+                                                        HttpTimeouts timeouts) -> std::optional<Response> {
+    constexpr std::size_t longest_head = 16UL * 1024;
+    constexpr std::size_t longest_body = 64UL * 1024;
+    client->set_connection_timeout(timeouts.connect);
+    client->set_write_timeout(timeouts.write);
+    client->set_read_timeout(timeouts.total);
+    httplib::Request sent;
+    sent.method = request.method;
+    sent.path = request.target;
+    sent.body = request.body;
+    for (const Header& header : request.headers) sent.headers.emplace(header.name, header.value);
+    std::size_t size = 0;
+    sent.content_receiver = [&](const char*, std::size_t bytes, std::uint64_t, std::uint64_t) {
+      size += bytes;
+      return size <= longest_body;
+    };
+    std::optional<Response> head;
+    const auto take = [&](const httplib::Response& from) {
+      client->left = 2 * longest_body;  // with the framing of its chunks
+      head = Response{.status = from.status};
+      for (const auto& [name, value] : from.headers) head->headers.push_back({name, value});
+      return true;
+    };
+    sent.response_handler = take;  // it is not called for an answer without a body
+    client->left = longest_head;
+    client->is_other_server = false;
+    // cpp-httplib's time-outs begin anew with each byte, and its stop() waits for the end of a TLS handshake.
+    deadline->begin(std::chrono::steady_clock::now() + timeouts.total);
+    const httplib::Result result = client->send(sent);
+    deadline->end(client->is_socket_open() != 0);
+    if (client->is_other_server) throw std::runtime_error(server + ": the server's certificate is for another name");
+    if (result) take(*result);
+    switch (result.error()) {
+      case httplib::Error::Connection:
+      case httplib::Error::BindIPAddress:
+      case httplib::Error::SSLConnection:
+      case httplib::Error::SSLLoadingCerts:
+      case httplib::Error::SSLServerVerification:
+      case httplib::Error::ConnectionTimeout:
+        throw std::runtime_error(server + ": the server cannot be reached: " + httplib::to_string(result.error()));
+      default:
+        return head;  // the status is known even if the body did not come
+    }
+  };
 }
 
 }  // namespace detail
@@ -201,15 +201,16 @@ inline HttpSend httplib_sender(const HttpPublisherOptions& options) {
   const std::string_view url = options.url;
   const std::size_t begin = url.find("://") + 3;
   const std::string_view authority = url.substr(begin, url.find_first_of("/?", begin) - begin);
+  const std::string server(url.substr(0, begin + authority.size()));  // the rest of the URL can be a secret
   if (!url.starts_with("https:")) {
     const auto [host, port] = detail::host_and_port(authority, 80);
-    return detail::sender_of(std::make_shared<detail::BoundedClient>(host, port));
+    return detail::sender_of(std::make_shared<detail::BoundedClient>(host, port), server);
   }
 #ifdef CPPHTTPLIB_OPENSSL_SUPPORT
   const auto [host, port] = detail::host_and_port(authority, 443);
   auto client = std::make_shared<detail::BoundedTlsClient>(host, port);
   if (!options.ca_file.empty()) client->set_ca_cert_path(options.ca_file);
-  return detail::sender_of(std::move(client));
+  return detail::sender_of(std::move(client), server);
 #else
   throw std::invalid_argument("cpp-httplib has no TLS here; define CPPHTTPLIB_OPENSSL_SUPPORT");
 #endif
