@@ -81,6 +81,22 @@ class InHand {
 
 }  // namespace
 
+TEST_CASE("consume says that it waits for the database" * doctest::test_suite("timed")) {
+  const Orders orders;
+  orders.consume(Orders::line(1));  // SQLite's file is in WAL mode now, so opening it needs no lock
+  const auto other = orders.db.session();
+  *other << (on_sqlite3() ? "begin immediate" : "begin");
+  *other << "update t_inventory set stock = stock + 1 where sku = 'a'";
+  Command consume(Orders::arguments(), orders.db.url());
+  consume.write(Orders::line(2));
+  consume.close_input();
+  CHECK(consume.printed("the database has not answered for 5 s"));
+  *other << "rollback";
+  const Ended ended = consume.wait();
+  CHECK_MESSAGE(ended.status == 0, ended.err);
+  CHECK(orders.orders() == 2);
+}
+
 TEST_CASE("a run that is killed in the middle of a file and repeated has the same result" *
           doctest::test_suite("timed")) {
   constexpr int messages = 20'000;

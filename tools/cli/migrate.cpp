@@ -14,6 +14,7 @@
 #include "console/open_database.hpp"
 #include "console/output.hpp"
 #include "console/table.hpp"
+#include "console/wait_notice.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -69,6 +70,8 @@ int newest_applied(soci::session& session) {
 int run_migrate(const MigrateOptions& options) {
   if (options.print) return print_migrations(options);
   if (options.info) return print_info(options);
+  WaitNotice notice;
+  const WaitNotice::Call call(notice);
   auto pool = create_database(options.database);
   auto connection = pool.acquire();
   const auto applied = migrate(connection.session());

@@ -18,6 +18,7 @@
 #include "console/duration.hpp"
 #include "console/open_database.hpp"
 #include "console/usage_error.hpp"
+#include "console/wait_notice.hpp"
 #include "soci_adapter/soci_connection.hpp"
 
 namespace txinbox::cli {
@@ -59,6 +60,8 @@ int run_consume(ConsumeOptions options) {
   if (options.from.empty()) input.emplace(options.file);
 
   StopSignals signals;
+  WaitNotice notice;
+  std::optional<WaitNotice::Call> opening(std::in_place, notice);
   Pool pool = open_database(options.database, options.verbose, options.workers);
   {
     auto connection = pool.acquire(signals.token());
@@ -73,6 +76,7 @@ int run_consume(ConsumeOptions options) {
     script.most_together = most_together(script, *native, limits);
     check_sql(connection.session(), script);
   }
+  opening.reset();
   if (!options.from.empty()) {
     const auto source = open_source(options.from, options.dead_letters);
     BrokerRun broker_run(options, script, *messages, signals);
@@ -84,7 +88,7 @@ int run_consume(ConsumeOptions options) {
   ParkedWatch parked;
   TxConsumer consumer(pool, options.consumer,
                       {.stop = signals.token(), .observer = std::ref(parked), .max_attempts = options.max_attempts});
-  return ConsumeRun(options, script, *messages, consumer, parked, signals).run(input->fd());
+  return ConsumeRun(options, script, *messages, consumer, parked, signals, notice).run(input->fd());
 }
 
 }  // namespace

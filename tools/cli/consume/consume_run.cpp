@@ -96,6 +96,7 @@ void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range,
   const auto at = results.begin() + static_cast<std::ptrdiff_t>(range.begin);
   handler.begin(range.begin, range.end);
   parked_.clear();
+  const WaitNotice::Call call(notice_);
   try {
     const auto messages = std::span(batch.messages).subspan(range.begin, range.end - range.begin);
     const OnFailure on_failure = options_.stop_on_error ? OnFailure::stop : OnFailure::skip;

@@ -14,6 +14,7 @@
 #include "cli/consume/report.hpp"
 #include "cli/consume/script_handler.hpp"
 #include "console/stop_signals.hpp"
+#include "console/wait_notice.hpp"
 
 namespace txinbox::cli {
 
@@ -38,14 +39,15 @@ class ParkedWatch {
 class ConsumeRun {
  public:
   ConsumeRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, TxConsumer& consumer,
-             ParkedWatch& parked, StopSignals& signals)
+             ParkedWatch& parked, StopSignals& signals, WaitNotice& notice)
       : options_(options),
         script_(script),
         messages_(messages),
         consumer_(consumer),
         parked_(parked),
         signals_(signals),
-        report_(options.json) {}
+        report_(options.json),
+        notice_(notice) {}
 
   /// Runs until the input ends, a signal comes, or an error prevents all further consumption. Then it prints the
   /// summary.
@@ -74,6 +76,7 @@ class ConsumeRun {
   ParkedWatch& parked_;
   StopSignals& signals_;
   Report report_;
+  WaitNotice& notice_;
 };
 
 }  // namespace txinbox::cli
