@@ -75,6 +75,11 @@ def faults(database):
     return steps
 
 
+def valgrind(database):
+    return Step(f"valgrind-{database}", f"no invalid access and no leak: conformance under Valgrind, on {database}", 20,
+                (Script(("tests/valgrind.sh", "--database", database)),))
+
+
 def storm(database):
     return Step(f"storm-{database}", f"storms of ten minutes on {database}, with kills: nothing lost or doubled", 21,
                 (Script(("tests/storm.sh", "--seconds", "600", "--database", database, "build/dev"),
@@ -159,10 +164,7 @@ def all_steps(root):
         Step("clang", "clang 14 builds the gate's programs, without the precompiled header; unit, conformance on SQLite",
              15, (Ctest(("quick",), preset="clang"),)),
         Step("fuzz", "60 s of random inputs for each parser", 20, (Script(("tests/fuzz.sh", "--seconds", "60")),)),
-        Step("valgrind", "no invalid access and no leak: conformance under Valgrind, on SQLite", 25,
-             (Script(("tests/valgrind.sh", "--database", "sqlite3")),)),
-        Step("valgrind-servers", "the same on MariaDB and PostgreSQL", 30,
-             (Script(("tests/valgrind.sh", "--database", "mariadb", "--database", "postgresql")),)),
+        *(valgrind(database) for database in ("sqlite3", "mariadb", "postgresql")),
         Step("soak", "20 minutes in every way of consuming: memory, connections and statements do not grow", 27,
              (Script(("tests/soak.sh", "--minutes", "20")),)),
         Step("mixtures", "batches have the results of one by one, for 10,000 generated mixtures of messages on SQLite and "
