@@ -120,6 +120,11 @@ def broker(name, title, minutes):
                           (Ctest((name, database), without=("^unit$",), servers=servers, durable=True,
                                  restartable=bool(servers), parallel=1, environment=kills(200)),),
                           needs=needs, repeats=True))
+    if name in ("kafka", "rabbitmq"):  # RocketMQ is too slow for a step: its steps with kills send a million
+        environment = (("TXINBOX_BROKER_MESSAGES", "10000000"), ("TXINBOX_TEST_CASE", f"{title}: the memory does not grow*"))
+        steps.append(Step(f"{name}-memory", f"{title}: the memory of a consumer does not grow with ten million messages",
+                          25, (Ctest((name, "sqlite3"), without=("^unit$",), parallel=1, environment=environment),),
+                          needs=needs))
     return steps
 
 
