@@ -36,6 +36,12 @@ class MockCluster {
     rd_kafka_mock_push_request_errors(cluster_, request, sizeof...(codes), codes...);
   }
 
+  /// The next requests of this kind, however many they are, fail with the code.
+  void fail_all(std::int16_t request, rd_kafka_resp_err_t code) {
+    const std::vector<rd_kafka_resp_err_t> codes(10'000, code);
+    rd_kafka_mock_push_request_errors_array(cluster_, request, codes.size(), codes.data());
+  }
+
   /// Requests that `fail` has not reached do not fail.
   void answer_again(std::int16_t request) { rd_kafka_mock_clear_request_errors(cluster_, request); }
 

@@ -49,11 +49,14 @@ class Topic {
     return take_messages(*open_kafka(options_of("orders.dead")), count);
   }
 
-  static std::vector<LetterRefusal> refusals() { return {LetterRefusal::forbidden, LetterRefusal::too_large}; }
+  static std::vector<LetterRefusal> refusals() {
+    return {LetterRefusal::forbidden, LetterRefusal::missing, LetterRefusal::too_large};
+  }
   void refuse_letters(LetterRefusal why) {
     const auto code = why == LetterRefusal::forbidden ? RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED
+                      : why == LetterRefusal::missing ? RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART
                                                       : RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
-    cluster_.fail(produce, code, code, code);
+    cluster_.fail_all(produce, code);
   }
   void take_letters_again() { cluster_.answer_again(produce); }
 
