@@ -88,7 +88,7 @@ measure_all_kafka() {
   take_ports
   if taskset -c "$TXINBOX_BENCH_CPU_0" "$kafka" start "$broker" "$port" >&2; then
     for database in "${databases[@]}"; do
-      measure kafka "$database" "$(apart "$database")" durable --brokers "127.0.0.1:$port" \
+      measure kafka "$database" "$(apart "$database")" durable --port "$port" \
         --rounds "$(either 1 7)" --slot-ms "$(either 200 2000)" --messages "$(either 20000 300000)"
     done
   else
