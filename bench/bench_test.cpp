@@ -128,6 +128,11 @@ TEST_CASE("the other sections return their figures") {
   CHECK(names_of(outbox["failing"]["messages_per_second"], 1) == std::set<std::string>{"without", "with"});
   CHECK(!outbox.contains("snapshots"));
 
+  const Json loop = measure_loop(folder.target, {.rounds = 1, .messages = 300, .slot = std::chrono::milliseconds(20)});
+  CHECK(names_of(loop["microseconds"], 1) == std::set<std::string>{"consume_batch", "run"});
+  CHECK(names_of(loop["healthy_per_second"]["5"], 1) == std::set<std::string>{"0", "3"});
+  CHECK(names_of(loop["healthy_per_second"]["1"], 1) == std::set<std::string>{"0", "7"});
+
   const Json memory = measure_memory(folder.target, {.messages = 200, .warm_up = 50});
   CHECK(memory["growth_kib"].size() == 10);
   CHECK(memory["resident_kib"] > 0);

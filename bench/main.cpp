@@ -111,6 +111,16 @@ int main(int argc, char** argv) {
   command->add_option("--failing-rounds", outbox.failing_rounds);
   command->add_option("--delays", outbox.delays, "Messages of each kind in a round");
 
+  LoopOptions loop;
+  long loop_slot = loop.slot.count();
+  command = add(app, "loop", "The loop's own cost, and stuck lanes", target, chosen, [&] {
+    loop.slot = std::chrono::milliseconds(loop_slot);
+    return measure_loop(target, loop);
+  });
+  command->add_option("--rounds", loop.rounds);
+  command->add_option("--messages", loop.messages, "In each round, for the loop's own cost");
+  command->add_option("--slot-ms", loop_slot, "Of each number of stuck lanes");
+
   MemoryOptions memory;
   command = add(app, "memory", "Growth of the process", target, chosen, [&] { return measure_memory(target, memory); });
   command->add_option("--messages", memory.messages);

@@ -91,6 +91,16 @@ struct OutboxOptions {
 /// and the delay after a commit.
 Json measure_outbox(const Target&, const OutboxOptions&);
 
+struct LoopOptions {
+  int rounds = 7;
+  int messages = 50'000;                  ///< The number of messages in a round, for the loop's own cost.
+  std::chrono::milliseconds slot{2'000};  ///< How long each number of stuck lanes is measured in a round.
+};
+
+/// Compares `run` on messages from memory with the same batches without it. Measures the healthy lanes of `run` while
+/// other lanes are stuck.
+Json measure_loop(const Target&, const LoopOptions&);
+
 struct MemoryOptions {
   int messages = 1'000'000;
   int warm_up = 20'000;

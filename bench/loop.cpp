@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "business_work.hpp"
+#include "effects.hpp"
+#include "measure.hpp"
+#include "sections.hpp"
+
+namespace txinbox::bench {
+namespace {
+
+constexpr std::size_t batch = 100;
+
+/// Makes messages in memory. Each lane has as many as are wanted.
+class GeneratedSource : public Source {
+ public:
+  /// Called after each acknowledgement with the number of messages that are acknowledged.
+  using Acknowledged = std::function<void(long long)>;
+
+  GeneratedSource(std::string prefix, std::size_t lanes, Acknowledged acknowledged)
+      : prefix_(std::move(prefix)), lanes_(lanes), acknowledged_(std::move(acknowledged)) {}
+
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override {
+    std::vector<Incoming> taken;
+    if (max == 0 || std::ranges::all_of(lanes_, &Lane::is_paused)) {
+      std::unique_lock lock(mutex_);
+      woken_.wait_for(lock, wait, [&] { return std::exchange(is_woken_, false); });
+      return taken;
+    }
+    // One message of each lane in turn, so that a poll brings messages of all lanes.
+    const auto keys = std::make_shared<std::vector<std::string>>();
+    keys->reserve(max);
+    while (keys->size() < max) {
+      const std::size_t number = next_lane_++ % lanes_.size();
+      Lane& lane = lanes_[number];
+      if (lane.is_paused) continue;
+      const std::uint64_t place = lane.next++;
+      keys->push_back(fmt::format("{}-{}-{:08}", prefix_, number, place));
+      taken.push_back({.body = keys->back(), .lane = number, .ticket = place, .owner = keys});
+    }
+    return taken;
+  }
+
+  void acknowledge(std::span<const Incoming* const> messages) override {
+    done_ += static_cast<long long>(messages.size());
+    acknowledged_(done_);
+  }
+
+  bool has_dead_letters() const override { return true; }
+  void dead_letter(std::span<DeadLetter>) override { throw std::logic_error("the loop section makes no dead letters"); }
+  void pause(std::uint64_t lane) override { lanes_.at(lane).is_paused = true; }
+  void resume(std::uint64_t lane) override { lanes_.at(lane).is_paused = false; }
+  bool can_rewind() const override { return true; }
+  void rewind(const Incoming& first) override { lanes_.at(first.lane.value()).next = first.ticket; }
+  void wake() noexcept override {
+    const std::lock_guard lock(mutex_);
+    is_woken_ = true;
+    woken_.notify_all();
+  }
+  SourceStatus status() override { return {.name = "generated", .connected = true, .lanes = lanes_.size()}; }
+  void close() noexcept override {}
+
+ private:
+  struct Lane {
+    std::uint64_t next = 0;
+    bool is_paused = false;
+  };
+
+  const std::string prefix_;
+  std::vector<Lane> lanes_;
+  const Acknowledged acknowledged_;
+  std::size_t next_lane_ = 0;
+  long long done_ = 0;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool is_woken_ = false;
+};
+
+Message message_of(const Incoming& in) { return {.business_key = std::string(in.body)}; }
+
+class Loop {
+ public:
+  Loop(const Target& target, const LoopOptions& options)
+      : options_(options),
+        name_(target.name),
+        database_(target),
+        pool_(database_.pool(2)),
+        checking_(pool_.acquire()) {}
+
+  Json measure() {
+    Json cost = Json::object();
+    Json rates = Json::object();
+    Progress progress("rounds", options_.rounds);
+    for (int round = 0; round < options_.rounds; ++round) {
+      rotated(2, round, [&](std::size_t i) {
+        empty_inbox();
+        if (i == 0) cost["consume_batch"].push_back(consume_batches(fmt::format("by-hand-{}", round)));
+        if (i == 1) cost["run"].push_back(run_batches(fmt::format("run-{}", round)));
+      });
+      rotated(lanes.size(), round, [&](std::size_t i) {
+        const auto [healthy, stuck] = lanes.at(i);
+        empty_inbox();
+        rates[std::to_string(healthy)][std::to_string(stuck)].push_back(run_lanes(round, healthy, stuck));
+      });
+      progress.step();
+    }
+    return {{"messages_per_round", options_.messages}, {"microseconds", cost}, {"healthy_per_second", rates}};
+  }
+
+ private:
+  /// Healthy and stuck lanes. Those with stuck lanes are compared with the same healthy lanes alone.
+  static constexpr std::array<std::pair<std::size_t, std::size_t>, 5> lanes = {
+      {{8, 0}, {5, 0}, {5, 3}, {1, 0}, {1, 7}}};
+
+  /// The inbox grows fast here, and a large inbox is slower. So each slot begins with an empty one.
+  void empty_inbox() const {
+    soci::session& sql = checking_;
+    if (name_ == "sqlite3") {
+      sql << "DELETE FROM txinbox_consumed_message";
+      sql << "PRAGMA wal_checkpoint(TRUNCATE)";
+    } else {
+      sql << "TRUNCATE TABLE txinbox_consumed_message";
+    }
+  }
+
+  /// The time of a message without the loop: the same source, batches and acknowledgements.
+  double consume_batches(const std::string& slot) {
+    TxConsumer consumer(pool_, "loop");
+    long long done = 0;
+    GeneratedSource source(slot, 1, [&](long long count) { done = count; });
+    const auto start = Clock::now();
+    while (done < options_.messages) {
+      const std::vector<Incoming> incoming = source.poll(batch, std::chrono::milliseconds(0));
+      std::vector<Message> messages;
+      std::vector<const Incoming*> acknowledged;
+      for (const Incoming& each : incoming) {
+        messages.push_back(message_of(each));
+        acknowledged.push_back(&each);
+      }
+      for (const Result& result : consumer.consume_batch(messages, empty_handler)) {
+        if (result.outcome != Outcome::consumed) throw std::runtime_error("consume_batch: not all was new");
+      }
+      source.acknowledge(acknowledged);
+    }
+    return microseconds_since(start) / static_cast<double>(done);
+  }
+
+  /// The time of a message in `run`.
+  double run_batches(const std::string& slot) {
+    TxConsumer consumer(pool_, "loop");
+    std::stop_source stop;
+    GeneratedSource source(slot, 1, [&](long long count) {
+      if (count >= options_.messages) stop.request_stop();
+    });
+    const auto start = Clock::now();
+    const RunSummary summary =
+        run(source, consumer, message_of, empty_handler, {.batch = batch, .stop = stop.get_token()});
+    if (summary.settled != summary.consumed) throw std::runtime_error("run: not all was new and acknowledged");
+    return microseconds_since(start) / static_cast<double>(summary.consumed);
+  }
+
+  /// The messages a second of the healthy lanes. The first message of a stuck lane always fails.
+  double run_lanes(int round, std::size_t healthy, std::size_t stuck) {
+    const std::string slot = fmt::format("lanes-{}-{}-{}", healthy, stuck, round);
+    Effects effects(checking_);
+    TxConsumer consumer(pool_, "loop");
+    std::stop_source stop;
+    const auto start = Clock::now();
+    long long done = 0;
+    double seconds = 0;
+    GeneratedSource source(slot, healthy + stuck, [&](long long count) {
+      done = count;
+      seconds = microseconds_since(start) / 1e6;
+      if (Clock::now() - start >= options_.slot) stop.request_stop();
+    });
+    const Handler work = business_handler();
+    const Handler handler = [&work, stuck](soci::session& sql, Delivery& delivery) {
+      const Incoming& in = delivery.incoming();
+      if (in.ticket == 0 && in.lane.value() < stuck) throw std::runtime_error("this lane is stuck");
+      work(sql, delivery);
+    };
+    const RunSummary summary = run(source, consumer, message_of, handler, {.batch = batch, .stop = stop.get_token()});
+    if (summary.settled != summary.consumed) throw std::runtime_error(slot + ": not all was new and acknowledged");
+    if (summary.retries < stuck) throw std::runtime_error(slot + ": a lane that must be stuck is not");
+    effects.expect_updates(slot, static_cast<long long>(summary.consumed));
+    return static_cast<double>(done) / seconds;
+  }
+
+  static void empty_handler(soci::session&, Delivery&) {}
+
+  const LoopOptions options_;
+  const std::string name_;
+  const Database database_;
+  Pool pool_;
+  const Connection checking_;
+};
+
+}  // namespace
+
+Json measure_loop(const Target& target, const LoopOptions& options) { return Loop(target, options).measure(); }
+
+}  // namespace txinbox::bench
