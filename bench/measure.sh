@@ -27,8 +27,7 @@ measure() {
     "$durability" >&2
   local command=("$program" "$@")
   case $section in
-    kafka) command=("$build/bench/txinbox_bench_kafka" "$@") ;;
-    http) command=("$build/bench/txinbox_bench_http" "$@") ;;
+    kafka | rabbitmq | rocketmq | http) command=("$build/bench/txinbox_bench_$section" "$@") ;;
     instructions) command=("$@") ;;
   esac
   if result=$(taskset -c "$cpu" "${command[@]}" --database "$database" --folder "$work" "${relaxed[@]}"); then
@@ -79,23 +78,30 @@ measure_all_redis() {
   "$redis" kill "$server"
 }
 
-# Starts a private Kafka broker, on the CPU of the servers.
-measure_all_kafka() {
-  local kafka=$folder/../tests/brokers/kafka.sh broker=$work/kafka port database
+# measure_broker BROKER PROGRAM_ARGUMENT...: starts a private broker, on the CPU of the servers.
+measure_broker() {
+  local name=$1 script=$folder/../tests/brokers/$1.sh broker=$work/$1 port database
+  shift
   mkdir -p "$broker"
   # shellcheck source=tests/private_server.sh
   . "$folder/../tests/private_server.sh"
   take_ports
-  if taskset -c "$TXINBOX_BENCH_CPU_0" "$kafka" start "$broker" "$port" >&2; then
+  if taskset -c "$TXINBOX_BENCH_CPU_0" "$script" start "$broker" "$port" >&2; then
     for database in "${databases[@]}"; do
-      measure kafka "$database" "$(apart "$database")" durable --port "$port" \
-        --rounds "$(either 1 7)" --slot-ms "$(either 200 2000)" --messages "$(either 20000 300000)"
+      # In RocketMQ, a topic and its group are made before they are used.
+      if [ "$name" = rocketmq ] && ! { "$script" topic "$broker" "bench-$database" >&2 &&
+        "$script" group "$broker" "bench-$database" >&2; }; then
+        echo "$name on $database: there is no topic" >>"$work/failures"
+        status=1
+        continue
+      fi
+      measure "$name" "$database" "$(apart "$database")" durable --port "$port" "$@"
     done
   else
-    echo "kafka: the broker does not start" >>"$work/failures"
+    echo "$name: the broker does not start" >>"$work/failures"
     status=1
   fi
-  "$kafka" kill "$broker"
+  "$script" kill "$broker"
 }
 
 # SQLite has no server, so only the client uses a CPU.
@@ -104,14 +110,25 @@ placements() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus one-
 apart() { if [ "$1" = sqlite3 ]; then echo one-cpu; else echo two-cpus; fi; }
 
 for section in "$@"; do
-  if [ "$section" = redis ]; then
-    measure_all_redis
-    continue
-  fi
-  if [ "$section" = kafka ]; then
-    measure_all_kafka
-    continue
-  fi
+  case $section in
+    redis)
+      measure_all_redis
+      continue
+      ;;
+    kafka)
+      measure_broker kafka --rounds "$(either 1 7)" --slot-ms "$(either 200 2000)" --messages "$(either 20000 300000)"
+      continue
+      ;;
+    rabbitmq)
+      measure_broker rabbitmq --rounds "$(either 1 7)" --slot-ms "$(either 200 1000)" \
+        --messages "$(either 20000 200000)"
+      continue
+      ;;
+    rocketmq)
+      measure_broker rocketmq --rounds "$(either 1 7)" --slot-ms "$(either 300 1000)" --messages "$(either 5000 20000)"
+      continue
+      ;;
+  esac
   for database in "${databases[@]}"; do
     case $section in
       describe) measure describe "$database" "$(apart "$database")" durable describe ;;
@@ -159,6 +176,11 @@ for section in "$@"; do
         measure outbox "$database" "$(apart "$database")" durable outbox --rounds "$(either 2 21)" \
           --slot-ms "$(either 20 100)" --backlog "$(either 10000 1000000)" --deleted "$(either 10000 200000)" \
           --delays "$(either 1 5)"
+        ;;
+      loop)
+        # A commit that does not wait for the disk hides less of the loop's own time.
+        measure loop "$database" "$(apart "$database")" relaxed loop --rounds "$(either 2 11)" \
+          --messages "$(either 5000 50000)" --slot-ms "$(either 200 1000)"
         ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \

@@ -19,9 +19,7 @@ test="git ccache doctest-dev pkg-config clang-14 libclang-rt-14-dev clang-format
   libpqxx-dev libsqlitecpp-dev libcpp-httplib-dev redis-server qtbase5-dev libqt5sql5-psql libqt5sql5-mysql libqt5sql5-sqlite"
 cluster="galera-4 rsync iproute2 pgbouncer"
 bench="ccache mariadb-server-core mariadb-client-core postgresql-15 postgresql-client-15 util-linux python3 libcjson-dev
-  gnuplot-nox fonts-dejavu-core valgrind
-  pkg-config libcpp-httplib-dev libhiredis-dev redis-server redis-tools librdkafka-dev default-jre-headless maven kcat"
-
+  gnuplot-nox fonts-dejavu-core valgrind libcpp-httplib-dev redis-server redis-tools"
 brokers="default-jre-headless maven kcat rabbitmq-server amqp-tools openssl socat iproute2 util-linux"
 
 case ${1:-} in
@@ -29,7 +27,7 @@ case ${1:-} in
   build) wanted=$build ;;
   test) wanted="$build $test $components $brokers" ;;
   cluster) wanted="$build $test $components $brokers $cluster" ;;
-  bench) wanted="$build $bench" ;;
+  bench) wanted="$build $bench $components $brokers" ;;
   *) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; exit 2 ;;
 esac
 
