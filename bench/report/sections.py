@@ -287,29 +287,76 @@ def outbox_delay(run):
     return or_absent(rows, ["", "With `wake`, median", "Longest", "Without, median", "Longest"])
 
 
-KAFKA = {
-    "client_alone": "librdkafka alone, which only counts",
+# The ways to consume from a broker. A section has some of them.
+BROKER_WAYS = {
+    "client_alone": "the client library alone, which only counts",
+    "source_alone": "the source of txinbox alone, which only counts",
     "empty_handler": "`run` in batches of 100, a handler that does nothing",
-    "by_hand": "by hand: poll one, transaction, commit the offset",
+    "by_hand": "by hand: poll one, transaction, acknowledge",
     "by_hand_async": "the same, without a wait for the broker",
     "run": "`run` in batches of 100",
     "run_4_workers": "`run` in batches of 100, 4 workers",
 }
 
 
-def kafka(run):
-    found = run.find("kafka")
+def broker(run, section, base, base_name):
+    """A table of the ways. The ratios are to the way `base`."""
+    found = run.find(section)
+    if not found:
+        return ABSENT
+    measured = found[0]["result"]["messages_per_second"]
     rows = []
-    for way, name in KAFKA.items():
-        row = [name]
+    for way in (w for w in BROKER_WAYS if w in measured):
+        row = [BROKER_WAYS[way]]
         for m in found:
             rates = m["result"]["messages_per_second"]
-            row += [digits(median(rates[way])), Ratios(rates[way], rates["by_hand"])]
+            row += [digits(median(rates[way])), Ratios(rates[way], rates[base])]
         rows.append(row)
     header = [""]
     for m in found:
-        header += [DATABASES[m["database"]], "to by hand"]
-    return table(header, rows) if found else ABSENT
+        header += [DATABASES[m["database"]], f"to {base_name}"]
+    return table(header, rows)
+
+
+def loop_cost(run):
+    rows = []
+    for m in run.find("loop"):
+        times = m["result"]["microseconds"]
+        rows.append([
+            DATABASES[m["database"]],
+            *(f"{digits(median(times[v]))} µs" for v in ("consume_batch", "run")),
+            f"{loop_microseconds(m):.2f} µs",
+        ])
+    return or_absent(rows, ["", "`consume_batch`", "`run`", "The loop's own cost"])
+
+
+def loop_microseconds(measurement):
+    """What the loop costs for a message: the median of the differences in each round."""
+    times = measurement["result"]["microseconds"]
+    return median(a - b for a, b in zip(times["run"], times["consume_batch"], strict=True))
+
+
+def stuck_lanes(measurement):
+    """For each number of stuck lanes: healthy lanes, stuck lanes, and the rates without and with the stuck ones."""
+    for healthy, rates in measurement["result"]["healthy_per_second"].items():
+        for stuck, measured in rates.items():
+            if stuck != "0" or len(rates) == 1:
+                yield healthy, stuck, rates["0"], measured
+
+
+def loop_lanes(run):
+    rows = []
+    for m in run.find("loop"):
+        for healthy, stuck, without, with_stuck in stuck_lanes(m):
+            rows.append([
+                DATABASES[m["database"]],
+                healthy,
+                stuck,
+                *(digits(median(rates)) for rates in (without, with_stuck)),
+                Ratios(with_stuck, without) if stuck != "0" else "–",
+            ])
+    return or_absent(rows, ["", "Healthy lanes", "Stuck lanes", "A second, without the stuck ones", "With them",
+                            "Ratio"])
 
 
 def redeliveries(run):

@@ -3,6 +3,7 @@
 from statistics import median
 
 from figures import DATABASES, SIZED, Ratios, digits, name_of, table
+from sections import loop_microseconds, stuck_lanes
 
 NOT_MEASURED = "not measured"
 
@@ -34,6 +35,10 @@ OUTBOX_WAKE = "from commit to publish with `wake`, median"
 OUTBOX_POLL = "from commit to publish without `wake`, median"
 KAFKA = "Kafka: `run` in batches of 100 / by hand, messages a second"
 KAFKA_WORKERS = "Kafka: `run` with 4 workers / with one, messages a second"
+RABBITMQ = "RabbitMQ: the source / the client library, messages a second"
+ROCKETMQ = "RocketMQ: the source, messages a second"
+LOOP_COST = "`run` on messages from memory / `consume_batch`, more for a message"
+LOOP_LANES = "healthy lanes beside stuck ones / alone, messages a second"
 SIZES = "a large table / a small one"
 
 
@@ -224,6 +229,33 @@ def kafka_workers(run):
                      at_least=True)
 
 
+def rabbitmq(run):
+    for m in run.find("rabbitmq", database="postgresql"):
+        rates = m["result"]["messages_per_second"]
+        yield Target(RABBITMQ, DATABASES[m["database"]], 0.8, Ratios(rates["source_alone"], rates["client_alone"]).median,
+                     at_least=True)
+
+
+def rocketmq(run):
+    for m in run.find("rocketmq", database="postgresql"):
+        yield Target(ROCKETMQ, DATABASES[m["database"]], 5_000, median(m["result"]["messages_per_second"]["source_alone"]),
+                     at_least=True)
+
+
+def loop_cost(run):
+    # With a server, the loop works while the database does. So the difference is the loop's cost only with SQLite.
+    for m in run.find("loop", database="sqlite3"):
+        yield Target(LOOP_COST, DATABASES[m["database"]], 5, loop_microseconds(m), unit=" µs")
+
+
+def loop_lanes(run):
+    for m in run.find("loop"):
+        for healthy, stuck, without, with_stuck in stuck_lanes(m):
+            if stuck != "0":
+                yield Target(LOOP_LANES, f"{DATABASES[m['database']]}, {stuck} of {int(healthy) + int(stuck)} stuck", 0.9,
+                             Ratios(with_stuck, without).median, at_least=True)
+
+
 def sizes(run):
     for m in run.find("sizes"):
         for what, name in SIZED.items():
@@ -278,6 +310,10 @@ def all_targets(run):
         OUTBOX_POLL: outbox_delay(run, "poll", OUTBOX_POLL, 100),
         KAFKA: kafka(run),
         KAFKA_WORKERS: kafka_workers(run),
+        RABBITMQ: rabbitmq(run),
+        ROCKETMQ: rocketmq(run),
+        LOOP_COST: loop_cost(run),
+        LOOP_LANES: loop_lanes(run),
         SIZES: sizes(run),
         "the command on a file / C by hand": command(run),
         "memory growth": memory(run),
