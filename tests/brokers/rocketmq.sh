@@ -150,7 +150,9 @@ start() {
   setsid unshare "${own[@]}" bash -c 'ip link set lo up && exec sleep infinity' >/dev/null 2>&1 </dev/null &
   disown
   echo $! >"$folder/namespace.pid"
-  until inside ip link show lo 2>/dev/null | grep LOOPBACK,UP >/dev/null; do sleep 0.05; done
+  # Until the process has its own namespace, it is in that of this script, in which the loopback is up, too.
+  until [ "$(readlink "/proc/$!/ns/net")" != "$(readlink /proc/self/ns/net)" ] &&
+    inside ip link show lo 2>/dev/null | grep LOOPBACK,UP >/dev/null; do sleep 0.05; done
   # The broker looks for the name server only when it starts.
   launch namesrv bash -c "run_java -Xmx128m -XX:MaxDirectMemorySize=64m org.apache.rocketmq.namesrv.NamesrvStartup \
     -c '$folder/conf/namesrv.conf'"
