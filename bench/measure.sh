@@ -179,8 +179,8 @@ for section in "$@"; do
         ;;
       loop)
         # A commit that does not wait for the disk hides less of the loop's own time.
-        measure loop "$database" "$(apart "$database")" relaxed loop --rounds "$(either 2 11)" \
-          --messages "$(either 5000 50000)" --slot-ms "$(either 200 1000)"
+        measure loop "$database" "$(apart "$database")" relaxed loop --rounds "$(either 2 7)" \
+          --messages "$(either 5000 50000)" --slot-ms "$(either 200 2000)"
         ;;
       redeliveries)
         measure redeliveries "$database" "$(apart "$database")" durable redeliveries --rounds "$(either 2 7)" \
