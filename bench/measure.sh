@@ -120,7 +120,7 @@ for section in "$@"; do
       continue
       ;;
     rabbitmq)
-      measure_broker rabbitmq --rounds "$(either 1 7)" --slot-ms "$(either 200 1000)" \
+      measure_broker rabbitmq --rounds "$(either 1 5)" --slot-ms "$(either 200 1000)" \
         --messages "$(either 20000 200000)"
       continue
       ;;

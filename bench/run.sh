@@ -2,7 +2,7 @@
 # Measures what the inbox costs on SQLite, MariaDB and PostgreSQL, and writes a report with plots.
 #
 # Usage: bench/run.sh [OPTION]...
-#   --quick          fewer rounds and smaller tables: under a minute, and not for publishing
+#   --quick          fewer rounds and smaller tables: about three minutes, and not for publishing
 #   --database NAME  sqlite3, mariadb, mysql or postgresql only; may be repeated. Without it, all but MySQL, for which
 #                    transactions, round-trip and threads are measured
 #   --only SECTION   transactions, round-trip, instructions, threads, sizes, purge, http, redis,
@@ -17,7 +17,7 @@
 #   --help
 #
 # Installs missing packages of Debian 12 (as root; later runs need no root), builds in build/release, starts its own
-# servers and ends them. A full run takes about 26 minutes after the build, and needs two CPUs and 10 GB of disk in
+# servers and ends them. A full run takes about 40 minutes after the build, and needs two CPUs and 10 GB of disk in
 # $TMPDIR (or /tmp). Do not use the machine during this time. `bench/run.sh --output docs` makes docs/benchmarks.md.
 #
 # Exit status: 0 if everything was measured; 1 if something failed, which the report names; 2 for wrong arguments.
