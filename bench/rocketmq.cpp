@@ -43,9 +43,16 @@ class Bench {
   }
 
  private:
+  /// More than the messages that earlier slots took and did not acknowledge. The broker can keep them back for a while.
+  static constexpr int invisible = 5'000;
+
   std::unique_ptr<Source> source() {
-    while (published_ < ways_.acknowledged() + options_.messages) publish(500);
-    return open_rocketmq({.host = "127.0.0.1", .port = options_.port, .topic = topic_, .group = topic_});
+    while (published_ < ways_.acknowledged() + options_.messages + invisible) publish(500);
+    return open_rocketmq({.host = "127.0.0.1",
+                          .port = options_.port,
+                          .topic = topic_,
+                          .group = topic_,
+                          .invisible = std::chrono::seconds(10)});
   }
 
   /// Tries again for a minute, because a new topic is not known everywhere for some seconds.
