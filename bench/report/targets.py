@@ -232,14 +232,14 @@ def kafka_workers(run):
 def rabbitmq(run):
     for m in run.find("rabbitmq", database="postgresql"):
         rates = m["result"]["messages_per_second"]
-        yield Target(RABBITMQ, DATABASES[m["database"]], 0.8, Ratios(rates["source_alone"], rates["client_alone"]).median,
-                     at_least=True)
+        ratio = Ratios(rates["source_alone"], rates["client_alone"]).median
+        yield Target(RABBITMQ, DATABASES[m["database"]], 0.8, ratio, at_least=True)
 
 
 def rocketmq(run):
     for m in run.find("rocketmq", database="postgresql"):
-        yield Target(ROCKETMQ, DATABASES[m["database"]], 5_000, median(m["result"]["messages_per_second"]["source_alone"]),
-                     at_least=True)
+        rate = median(m["result"]["messages_per_second"]["source_alone"])
+        yield Target(ROCKETMQ, DATABASES[m["database"]], 5_000, rate, at_least=True)
 
 
 def loop_cost(run):
@@ -252,8 +252,8 @@ def loop_lanes(run):
     for m in run.find("loop"):
         for healthy, stuck, without, with_stuck in stuck_lanes(m):
             if stuck != "0":
-                yield Target(LOOP_LANES, f"{DATABASES[m['database']]}, {stuck} of {int(healthy) + int(stuck)} stuck", 0.9,
-                             Ratios(with_stuck, without).median, at_least=True)
+                where = f"{DATABASES[m['database']]}, {stuck} of {int(healthy) + int(stuck)} stuck"
+                yield Target(LOOP_LANES, where, 0.9, Ratios(with_stuck, without).median, at_least=True)
 
 
 def sizes(run):
