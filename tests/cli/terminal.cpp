@@ -135,6 +135,22 @@ TEST_CASE("doctor wraps its texts on a terminal, and cuts nothing") {
   CHECK(text.find("migrate`") != std::string::npos);
 }
 
+TEST_CASE("a help wraps its lines on a terminal between words, and leaves examples as they are") {
+  const std::string whole = run({"consume", "--help"}, "").out;
+  const std::string text = on_terminal({"consume", "--help"}, "", 60);
+  CHECK(widest(text.substr(0, text.find("Examples:"))) <= 60);
+  CHECK(widest(text.substr(text.find("Exit status:"))) <= 60);
+  const auto without_spaces = [](std::string of) {
+    std::erase_if(of, [](char c) { return c == ' ' || c == '\r' || c == '\n'; });
+    return of;
+  };
+  CHECK(without_spaces(text) == without_spaces(whole));
+  CHECK(text.find("environment variable\n") != std::string::npos);
+  const std::string example = "--sql 'insert into t_order(no, sku) values (:no, :sku)' orders.jsonl";
+  CHECK(text.find(example) != std::string::npos);
+  CHECK(on_terminal({"consume", "--help"}, "", 0).find(example) != std::string::npos);
+}
+
 TEST_CASE("status folds its tables on a terminal that is not wide enough, and shows each number") {
   const Orders orders;
   orders.consume(Orders::line(1) + Orders::line(2));

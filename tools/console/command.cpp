@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 #include "base/one_line.hpp"
 #include "console/output.hpp"
+#include "console/terminal.hpp"
+#include "console/wrap.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -216,7 +219,10 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app_->exit(success, std::cout, std::cerr);
+    std::ostringstream help;
+    const int status = app_->exit(success, help, std::cerr);
+    std::cout << wrapped_help(help.str(), terminal_size().columns);
+    return status;
   } catch (const CLI::ExtrasError& error) {
     message(fmt::format("{}: {}{}\nRun with --help for more information.", name, detail::one_line(error.what()),
                         suggestion(*app_, argc, argv)));

@@ -5,20 +5,13 @@
 #include <string_view>
 
 #include "console/utf8.hpp"
+#include "console/wrap.hpp"
 
 namespace txinbox::cli {
 namespace {
 
 constexpr std::size_t gap = 2;
 constexpr std::size_t least_width = 8;  // the least width of a cell that is cut or wrapped
-
-/// The first characters of a text.
-std::string_view first_characters(std::string_view text, std::size_t count) {
-  std::size_t at = 0;
-  for (; at < text.size() && count > 0; --count)
-    at += std::max<std::size_t>(detail::character_length(text.substr(at)), 1);
-  return text.substr(0, at);
-}
 
 /// The begin and the end of a text that is too wide. Keys often have the same begin, and differ at their end.
 std::string cut(const std::string& text, std::size_t width) {
@@ -30,21 +23,6 @@ std::string cut(const std::string& text, std::size_t width) {
   std::string_view end = std::string_view(text).substr(first_characters(text, count - of_end).size());
   end.remove_prefix(std::min(end.find_first_not_of(' '), end.size()));
   return begin + "…" + std::string(end);
-}
-
-/// Splits a text into lines of at most `width` characters, between words where that is possible.
-std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
-  std::vector<std::string> lines;
-  while (count_characters(text) > width) {
-    const std::string_view some = first_characters(text, width + 1);
-    const std::size_t space = some.find_last_of(' ');
-    const bool between = space != std::string_view::npos && space > 0;
-    const std::string_view line = between ? some.substr(0, space) : first_characters(text, width);
-    lines.emplace_back(line);
-    text.remove_prefix(line.size() + (between ? 1 : 0));
-  }
-  lines.emplace_back(text);
-  return lines;
 }
 
 using Widths = std::vector<std::size_t>;

@@ -1,5 +1,7 @@
 #include "console/utf8.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace txinbox::cli {
@@ -30,6 +32,14 @@ std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
   for (char c : text) count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
   return count;
+}
+
+std::string_view first_characters(std::string_view text, std::size_t count) {
+  std::size_t at = 0;
+  for (; at < text.size() && count > 0; --count) {
+    at += std::max<std::size_t>(detail::character_length(text.substr(at)), 1);
+  }
+  return text.substr(0, at);
 }
 
 std::string printable(std::string_view text) {
