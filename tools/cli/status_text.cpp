@@ -95,6 +95,7 @@ Json as_json(const ConsumerStatus& c) {
 /// The consumers that consume the most now, in the order of `status`.
 std::vector<ConsumerStatus> most_active(const Status& status, const Rates& now, std::size_t how_many) {
   std::vector<const ConsumerStatus*> all;
+  all.reserve(status.consumers.size());
   for (const auto& each : status.consumers) all.push_back(&each);
   const auto activity = [&now](const ConsumerStatus* each) {
     const auto found = now.find(each->consumer);
@@ -104,6 +105,7 @@ std::vector<ConsumerStatus> most_active(const Status& status, const Rates& now, 
   all.resize(std::min(how_many, all.size()));
   std::ranges::sort(all);
   std::vector<ConsumerStatus> some;
+  some.reserve(all.size());
   for (const ConsumerStatus* each : all) some.push_back(*each);
   return some;
 }
