@@ -43,7 +43,7 @@ TEST_CASE("Kafka: a header of a message does not shadow the id and the type that
        .headers = {{"id", "old-id"}, {"header:id", "older-id"}, {"type", "old-type"}, {"traceparent", "00-1"}},
        .id = "new-id"}};
   REQUIRE(kafka_publisher({.brokers = cluster.brokers()})(messages).front().status == PublishStatus::confirmed);
-  const auto source = open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"stock"}});
+  const auto source = open_kafka(cluster.consumer("g", "stock"));
   CHECK(names_of(first_of(*source)) == Names{{"id", "new-id"},
                                              {"header:id", "older-id"},
                                              {"header:header:id", "old-id"},
@@ -63,8 +63,9 @@ TEST_CASE("Kafka: a second dead letter of a message has the headers of the newes
                                            {.name = "txinbox-other", .value = "kept"}},
                                .partition = 0});
   publisher.flush();
-  const auto source =
-      open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .dead_letters = "orders.dead"});
+  KafkaOptions options = cluster.consumer("g", "orders");
+  options.dead_letters = "orders.dead";
+  const auto source = open_kafka(options);
   const Incoming incoming = first_of(*source);
   std::vector<DeadLetter> letters{{.incoming = &incoming, .reason = "parked"}};
   letters[0].consumer = "svc";
@@ -72,7 +73,7 @@ TEST_CASE("Kafka: a second dead letter of a message has the headers of the newes
   letters[0].failures = 3;
   source->dead_letter(letters);
   REQUIRE(letters[0].confirmed);
-  const auto reader = open_kafka({.brokers = cluster.brokers(), .group = "r", .topics = {"orders.dead"}});
+  const auto reader = open_kafka(cluster.consumer("r", "orders.dead"));
   CHECK(names_of(first_of(*reader)) == Names{{"text", "value"},
                                              {"txinbox-other", "kept"},
                                              {"txinbox-reason", "parked"},

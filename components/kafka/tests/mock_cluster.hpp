@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 // clang-format on
+#include <txinbox/kafka.hpp>
 
 namespace txinbox::test {
 
@@ -27,6 +29,13 @@ class MockCluster {
   MockCluster& operator=(const MockCluster&) = delete;
 
   std::string brokers() const { return rd_kafka_mock_cluster_bootstraps(cluster_); }
+
+  /// The options of a consumer. librdkafka sometimes joins a group a second time when it gets the first metadata, and
+  /// the mock cluster answers that only after the session time-out. A real broker answers at once.
+  KafkaOptions consumer(const std::string& group, const std::string& topic) const {
+    return {.brokers = brokers(), .group = group, .topics = {topic}, .session_timeout = std::chrono::seconds(6)};
+  }
+
   void create(const std::string& topic, int partitions = 2) {
     rd_kafka_mock_topic_create(cluster_, topic.c_str(), partitions, 1);
   }

@@ -42,7 +42,7 @@ TEST_CASE("Kafka: if a commit of offsets fails, the worst result is duplicates" 
     EffectDatabase db;
     Pool pool = db.pool();
     TxConsumer consumer(pool, "svc");
-    const KafkaOptions kafka{.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .session_timeout = 6s};
+    const KafkaOptions kafka = cluster.consumer("g", "orders");
     // This is longer than the session: a partition may belong to a member that has left, until its session expires.
     RunOptions options{.batch = 10, .idle_exit = 12s};
     options.dead_letter = [](const DeadLetter&) {};
@@ -85,11 +85,9 @@ TEST_CASE("Kafka: a dead letter that fails is published again, also after a fata
     EffectDatabase db;
     Pool pool = db.pool();
     TxConsumer consumer(pool, "svc");
-    const auto source = open_kafka({.brokers = cluster.brokers(),
-                                    .group = "g",
-                                    .topics = {"orders"},
-                                    .dead_letters = "orders.dead",
-                                    .session_timeout = 30s});
+    KafkaOptions kafka = cluster.consumer("g", "orders");
+    kafka.dead_letters = "orders.dead";
+    const auto source = open_kafka(kafka);
     cluster.fail(produce, code);
     std::stop_source stop;
     RunOptions options{.backoff = 5ms, .max_backoff = 50ms, .stop = stop.get_token()};
@@ -134,7 +132,7 @@ TEST_CASE("Kafka: an unconfirmed message fails only if a broker answers" * docte
 TEST_CASE("Kafka: with little room, any number of partitions can wait for their first message") {
   MockCluster cluster;
   cluster.create("orders", 24);
-  const KafkaOptions kafka{.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}, .session_timeout = 30s};
+  const KafkaOptions kafka = cluster.consumer("g", "orders");
   CHECK(consume_with_failing_firsts(kafka, {.partitions = 24, .messages_each = 60, .failures_each = 4}) > 0);
 }
 
@@ -147,7 +145,7 @@ TEST_CASE("Kafka: a source is at its end when it has its partitions and no messa
     publisher.flush();
   };
   publish(6);
-  const auto source = open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"orders"}});
+  const auto source = open_kafka(cluster.consumer("g", "orders"));
   CHECK(source->status().at_end == false);
   const auto poll_until_end = [&] {
     std::size_t received = 0;
@@ -170,11 +168,9 @@ TEST_CASE("Kafka: a consumer that has joined and has no assignment yet can leave
   for (int i = 0; i < 50; ++i) {
     cluster.fail(sync_group, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS);
   }
-  const auto source = open_kafka({.brokers = cluster.brokers(),
-                                  .group = "g",
-                                  .topics = {"orders"},
-                                  .session_timeout = 6s,
-                                  .properties = {{"partition.assignment.strategy", "cooperative-sticky"}}});
+  KafkaOptions options = cluster.consumer("g", "orders");
+  options.properties = {{"partition.assignment.strategy", "cooperative-sticky"}};
+  const auto source = open_kafka(options);
   const auto has_joined = std::chrono::steady_clock::now() + 6s;
   while (std::chrono::steady_clock::now() < has_joined) CHECK(source->poll(1, 100ms).empty());
   CHECK(source->status().lanes == 0);

@@ -54,8 +54,7 @@ TEST_CASE("Kafka: a message of the outbox arrives with id, type, key and headers
   std::map<std::string, std::string> seen;
   {
     const OutboxRelay relay(pool, kafka_publisher({.brokers = cluster.brokers()}));
-    const auto source =
-        open_kafka({.brokers = cluster.brokers(), .group = "g", .topics = {"stock"}, .session_timeout = 6s});
+    const auto source = open_kafka(cluster.consumer("g", "stock"));
     RunOptions options{.stop = stop.get_token()};
     options.dead_letter = [](const DeadLetter&) {};
     options.observer = [&](const RunEvent& event) {

@@ -70,11 +70,9 @@ class Topic {
 
  private:
   KafkaOptions options_of(const std::string& topic) const {
-    return {.brokers = cluster_.brokers(),
-            .group = topic + "-group",
-            .topics = {topic},
-            .session_timeout = 6s,
-            .properties = {{"heartbeat.interval.ms", "500"}}};
+    KafkaOptions options = cluster_.consumer(topic + "-group", topic);
+    options.properties = {{"heartbeat.interval.ms", "500"}};
+    return options;
   }
 
   MockCluster cluster_;
