@@ -14,14 +14,16 @@
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 
-/// Makes the inbox's message from a delivery. `run` calls it once for each delivery, on the thread that polls. If it
-/// throws, the delivery becomes a dead letter. `run` makes `Message::message_id` a `traceable_id`. The reason of the
-/// dead letter is "invalid_key" for `Error` invalid_key, and "unreadable" for any other exception.
+/// Makes the inbox's message from a delivery. `run` calls it once for each delivery, on the thread that polls, and
+/// makes `Message::message_id` a `traceable_id`.
+///
+/// If it throws, the delivery becomes a dead letter. The reason is "invalid_key" for `Error` invalid_key, and
+/// "unreadable" for any other exception. `std::bad_alloc` ends `run` instead.
 ///
 /// The functions of this header return such a function. It sets the business key, sets `Message::message_id` to the
-/// `traceable_id` of the broker's id, and sets `Message::payload` to the body. If the key is missing or empty, it
-/// throws `Error` invalid_key. If the key is in the body, and the message has no body or the body is not JSON, it
-/// throws `Error` unreadable.
+/// `traceable_id` of the broker's id, and sets `Message::payload` to the body. So if a handler fails, the inbox stores
+/// the body, which can be personal data. If the key is missing or empty, the function throws `Error` invalid_key. If
+/// the key is in the body, and the message has no body or the body is not JSON, it throws `Error` unreadable.
 ///
 ///     txinbox::run(source, consumer, txinbox::key_from_json("/order/no"), handle_order);
 using MessageOf = std::function<Message(const Incoming&)>;

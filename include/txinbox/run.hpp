@@ -38,7 +38,7 @@ std::string_view to_string(Order) noexcept;
 enum class RunEventType {
   settled,             ///< `count` messages were acknowledged at the broker.
   retry,               ///< A message failed, is in progress elsewhere or was postponed. It runs again after `backoff`.
-  dead_letter,         ///< The broker has confirmed a dead letter.
+  dead_letter,         ///< The broker has confirmed a dead letter, or `RunOptions::dead_letter` has taken it.
   dead_letter_failed,  ///< A dead letter was not confirmed. It is tried again after `backoff`.
   unavailable,         ///< The database cannot be used now. Nothing runs for `backoff`.
   dropped,             ///< `count` messages were forgotten, because the broker has taken them back.
@@ -83,10 +83,10 @@ struct RunOptions {
   /// The most messages that `run` holds: those that run, wait for their turn, or wait for an earlier message of their
   /// lane to be acknowledged. 0: four batches for each worker, and at least 16.
   ///
-  /// What waits for another try does not count here, but for `max_waiting`. So such messages keep no others waiting:
+  /// These messages count for `max_waiting`, and not here. So they keep no others waiting:
   /// - A message without a lane that waits for another try.
-  /// - A lane whose first message waits for another try, or has run for 100 ms while a worker was free. `run` pauses it
-  ///   when more than half of `max_in_flight` is used.
+  /// - All messages of a paused lane. When more than half of `max_in_flight` is used, `run` pauses lanes whose first
+  ///   message waits for another try, or has run for 100 ms while a worker was free.
   std::size_t max_in_flight = 0;
 
   /// The most bytes of bodies that `run` holds, as `max_in_flight`. The messages of one poll may exceed it.
@@ -106,11 +106,11 @@ struct RunOptions {
   std::chrono::milliseconds backoff{200};
   std::chrono::milliseconds max_backoff{30'000};  ///< The longest wait.
 
-  /// `run` returns when no message has come, and none is held, for this time. None: never. At most 100,000 days.
+  /// `run` returns when for this time no message has come, and `run` has held none. None: never. At most 100,000 days.
   ///
-  /// The time counts only while the source is connected and not short of its end (`SourceStatus::at_end`). If it gives
-  /// no message and is not at its end for this time, and for at least 30 s, `run` returns, too. `RunSummary::end` says
-  /// so.
+  /// The time counts only while the source is connected and `SourceStatus::at_end` is not false. `run` also returns if
+  /// for this time, and for at least 30 s, no message has come although the source was not connected or not at its end.
+  /// `RunSummary::end` says which of these it was.
   std::optional<std::chrono::milliseconds> idle_exit = {};
 
   /// How often the observer gets a `status` event.
@@ -131,7 +131,7 @@ struct RunOptions {
 /// Why `run` has returned.
 enum class RunEnd {
   stopped,      ///< The stop token was set, or the consumer's.
-  idle,         ///< All messages of the broker are done (`RunOptions::idle_exit`).
+  idle,         ///< For the time of `idle_exit` no message came, and the source knew of none.
   unreachable,  ///< For the time of `idle_exit` there was no connection to the broker. Messages may wait there.
   not_at_end,   ///< For the time of `idle_exit` no message came although some wait at the broker: it has not given the
                 ///< source its lanes, or the client cannot read the messages.
@@ -146,7 +146,8 @@ struct RunSummary {
   std::uint64_t consumed = 0;          ///< Messages whose handlers ran and committed.
   std::uint64_t already_consumed = 0;  ///< Duplicates.
   std::uint64_t discarded = 0;         ///< Messages that an operator had discarded.
-  std::uint64_t dead_letters = 0;      ///< Messages that are in the dead-letter queue, as the broker has confirmed.
+  std::uint64_t dead_letters = 0;      ///< Confirmed dead letters, but not those that the source publishes by itself
+                                       ///< (`RabbitMqOptions::delivery_limit`).
   std::uint64_t retries = 0;           ///< How often a message had to run again.
   std::uint64_t settled = 0;           ///< Messages that were acknowledged at the broker.
   std::uint64_t dropped = 0;           ///< Messages that were forgotten, because the broker has taken them back.
@@ -164,7 +165,8 @@ struct RunSummary {
 ///   not. `run` still polls the broker, so the broker does not take the messages back.
 /// - `dead_letter`: the message goes to the dead-letter queue. Its lane does not wait.
 /// - `stop`: `run` ends, and throws the error.
-/// - If the database cannot be used, everything waits and nothing is lost.
+/// - If the database cannot be used, everything waits and nothing is lost. After an error of the environment, such as a
+///   full disk, this is the same.
 ///
 /// A handler gets the broker's delivery with `Delivery::incoming`.
 ///
@@ -173,6 +175,7 @@ struct RunSummary {
 /// - `Error` broker_refused or access_refused of the source.
 /// - `Error` invalid_argument if the source has no dead-letter queue and `RunOptions::dead_letter` is not set; if an
 ///   option is not valid; if a function is empty.
+/// - `std::bad_alloc` from the function that makes a `Message`.
 /// @blocking until the end. After the stop token is set: as long as the handlers that run, and a few seconds for the
 ///           broker.
 /// @threads the source, and a consumer on a caller's connection, belong to `run` until it returns. A consumer on a pool
@@ -192,7 +195,8 @@ RunSummary run(Source& source, TxConsumer& consumer, const MessageOf& message_of
                const RunOptions& options = {});
 
 /// Does the same under leases, for handlers whose work cannot be in one transaction. Each worker runs one message at a
-/// time. If another process works on a message, the message is tried again after `Result::retry_after`.
+/// time. If another process works on a message, `run` tries the message again after `Result::retry_after`, but not
+/// before the wait of `RunOptions::backoff` is over.
 RunSummary run(Source& source, LeaseConsumer& consumer, const MessageOf& message_of, const LeaseHandler& handler,
                const RunOptions& options = {});
 

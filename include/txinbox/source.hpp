@@ -30,8 +30,8 @@ struct IncomingHeader {
 struct Incoming {
   std::string_view body = {};                ///< The bytes of the message.
   bool has_body = true;                      ///< False for a message without a body, such as a tombstone of Kafka.
-  std::optional<std::string_view> key = {};  ///< What orders messages at the broker: the record key of Kafka, the
-                                             ///< first key of RocketMQ. None if the broker or the producer gave none.
+  std::optional<std::string_view> key = {};  ///< The record key of Kafka, the first key of RocketMQ. `Order::key` uses
+                                             ///< it. None if the broker or the producer gave none.
   std::string_view id = {};                  ///< The broker's id of the message, such as "orders/3@42", cut to 255
                                              ///< bytes. For tracing. A producer can choose it on some brokers, so it
                                              ///< can have any bytes: escape them in a log. See `traceable_id`.
@@ -83,7 +83,7 @@ struct SourceStatus {
   std::uint64_t reconnects = 0;           ///< How often the source has connected again.
 
   /// Whether it has given all messages that the broker has for it. It is false also while the source waits for its
-  /// lanes. None: the source cannot know it.
+  /// lanes. None: the source cannot know it, and `RunOptions::idle_exit` counts as if it were true.
   std::optional<bool> at_end = {};
 };
 
@@ -143,7 +143,7 @@ class Source {
   /// Tells the broker that these messages are done. `run` acknowledges the messages of a lane in their order, without
   /// a gap. It may return before the broker knows: an acknowledgement that is lost causes one more delivery.
   ///
-  /// It drops those that this source does not hold any more.
+  /// It ignores those that this source does not hold any more.
   ///
   /// @errors as `poll`.
   virtual void acknowledge(std::span<const Incoming* const> messages) = 0;

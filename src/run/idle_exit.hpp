@@ -13,9 +13,10 @@ namespace detail {
 
 /// Decides when `run` ends because no more messages come (`RunOptions::idle_exit`). It has no thread and no clock.
 ///
-/// - `run` is idle only if the source is connected and at its end. While it is not, the time does not count.
-/// - A source that is not connected, or not at its end, and gives no messages, ends `run` after `idle_exit`, but not
-///   before `least_wait`: a broker may start again, and a group may distribute its lanes.
+/// - The idle time counts only while the source is connected and at its end. A source that does not know its end counts
+///   as at its end.
+/// - If the source gives no messages, and is not connected or not at its end, `run` ends after `idle_exit`, but not
+///   before `least_wait`: a broker may be starting again, or a group may be distributing its lanes.
 class IdleExit {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -60,16 +60,18 @@ struct Lost {
 ///   it, or by a dead letter that the broker has confirmed.
 /// - At most one worker has messages of a sequence, and they run in their order.
 /// - If the broker takes one message of a lane back, the later messages of the lane are given back, too.
-/// - Messages that wait, in some lanes or without a lane, keep no worker from messages of other lanes. What waits is
+/// - Messages that wait, in some lanes or without a lane, never keep a worker from messages of other lanes. They are
 ///   counted apart, up to `RunOptions::max_waiting`.
 /// - At most `max_in_flight` + `max_waiting` messages are held.
 /// - After `end`, nothing begins.
 ///
-/// If a job ends with an error as of an outage, nobody knows whether the database is away or one of the messages is the
-/// reason. So everything waits, and then these messages run alone. If such a message meets the error again, and a job
-/// that began after its first error has consumed a message, the message is the reason: it waits as a message that
-/// failed, and the others do not. If another message is consumed after this too, and no other job met an outage between
-/// the beginning of the attempt and the next one, the attempt counts as a failure of the message: `Entry::proven`.
+/// If a job ends with an error that looks like an outage, there are two possible reasons: the database is away, or one
+/// of the messages causes the error. These steps find out which it is:
+/// - Everything waits, and then the messages of the job run alone.
+/// - A message meets the error again, and a job that began after its first error has consumed a message. Then the
+///   message is the reason: it waits as a message that failed, and the others do not wait.
+/// - Another message is consumed after this, too, and no other job met an outage between the beginning of the attempt
+///   and the next attempt. Then the attempt counts as a failure of the message: `Entry::proven`.
 ///
 /// @threads one at a time.
 class Scheduler {
@@ -97,7 +99,7 @@ class Scheduler {
   /// Adds a message that has to run.
   void add(Incoming incoming, Message message, Time now);
 
-  /// Adds a message that cannot run, because it has no key.
+  /// Adds a message that cannot run, because its key could not be read.
   void add_dead_letter(Incoming incoming, std::string_view reason, std::exception_ptr error, Time now);
 
   /// How many more messages may be polled.

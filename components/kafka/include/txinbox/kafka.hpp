@@ -53,18 +53,25 @@ struct KafkaOptions {
   /// Other properties of librdkafka, for example for TLS and SASL: `security.protocol`, `ssl.ca.location`,
   /// `sasl.mechanism`, `sasl.username`, `sasl.password`. Those that the source sets itself are refused.
   ///
-  /// These have other defaults than in librdkafka: `auto.offset.reset` is `earliest`, because a new group would not get
-  /// the messages that are there; `partition.assignment.strategy` is `cooperative-sticky`, because a consumer that
-  /// joins or leaves then stops only the partitions that move; `ssl.endpoint.identification.algorithm` is `https` with
-  /// librdkafka 1.9, too: the host name of the broker's certificate is checked.
+  /// These have other defaults than in librdkafka:
+  /// - `auto.offset.reset` is `earliest`. Otherwise a new group would not get the messages that are there.
+  /// - `partition.assignment.strategy` is `cooperative-sticky`. Then a consumer that joins or leaves stops only the
+  ///   partitions that move.
+  /// - `topic.metadata.refresh.interval.ms` is 1 s, or 10 s if a topic is a regular expression. So the source notices
+  ///   that a topic was deleted.
+  /// - `heartbeat.interval.ms` is a third of `session_timeout`, and at most 3 s.
+  /// - `message.max.bytes` of the dead letters is the greatest possible. So only the broker limits their size.
+  /// - `ssl.endpoint.identification.algorithm` is `https` with librdkafka 1.9, too: the client checks the host name of
+  ///   the broker's certificate.
   std::map<std::string, std::string> properties = {};
 };
 
 /// Reads the options from a URL, as the command does: `kafka://HOST:PORT,HOST:PORT/TOPIC,TOPIC?group=NAME`.
 ///
-/// More parameters: `instance_id`, `dead_letters`, and every property of librdkafka, such as
-/// `security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders`. A password is not a parameter: the property
-/// `sasl.password` is taken from the environment variable TXINBOX_KAFKA_PASSWORD if it is set.
+/// More parameters: `instance_id`, `dead_letters`, and the properties of librdkafka that have a dot in their names,
+/// such as `security.protocol=SASL_SSL&sasl.mechanism=PLAIN&sasl.username=orders`. `session.timeout.ms` and
+/// `max.poll.interval.ms` set the members. A password is not a parameter: the property `sasl.password` is taken from
+/// the environment variable TXINBOX_KAFKA_PASSWORD if it is set.
 ///
 /// @errors `Error` invalid_argument for what is missing or not valid, and for a password in the URL. The text does not
 ///         hold the URL.

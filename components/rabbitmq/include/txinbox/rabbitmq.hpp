@@ -33,12 +33,13 @@ struct RabbitMqOptions {
   /// message's own headers, and `txinbox-dropped-headers` with their number.
   std::string dead_letters = {};
 
-  /// The most messages that the broker delivers without an acknowledgement. It should be at least
-  /// `RunOptions::max_in_flight`, and greater by the number of messages that may wait for a retry.
+  /// The most messages that the broker delivers without an acknowledgement. It should be at least the sum of
+  /// `RunOptions::max_in_flight`, which is 400 for each worker by default, and the number of messages that may wait for
+  /// a retry. So raise it for three workers or more.
   std::uint16_t prefetch = 1000;
 
-  /// If nothing comes from the other side for twice this time, the connection is lost. It is answered while handlers
-  /// run, because `run` polls at least once a second. At least 4 s.
+  /// If nothing comes from the other side for twice this time, the connection is lost. The source answers heartbeats
+  /// while handlers run, because `run` polls at least once a second. From 4 s to an hour.
   std::chrono::seconds heartbeat{30};
 
   bool exclusive = false;  ///< Whether no other consumer may consume the queue.
@@ -51,11 +52,11 @@ struct RabbitMqOptions {
   /// has one. The limit cannot be read over AMQP. 0: there is none, or it is not known. A quorum queue of RabbitMQ 4
   /// has the limit 20 by default.
   ///
-  /// A message that comes back to the broker more often is dropped there. So when this is the delivery of this number,
-  /// the source does not give the message to `run`, but publishes it as a dead letter with the reason `delivery_limit`.
-  /// Its headers `txinbox-consumer` and `txinbox-key` are empty. One delivery is left then, for the case that the
-  /// process ends before the dead letter is confirmed. The first delivery always goes to `run`. Without `dead_letters`,
-  /// all do.
+  /// The broker drops a message that comes back to it more often. So at the delivery with this number, the source does
+  /// not give the message to `run`, but publishes it as a dead letter with the reason `delivery_limit`. Its headers
+  /// `txinbox-consumer` and `txinbox-key` are empty. The source reports a warning; `RunSummary::dead_letters` does not
+  /// count it. One delivery is left then, for the case that the process ends before the dead letter is confirmed. The
+  /// first delivery always goes to `run`. Without `dead_letters`, all deliveries do.
   int delivery_limit = 0;
 
   bool tls = false;                   ///< Whether the connection is encrypted, and the broker verified.

@@ -50,9 +50,8 @@ RabbitMqPublisherOptions rabbitmq_publisher_options_from_url(std::string_view ur
 ///
 /// - `OutgoingMessage::topic` is the routing key. The message is persistent.
 /// - The property message-id is the message id, and the property type is `OutgoingMessage::type`. The headers are `key`
-/// for
-///   a message with a key, and `OutgoingMessage::headers`. A header `key`, `message-id` or `type` of the message gets
-///   `header:` before its name.
+///   for a message with a key, and `OutgoingMessage::headers`. A header `key`, `message-id` or `type` of the message
+///   gets `header:` before its name.
 /// - A message is confirmed when the broker has confirmed it, and a queue takes it. If no queue takes it, or the broker
 ///   refuses it with a nack, or the user may not publish it, it fails. If it is too large for the broker, or not valid
 ///   there, it is rejected.

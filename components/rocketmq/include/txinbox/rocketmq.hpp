@@ -61,16 +61,17 @@ RocketMqOptions rocketmq_options_from_url(std::string_view url);
 
 /// A source for RocketMQ 5, by gRPC through its proxy. It connects at the first `poll`.
 ///
-/// - The messages of a group of a FIFO topic are one lane. Messages of other topics have no lane.
+/// - The messages of a message group of a FIFO topic are one lane. Messages of other topics have no lane.
 /// - `Incoming::key` is the first of the message's keys, `Incoming::id` its message id. The headers are `tag`,
-///   `keys` (one for each) and `message-group`, then the user's properties, sorted by name. A user's property `keys`,
-///   or with the name of another of the three that the message has, is listed with `header:` before its name.
+///   `keys` (one for each key) and `message-group`, then the user's properties, sorted by name. If the message has one
+///   of these three, a user's property of the same name is listed with `header:` before its name. A user's property
+///   `keys` always is.
 ///   `Incoming::deliveries` counts what the broker counts.
 /// - RocketMQ gives messages that were sent in one request the id, the keys and the properties of the first of them. So
 ///   take the business key from the body, unless every producer sends each message in a request of its own.
 /// - A message that fails stays here, and its invisible time is prolonged. The broker counts no delivery for that.
 /// - A dead letter goes to the queue that the broker has for the group, `%DLQ%GROUP`, as it is. It has no header that
-///   says why; `txinbox failed list` does.
+///   says why. The event `dead_letter` of `run` has the reason, and `txinbox failed list` shows failures of handlers.
 /// - If the topic or the group does not exist at the start, `poll` throws `Error` broker_refused after some seconds: a
 ///   broker that has just started does not know its topics yet. If the user, the secret or the proxy's certificate is
 ///   refused, it throws `Error` access_refused.
