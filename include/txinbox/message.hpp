@@ -31,6 +31,7 @@ struct Message {
 
   /// The message as the broker delivered it. txinbox stores it only if the message fails, in the record of the failure.
   /// So a parked message is not lost if the broker has no dead-letter queue. A payload longer than 4 MiB is not stored.
+  /// `key_from_json` and the other functions of message_of.hpp set it.
   std::string payload = {};
 
   /// For how long a consumed delivery of this key makes later deliveries duplicates. A delivery after this time takes
