@@ -29,8 +29,9 @@ struct RocketMqOptions {
   /// the same.
   std::string tags = "*";
 
-  /// For how long a message that was delivered is kept from other consumers, from 10 s to 12 h. The source prolongs it
-  /// at half of this time, as long as `run` holds the message. After a crash, the message comes again when it is over.
+  /// For this time, from 10 s to 12 h, other consumers do not get a message that was delivered. The source prolongs it
+  /// when half of it is over, as long as `run` holds the message. After a crash, the message comes again when it is
+  /// over.
   std::chrono::milliseconds invisible{60'000};
 
   /// How many requests for messages wait at the broker while there are messages, 1 to 16. Each brings up to 32.
