@@ -23,18 +23,22 @@ std::string problem_text(std::string_view name, std::string_view what) {
   return fmt::format("{}: {}", printable(name), detail::one_line(what));
 }
 
+Order order_of(const ConsumeOptions& options) {
+  if (!options.order.empty()) return options.order == "key" ? Order::key : Order::lane;
+  return options.workers > 1 && options.from.starts_with("kafka:") ? Order::key : Order::lane;
+}
+
 int BrokerRun::run(Source& source, TxConsumer& consumer) {
   if (!source.has_dead_letters()) {
     throw UsageError(
         "there is no place for messages that cannot be consumed: name a topic or queue with --dead-letters");
   }
-  RunOptions options{
-      .batch = options_.batch,
-      .workers = options_.workers,
-      .order = options_.order == "key" || (options_.order.empty() && options_.workers > 1) ? Order::key : Order::lane,
-      .status_interval = std::chrono::seconds(1),
-      .stop = signals_.token(),
-      .observer = [this](const RunEvent& event) { observe(event); }};
+  RunOptions options{.batch = options_.batch,
+                     .workers = options_.workers,
+                     .order = order_of(options_),
+                     .status_interval = std::chrono::seconds(1),
+                     .stop = signals_.token(),
+                     .observer = [this](const RunEvent& event) { observe(event); }};
   if (const auto backoff = parse_duration(options_.backoff)) {
     options.backoff = *backoff;
     options.max_backoff = std::max(options.max_backoff, options.backoff);

@@ -23,6 +23,10 @@ namespace txinbox::cli {
 /// line, which could look as if it were about another message.
 std::string problem_text(std::string_view name, std::string_view what);
 
+/// What keeps its order. By default, several workers order by the record key on Kafka, where producers choose the
+/// partition by it. On other brokers, a message can lack a record key, or have one that says nothing about its order.
+Order order_of(const ConsumeOptions& options);
+
 /// `consume --from`: runs the script for the messages of a broker, and reports how they ended.
 class BrokerRun {
  public:

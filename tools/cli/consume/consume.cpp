@@ -159,7 +159,7 @@ void add_consume(Command app, Run& run) {
   broker
       .option("--order", options->order,
               "Which messages run in order: all messages of a partition (lane), or those with the same record "
-              "key in a partition (key); default: lane with one worker, key with several")
+              "key in a partition (key); default: key on Kafka with several workers, else lane")
       .type("ORDER")
       .one_of({"lane", "key"});
   const auto is_time = [](const std::string& text) -> std::string {

@@ -29,7 +29,7 @@ struct ConsumeOptions {
   std::vector<std::string> binds;
   std::string from;          // a broker's URL; empty: the messages are in a file
   std::string dead_letters;  // the broker's queue or topic
-  std::string order;         // how messages are ordered: lane or key; empty: the number of workers decides
+  std::string order;         // how messages are ordered: lane or key; empty: see `order_of`
   std::string backoff;       // a duration; empty: that of RunOptions
   std::string idle_exit;     // a duration; empty: never
   std::size_t workers = 1;
