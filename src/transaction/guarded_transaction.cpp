@@ -48,9 +48,9 @@ Error transaction_lost(bool torn) {
   return {
       ErrorCode::transaction_lost,
       "the handler ended the transaction that txinbox had opened (by ROLLBACK, by a COMMIT or a SET CONSTRAINTS ALL "
-      "IMMEDIATE that the database refused, or because it caught a database error and continued). txinbox rolled "
-      "back and did not acknowledge the message; the next delivery runs again. Remove that statement from the "
-      "handler, and do not catch database errors there"};
+      "IMMEDIATE that the database refused, or because it caught a database error and continued), or left a result "
+      "unread or a COPY open. txinbox rolled back and did not acknowledge the message; the next delivery runs again. "
+      "Remove that statement from the handler, do not catch database errors there, and read all results"};
 }
 
 bool is_refusal(const backend::Session& session, const std::exception_ptr& error) noexcept {

@@ -52,6 +52,7 @@ MysqlSession::MysqlSession(ConnectionPtr owner, Ownership ownership)
 
 MysqlSession::~MysqlSession() {
   MYSQL* db = native();
+  if (pooled_) give_up_unread_result();
   if (tracker_.active() && db != nullptr) tracker_.end(db);
 }
 

@@ -112,6 +112,7 @@ class MysqlSession final : public Session {
   std::size_t remove_locked(const PurgeBatch&, const std::string& table,
                             const std::vector<std::vector<std::string>>& keys);
   bool restore(MYSQL*) noexcept;
+  void give_up_unread_result() noexcept;
   bool restore_rest(MYSQL*) noexcept;
   bool restore_after_compound(MYSQL*) noexcept;
   bool is_shadowed(MYSQL*) noexcept;

@@ -1,6 +1,7 @@
 // The guarded transaction on MariaDB and MySQL.
 
 #include <mysqld_error.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -40,7 +41,7 @@ bool MysqlSession::in_transaction() {
 
 bool MysqlSession::guard_likely_intact() noexcept {
   const MYSQL* db = native();
-  return db != nullptr && (db->server_status & SERVER_STATUS_IN_TRANS) != 0;
+  return db != nullptr && db->status == MYSQL_STATUS_READY && (db->server_status & SERVER_STATUS_IN_TRANS) != 0;
 }
 
 void MysqlSession::begin() {
@@ -126,6 +127,7 @@ std::string MysqlSession::closing_sql(const std::string& statements) const {
 CommitStatus MysqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return CommitStatus::not_ours;
+  if (db->status != MYSQL_STATUS_READY) return CommitStatus::not_ours;  // a result that the handler has not read
   commit_sent_ = false;
   if (in_one_statement()) return commit_in_one_statement(db, claims, writes);
   if (calls_procedures() && is_usual(claims, writes)) {
@@ -181,9 +183,21 @@ std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {
   }
 }
 
+/// Shuts the connection down if a handler has left a result unread. The result can be an object of the handler, so
+/// nobody else can read it. Without this, the client library waits for its rest when a statement or the connection is
+/// closed, up to the read time-out.
+void MysqlSession::give_up_unread_result() noexcept {
+  MYSQL* db = native();
+  if (db != nullptr && db->status != MYSQL_STATUS_READY) shutdown(static_cast<int>(mysql_get_socket(db)), SHUT_RDWR);
+}
+
 RollbackStatus MysqlSession::roll_back() noexcept {
   MYSQL* db = native();
   if (db == nullptr || !is_configured_connection(db)) return RollbackStatus::failed;
+  if (db->status != MYSQL_STATUS_READY) {
+    if (pooled_) give_up_unread_result();
+    return RollbackStatus::failed;
+  }
   drain(db);
   const std::string to_guard = "ROLLBACK TO SAVEPOINT " + guard_;
   if (in_one_statement()) {

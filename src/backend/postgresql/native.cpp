@@ -22,8 +22,7 @@ std::string take(char* text) {
 }  // namespace
 
 PostgresqlResult try_exec(PGconn* connection, const std::string& sql) noexcept {
-  while (const PostgresqlResult unread = next_result(connection)) {
-  }
+  end_open_commands(connection);
   if (PQsendQuery(connection, sql.c_str()) == 0) return {};
   PostgresqlResult last;
   while (PostgresqlResult next = next_result(connection)) last = std::move(next);

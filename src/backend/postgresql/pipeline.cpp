@@ -31,8 +31,7 @@ struct BinaryParameters {
 }  // namespace
 
 PostgresqlPipeline::PostgresqlPipeline(PGconn* connection) : connection_(connection) {
-  while (const PostgresqlResult dropped = next_result(connection_)) {
-  }
+  end_open_commands(connection_);
   sent(PQenterPipelineMode(connection_));
 }
 

@@ -51,6 +51,9 @@ bool read_what_came(PGconn* connection) noexcept {
   return true;
 }
 
+/// As a lost connection: no later call waits on it, and the server rolls back.
+void shut_down(PGconn* connection) noexcept { shutdown(PQsocket(connection), SHUT_RDWR); }
+
 /// Waits until the next PQgetResult can return without waiting.
 void wait_for_reply(PGconn* connection, Silence& silence) noexcept {
   while (PQstatus(connection) == CONNECTION_OK) {
@@ -59,10 +62,60 @@ void wait_for_reply(PGconn* connection, Silence& silence) noexcept {
     const int events = unsent == 0 ? POLLIN : POLLIN | POLLOUT;
     if (!wait_until_ready({PQsocket(connection), static_cast<short>(events), 0}, silence.longest)) {
       silence.ended_connection = true;
-      shutdown(PQsocket(connection), SHUT_RDWR);
+      shut_down(connection);
       return;
     }
     if (!read_what_came(connection)) return;
+  }
+}
+
+/// Waits until the socket is ready, but not longer than the longest silence.
+bool wait_for_socket(PGconn* connection, short events) noexcept {
+  Silence* silence = silence_of(connection);
+  constexpr std::chrono::milliseconds of_other_connections = std::chrono::minutes(1);
+  if (wait_until_ready({PQsocket(connection), events, 0}, silence ? silence->longest : of_other_connections))
+    return true;
+  if (silence != nullptr) silence->ended_connection = true;
+  return false;
+}
+
+/// Ends a COPY from the client with an error, so that the server aborts it.
+bool end_copy_in(PGconn* connection) noexcept {
+  int sent = 0;
+  while ((sent = PQputCopyEnd(connection, "the handler has left it open")) == 0) {  // libpq's buffer is full
+    if (!wait_for_socket(connection, POLLIN | POLLOUT) || PQflush(connection) < 0) return false;
+  }
+  return sent > 0;
+}
+
+/// Reads the rest of a COPY to the client, if it is short.
+bool end_copy_out(PGconn* connection) noexcept {
+  constexpr int most_bytes = 1 << 20;
+  for (int bytes = 0; bytes < most_bytes;) {
+    char* row = nullptr;
+    const int size = PQgetCopyData(connection, &row, 1);
+    PQfreemem(row);
+    if (size < 0) return true;  // the end, or an error: the next result says which
+    bytes += size;
+    if (size == 0 && (!wait_for_socket(connection, POLLIN) || !read_what_came(connection))) return false;
+  }
+  return false;
+}
+
+bool end_copy(PGconn* connection, ExecStatusType status) noexcept {
+  if (status == PGRES_COPY_IN) return end_copy_in(connection);
+  return status == PGRES_COPY_OUT && end_copy_out(connection);
+}
+
+/// Reads all results of a pipeline, and leaves it. The server answers the last commands only after a sync.
+void leave_pipeline(PGconn* connection) noexcept {
+  constexpr int enough = 3;  // a null stands between the results of two commands
+  PQpipelineSync(connection);
+  for (int nulls = 0; PQstatus(connection) == CONNECTION_OK && PQexitPipelineMode(connection) == 0;) {
+    nulls = next_result(connection) ? 0 : nulls + 1;
+    if (nulls < enough) continue;
+    shut_down(connection);
+    return;
   }
 }
 
@@ -84,7 +137,22 @@ void limit_silence(PGconn* connection, std::chrono::milliseconds longest) {
 
 PostgresqlResult next_result(PGconn* connection) noexcept {
   if (Silence* silence = silence_of(connection)) wait_for_reply(connection, *silence);
-  return PostgresqlResult(PQgetResult(connection));
+  PostgresqlResult result(PQgetResult(connection));
+  if (begins_copy(result.get()) && !end_copy(connection, PQresultStatus(result.get()))) shut_down(connection);
+  return result;
+}
+
+bool begins_copy(const PGresult* result) noexcept {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH;
+}
+
+void end_open_commands(PGconn* connection) noexcept {
+  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) leave_pipeline(connection);
+  // A connection that is lost in the middle of a COPY returns its result for ever.
+  while (const PostgresqlResult unread = next_result(connection)) {
+    if (begins_copy(unread.get()) && PQstatus(connection) != CONNECTION_OK) return;
+  }
 }
 
 std::chrono::milliseconds fatal_silence(PGconn* connection) noexcept {

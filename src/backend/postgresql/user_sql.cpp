@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <txinbox/error.hpp>
 
 #include "backend/postgresql/native.hpp"
 #include "backend/postgresql/pipeline.hpp"
@@ -48,11 +49,18 @@ class TextParameters {
 /// Sends something with `send` and returns its last result.
 template <class Send>
 PostgresqlResult exchange(PGconn* pg, Send&& send) {
-  while (const PostgresqlResult unread = next_result(pg)) {
-  }
+  end_open_commands(pg);
   if (send() == 0) throw_postgresql_error(pg, nullptr);
   PostgresqlResult last;
-  while (PostgresqlResult next = next_result(pg)) last = std::move(next);
+  bool is_copy = false;
+  while (PostgresqlResult next = next_result(pg)) {
+    is_copy = is_copy || begins_copy(next.get());
+    last = std::move(next);
+  }
+  if (is_copy) {
+    throw Error(ErrorCode::invalid_argument,
+                "COPY FROM STDIN and COPY TO STDOUT cannot run here, because they need the functions of libpq");
+  }
   if (!succeeded(last.get())) throw_postgresql_error(pg, last.get());
   return last;
 }
