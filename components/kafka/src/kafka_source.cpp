@@ -163,20 +163,45 @@ void KafkaSource::acknowledge(std::span<const Incoming* const> messages) {
   }
   if (done.empty()) return;
   const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(done.size())));
-  // The client commits no stored offset that is less than the group's. The group's can be behind the end of the log. So
-  // the first offset after an assignment is committed explicitly.
-  const PartitionList firsts(rd_kafka_topic_partition_list_new(0));
   for (const auto& [lane, offset] : done) {
-    auto& partition = partitions_.at(lane);
+    const auto& partition = partitions_.at(lane);
     rd_kafka_topic_partition_list_add(list.get(), partition.topic.c_str(), partition.number)->offset = offset;
-    if (std::exchange(partition.has_committed, true)) continue;
-    rd_kafka_topic_partition_list_add(firsts.get(), partition.topic.c_str(), partition.number)->offset = offset;
   }
-  if (firsts->cnt > 0) rd_kafka_commit(client_.get(), firsts.get(), 1);
+  replace_greater_offsets(done);
   // The call succeeds if one offset is stored. So the code of each partition is examined.
   rd_kafka_offsets_store(client_.get(), list.get());
   const std::string refused = Partitions::refused_offsets(*list);
   if (!refused.empty()) report(SourceEventType::warning, "an offset was not stored: " + refused);
+}
+
+/// Replaces the group's offsets that are greater than these, once after each assignment. Such an offset is behind the
+/// end of the log, and the client commits no stored offset that is less.
+///
+/// Other offsets are not committed here. A commit during a rebalance has an old generation. The broker refuses it, and
+/// the client then gives all of its partitions back, not only those that move (seen with librdkafka 2.0.2).
+void KafkaSource::replace_greater_offsets(const std::map<std::uint64_t, std::int64_t>& offsets) {
+  constexpr int longest_question = 1000;
+  const PartitionList group(rd_kafka_topic_partition_list_new(0));
+  for (const auto& [lane, offset] : offsets) {
+    const auto& partition = partitions_.at(lane);
+    if (!partition.is_group_offset_known) {
+      rd_kafka_topic_partition_list_add(group.get(), partition.topic.c_str(), partition.number);
+    }
+  }
+  if (group->cnt == 0 || Clock::now() < next_question_) return;
+  next_question_ = Clock::now() + 5s;
+  if (rd_kafka_committed(client_.get(), group.get(), longest_question) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
+  next_question_ = {};
+  const PartitionList less(rd_kafka_topic_partition_list_new(0));
+  for (const auto& each : std::span(group->elems, static_cast<std::size_t>(group->cnt))) {
+    const std::uint64_t lane = partitions_.lane_of(each.topic, each.partition);
+    if (each.err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+    partitions_.at(lane).is_group_offset_known = true;
+    const std::int64_t offset = offsets.at(lane);
+    if (each.offset <= offset) continue;
+    rd_kafka_topic_partition_list_add(less.get(), each.topic, each.partition)->offset = offset;
+  }
+  if (less->cnt > 0) rd_kafka_commit(client_.get(), less.get(), 1);
 }
 
 void KafkaSource::dead_letter(std::span<DeadLetter> letters) {

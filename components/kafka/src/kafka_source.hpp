@@ -58,6 +58,7 @@ class KafkaSource final : public Source {
   void consumer_error(const rd_kafka_message_t& message);
   PartitionList begin_new_topics(rd_kafka_topic_partition_list_t& list);
   void check_broker();
+  void replace_greater_offsets(const std::map<std::uint64_t, std::int64_t>& offsets);
   void contact();
   std::chrono::milliseconds unless_woken(std::chrono::milliseconds wait);
   void sleep(std::chrono::milliseconds wait);
@@ -87,6 +88,7 @@ class KafkaSource final : public Source {
   std::uint64_t reconnects_ = 0;
   Clock::time_point last_poll_ = Clock::now();
   Clock::time_point last_check_ = Clock::now();
+  Clock::time_point next_question_{};                         ///< For the group's offsets.
   rd_kafka_resp_err_t refused_ = RD_KAFKA_RESP_ERR_NO_ERROR;  ///< The refusal that the error callback has recorded.
 
   std::mutex mutex_;

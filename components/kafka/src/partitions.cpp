@@ -67,7 +67,7 @@ void Partitions::assigned(const rd_kafka_topic_partition_list_t& list) {
     ++partition.epoch;
     partition.is_assigned = true;
     partition.delivered = RD_KAFKA_OFFSET_INVALID;
-    partition.has_committed = false;
+    partition.is_group_offset_known = false;
     partition.is_at_end = false;
     partition.rewind.forget();
   }

@@ -35,8 +35,8 @@ class Partitions {
     bool is_paused_for_room = false;
     std::int64_t delivered = RD_KAFKA_OFFSET_INVALID;  ///< The offset of the last delivered message, plus one.
     Rewind rewind = {};
-    bool is_at_end = false;      ///< The client has found no message behind the last one.
-    bool has_committed = false;  ///< Whether an offset was committed explicitly since the assignment.
+    bool is_at_end = false;              ///< The client has found no message behind the last one.
+    bool is_group_offset_known = false;  ///< Whether the group's offset was looked at since the assignment.
 
     bool is_paused() const { return is_paused_by_run || is_paused_for_room; }
   };

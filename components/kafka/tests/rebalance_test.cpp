@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -33,6 +34,7 @@ constexpr int partitions = 4;
 struct Group {
   using Clock = std::chrono::steady_clock;
 
+  std::chrono::microseconds work{0};  ///< How long each message takes.
   std::atomic<int> failures = 0;
   std::atomic<std::uint64_t> consumed = 0, duplicates = 0;
 
@@ -59,8 +61,8 @@ struct Group {
 /// One member of the group. It runs on a separate thread.
 class Member {
  public:
-  Member(const EffectDatabase& db, const KafkaOptions& kafka, Group& group)
-      : pool_(db.pool()), consumer_(pool_, "svc"), source_(open_kafka(kafka)), group_(group) {
+  Member(const EffectDatabase& db, const KafkaOptions& kafka, Group& group, std::size_t batch = 5)
+      : pool_(db.pool()), consumer_(pool_, "svc"), source_(open_kafka(kafka)), group_(group), batch_(batch) {
     thread_ = std::jthread([this] { consume(); });
   }
   ~Member() {
@@ -72,11 +74,12 @@ class Member {
 
  private:
   void consume() {
-    RunOptions options{.batch = 5, .backoff = 50ms, .max_backoff = 400ms, .stop = stop_.get_token()};
+    RunOptions options{.batch = batch_, .backoff = 50ms, .max_backoff = 400ms, .stop = stop_.get_token()};
     summary_ = run(
         *source_, consumer_, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
         [this](soci::session& sql, Delivery& delivery) {
           add_effect(sql, delivery);
+          std::this_thread::sleep_for(group_.work);
           const std::string& key = delivery.message().business_key;
           // The partition of this message is paused for a while, and may be revoked during this time.
           if (key == "m1001" && ++group_.failures < 12) throw std::runtime_error("not yet");
@@ -89,6 +92,7 @@ class Member {
   TxConsumer consumer_;
   std::unique_ptr<Source> source_;
   Group& group_;
+  const std::size_t batch_;
   std::stop_source stop_;
   RunSummary summary_;
   std::jthread thread_;
@@ -147,6 +151,35 @@ TEST_CASE("Kafka: consumers join and leave, with a cooperative assignor") {
 }
 
 TEST_CASE("Kafka: consumers join and leave, with an eager assignor") { join_and_leave("eager", "range"); }
+
+TEST_CASE("Kafka: consumers that join at a backlog take only the partitions that move") {
+  constexpr int messages = 40'000;
+  KafkaBroker broker;
+  (void)broker.create("backlog");
+  for (int i = 0; i < messages; ++i) {
+    broker.publisher().publish("backlog", {.body = "m" + std::to_string(i), .partition = i % partitions});
+  }
+  broker.flush();
+  EffectDatabase db;
+  KafkaOptions kafka = broker.options("backlog");
+  kafka.session_timeout = 6s;
+  kafka.properties["partition.assignment.strategy"] = "cooperative-sticky";
+  Group group;
+  group.failures = 1000;  // no message fails
+  group.work = 300us;
+  {
+    // When the second member joins, the first one reads ahead, and has acknowledged nothing of some partitions.
+    const auto give_up = std::chrono::steady_clock::now() + 2min;
+    const Member first(db, kafka, group, 100);
+    while (db.effects() == 0 && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(5ms);
+    const Member second(db, kafka, group, 100);
+    while (db.effects() < messages && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(50ms);
+  }
+  count(messages, "messages");
+  count(group.duplicates, "duplicates");
+  CHECK(db.effects() == messages);
+  CHECK(group.duplicates * 100 < static_cast<std::uint64_t>(messages));
+}
 
 TEST_CASE("Kafka: a consumer can leave at any time after it has joined") {
   KafkaBroker broker;
