@@ -44,6 +44,9 @@ class WriteLimit {
   std::jthread thread_;
 };
 
+/// Whether no letter can be published until somebody changes a right or creates something.
+bool is_for_all(const Lost& why) { return why.reply_code == AMQP_ACCESS_REFUSED || why.reply_code == AMQP_NOT_FOUND; }
+
 }  // namespace
 
 DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLetter& letter, const Limits& limits) {
@@ -56,6 +59,8 @@ DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLett
       if (is_blocked_ || Clock::now() - found->second.since < options_.dead_letter_timeout) return result_of(found);
       disconnect();
     }
+    // Another letter may have got this answer. It is the same for all letters, so it must not be forgotten.
+    if (closed_ && is_for_all(*closed_)) return refused();
     if (!is_open_) connect(limits.give_up);
     send(id, letter, limits.give_up);
     found = waiting_.find(id);

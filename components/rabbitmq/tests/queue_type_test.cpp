@@ -11,6 +11,7 @@
 #include <txinbox/txinbox.hpp>
 
 #include "rabbitmq_broker.hpp"
+#include "support/thrown.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -89,6 +90,30 @@ TEST_CASE(
   REQUIRE(letters.size() == 1);
   CHECK(letters[0].body.size() == 5000);
   CHECK(letters[0].header("txinbox-reason") == "delivery_limit");
+}
+
+TEST_CASE(
+    "RabbitMQ: if many messages near the delivery limit cannot become dead letters, the source ends with an error") {
+  constexpr std::size_t count = 500;
+  RabbitMqBroker broker;
+  (void)broker.create_quorum("forbidden-limit", 20);
+  for (std::size_t i = 0; i < count; ++i) broker.publish("forbidden-limit", "m" + std::to_string(i), nullptr);
+  broker.flush();
+  RabbitMqOptions options = RabbitMqBroker::options("forbidden-limit");
+  {
+    const auto source = open_rabbitmq(options);  // it gives all messages back
+    std::size_t got = 0;
+    for (int i = 0; i < 100 && got < count; ++i) got += source->poll(count, 100ms).size();
+    REQUIRE(got == count);
+  }
+  options.delivery_limit = 2;
+  RabbitMqBroker::allow_writes("^$");
+  const auto source = open_rabbitmq(options);
+  const std::string thrown = thrown_by([&] {
+    for (int i = 0; i < 100; ++i) (void)source->poll(count, 100ms);
+  });
+  RabbitMqBroker::allow_writes(".*");
+  CHECK(thrown == "access_refused");
 }
 
 TEST_CASE("RabbitMQ: a warning names delivery_limit if a queue counts deliveries and the limit is not known") {
