@@ -99,6 +99,17 @@ void Loop::work_until_end() {
     settle();
   } catch (...) {
     scheduler_.end(std::current_exception());
+    workers.clear();  // running handlers finish
+    acknowledge_the_rest();
+  }
+}
+
+/// Acknowledges what has been committed, although the source has failed. Otherwise the broker would deliver it again. A
+/// broker that counts deliveries would count one more each time that the process is started again.
+void Loop::acknowledge_the_rest() noexcept {
+  try {
+    acknowledge(scheduler_.call(&Scheduler::take_settlement, Clock::now()));
+  } catch (...) {  // NOLINT(bugprone-empty-catch): these messages come again, and are duplicates
   }
 }
 

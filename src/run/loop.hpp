@@ -36,6 +36,7 @@ class Loop {
   std::chrono::milliseconds time_to_wait();
   void receive(std::vector<Incoming> incoming);
   void settle();
+  void acknowledge_the_rest() noexcept;
   void acknowledge(const Settlement& settlement);
   bool publish_dead_letters();
   void forget_lost();

@@ -121,7 +121,7 @@ TEST_CASE("run throws an error that an operator must fix, and acknowledges nothi
   CHECK(source.is_closed());
 }
 
-TEST_CASE("run throws an error of the source after the running handlers have ended") {
+TEST_CASE("run throws an error of the source after the running handlers have ended, and acknowledges what they did") {
   EffectDatabase db;
   Pool pool = db.pool();
   TxConsumer consumer(pool, "order-service");
@@ -137,6 +137,8 @@ TEST_CASE("run throws an error of the source after the running handlers have end
               },
               until_idle());
         }) == "broker_refused");
+  CHECK(db.effects() == 1);
+  CHECK(broker.acknowledged() == 1);
   CHECK(source.is_closed());
 }
 
