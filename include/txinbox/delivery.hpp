@@ -89,7 +89,8 @@ class Delivery {
   /// txinbox creates it as `T(connection)` when a handler asks for it on a connection for the first time, and never
   /// moves it. txinbox destroys it before the connection is closed, and after each run that failed, because a SOCI
   /// statement must not be used after it failed or after its connection was closed. A consumer on the caller's own
-  /// connection keeps it only for one `consume` or `consume_batch`.
+  /// connection keeps it only for one `consume` or `consume_batch`. If `keeps_statements` is false, txinbox destroys it
+  /// when the handler returns, in its transaction.
   ///
   /// `connection` is what the handler got: the session, or the connection of a client library. If a handler reconnects
   /// its session, the objects of the session are lost.
@@ -100,6 +101,12 @@ class Delivery {
     if (!local) local = std::make_shared<T>(std::forward<Connection>(connection));
     return *static_cast<T*>(local.get());
   }
+
+  /// Whether a statement that a handler prepares is there in the next transaction on this connection. It is false on
+  /// PostgreSQL behind a pooler such as PgBouncer in transaction mode: there, the next transaction can run on another
+  /// connection of the server, on which the statement's name is unknown or means a statement of another client. It is
+  /// also false on the caller's own connection to PostgreSQL, because txinbox does not know what is in between.
+  bool keeps_statements() const noexcept { return keeps_statements_; }
 
  private:
   friend struct detail::DeliveryAccess;
@@ -112,6 +119,7 @@ class Delivery {
   std::optional<std::string> stored_;
   std::size_t max_result_ = 65'535;
   bool may_refuse_ = true;
+  bool keeps_statements_ = false;
   bool refused_ = false;
   const Incoming* incoming_ = nullptr;
   detail::ConnectionLocals* locals_ = nullptr;

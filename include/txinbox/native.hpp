@@ -79,8 +79,8 @@ class NativeHandle {
 ///
 /// In a handler, the rules for the session also apply to the connection: do not end the transaction, do not close or
 /// reset the connection, and do not keep it. Read all results, and leave neither pipeline mode nor single-row mode on.
-/// Statements that stay prepared on a pool's connection exist as long as the connection: `Delivery::per_connection` can
-/// hold their names.
+/// Statements that stay prepared on a pool's connection exist as long as the connection, if
+/// `Delivery::keeps_statements` is true: `Delivery::per_connection` can hold their names.
 ///
 /// Throw any exception if a statement fails. txinbox then asks the connection for the code of its last error. So the
 /// message runs again after a deadlock, a lock time-out or a serialization failure, whatever the exception is. In a

@@ -133,6 +133,10 @@ class Session {
     return replies;
   }
 
+  /// Whether a statement that stays prepared is there in the next transaction. A pooler can run it on another
+  /// connection of the server.
+  virtual bool keeps_statements() const noexcept { return true; }
+
   /// Whether the guard probably exists, as far as the client knows without a round trip. If this is false, the
   /// transaction has ended or is aborted.
   virtual bool guard_likely_intact() noexcept = 0;

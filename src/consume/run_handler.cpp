@@ -46,8 +46,24 @@ void with_errors_of(SessionHandle& session, const Call& call) {
 
 void prepare(Delivery& delivery, const ConsumerPolicy& policy, SessionHandle& session) {
   DeliveryAccess::set_locals(delivery, session.locals());
+  DeliveryAccess::set_keeps_statements(delivery, session.backend().keeps_statements());
   DeliveryAccess::set_max_result(delivery, policy.options.max_result);
 }
+
+/// At its end, while the transaction is open, it destroys the objects that the handler has kept, if the next
+/// transaction can run on another connection of the server: their statements must end on this one.
+class LocalsOfTransaction {
+ public:
+  explicit LocalsOfTransaction(SessionHandle& session) : session_(session) {}
+  ~LocalsOfTransaction() {
+    if (!session_.locals().empty() && !session_.backend().keeps_statements()) session_.drop_locals();
+  }
+  LocalsOfTransaction(const LocalsOfTransaction&) = delete;
+  LocalsOfTransaction& operator=(const LocalsOfTransaction&) = delete;
+
+ private:
+  SessionHandle& session_;
+};
 
 /// Throws the refusal again. A handler that catches all exceptions may have caught it.
 void throw_refusal(const Delivery& delivery) {
@@ -58,6 +74,7 @@ void throw_refusal(const Delivery& delivery) {
 
 void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHandle& session, Delivery& delivery) {
   prepare(delivery, policy, session);
+  const LocalsOfTransaction locals(session);
   const OutboxScope outbox(session.backend(), policy.consumer, delivery.message());
   const HandlerConnection connection(session.backend().connection_ptr());
   with_errors_of(session, [&] {
@@ -71,6 +88,7 @@ void run_handler(const ConsumerPolicy& policy, const Handler& handler, SessionHa
 void run_handler(const ConsumerPolicy& policy, const BatchHandler& handler, SessionHandle& session,
                  std::span<Delivery> deliveries, std::span<const Message> batch) {
   for (Delivery& each : deliveries) prepare(each, policy, session);
+  const LocalsOfTransaction locals(session);
   const HandlerConnection connection(session.backend().connection_ptr());
   with_errors_of(session, [&] {
     run_in_scope(policy.options.listeners, policy.scope(ScopeKind::handler, batch, deliveries.front().attempt()),

@@ -22,6 +22,8 @@ class ConnectionLocals {
 
   std::shared_ptr<void>& of(const std::type_info& type) { return objects_[type]; }
 
+  bool empty() const noexcept { return objects_.empty(); }
+
   /// Destroys all objects, unless a handler has reconnected the session. The destructor of a SOCI statement uses its
   /// session's backend, so objects of a replaced connection are never destroyed.
   void clear(const backend::NativeConnection& connection) noexcept;
@@ -36,6 +38,7 @@ struct DeliveryAccess {
   static void set_incoming(Delivery& delivery, const Incoming& incoming) noexcept { delivery.incoming_ = &incoming; }
   static void set_max_result(Delivery& delivery, std::size_t most) noexcept { delivery.max_result_ = most; }
   static void forbid_refusal(Delivery& delivery) noexcept { delivery.may_refuse_ = false; }
+  static void set_keeps_statements(Delivery& delivery, bool keeps) noexcept { delivery.keeps_statements_ = keeps; }
   static bool is_refused(const Delivery& delivery) noexcept { return delivery.refused_; }
   static void set_locals(Delivery& delivery, ConnectionLocals& locals) noexcept { delivery.locals_ = &locals; }
 };

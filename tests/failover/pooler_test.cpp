@@ -2,6 +2,7 @@
 // statements nor the settings of the previous one.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -11,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <soci/soci.h>
+#include <txinbox/soci/execute.hpp>
 #include <txinbox/txinbox.hpp>
 
 #include "base/token.hpp"
@@ -32,6 +34,8 @@ class PooledDatabase {
   }
 
   std::string url() const { return with_name(std::getenv("TXINBOX_TEST_POOLER_URL")); }
+
+  void run(const std::string& sql) const { *direct_ << sql; }
 
   long long number(const std::string& query) const {
     long long value = 0;
@@ -92,6 +96,57 @@ TEST_CASE("through PgBouncer in transaction mode each key takes effect once: a p
 
 TEST_CASE("through PgBouncer in transaction mode each key takes effect once: sessions of the caller") {
   check_load(false);
+}
+
+/// An object that a handler keeps: a statement of its own, with a name that SOCI chooses.
+struct KeptInsert {
+  explicit KeptInsert(soci::session& sql)
+      : statement((sql.prepare << "insert into effect values (:id)", soci::use(id))) {}
+  std::string id;
+  soci::statement statement;
+};
+
+/// Two services with one pool each, whose statements would have the same names at the server. `connections`: of each
+/// pool. `is_kept`: the handler keeps a statement of its own instead of using `execute`.
+void check_statements(std::size_t connections, bool is_kept) {
+  CAPTURE(connections);
+  CAPTURE(is_kept);
+  constexpr int keys = 60;
+  const PooledDatabase db;
+  db.run("create table booked (service varchar(10), id varchar(255), amount integer)");
+  const auto serve = [&](const std::string& service, int amount) {
+    Pool pool = open_pool(db.url(), {.connections = connections});
+    TxConsumer consumer(pool, service, {.retry = {.max_attempts = 20}});
+    const std::string book = "insert into booked values ('" + service + "', :id, " + std::to_string(amount) + ")";
+    const std::string credit = "update booked set amount = amount + " + std::to_string(amount) + " where id = :id";
+    for (int i = 0; i < keys; ++i) {
+      const std::string key = service + std::to_string(i);
+      const Result result = consumer.consume({.business_key = key}, [&](soci::session& sql, Delivery& delivery) {
+        CHECK_FALSE(delivery.keeps_statements());
+        CHECK(execute(sql, delivery, book, key) == 1);
+        CHECK(execute(sql, delivery, credit, key) == 1);
+        if (!is_kept) return;
+        auto& kept = delivery.per_connection<KeptInsert>(sql);
+        kept.id = key;
+        kept.statement.execute(true);
+      });
+      CHECK(result.outcome == Outcome::consumed);
+    }
+  };
+  std::thread credits(serve, "credit", 1);
+  std::thread debits(serve, "debit", -1);
+  credits.join();
+  debits.join();
+  CHECK(db.number("select count(*) from booked where service = 'credit' and amount = 2 and id like 'credit%'") == keys);
+  CHECK(db.number("select count(*) from booked where service = 'debit' and amount = -2 and id like 'debit%'") == keys);
+  CHECK(db.number("select count(*) from booked") == 2 * keys);
+  CHECK(db.number("select count(distinct id) from effect") == (is_kept ? 2 * keys : 0));
+}
+
+TEST_CASE("through PgBouncer in transaction mode each handler runs its own statements") {
+  for (const std::size_t connections : {1UL, 2UL}) {
+    for (const bool is_kept : {false, true}) check_statements(connections, is_kept);
+  }
 }
 
 TEST_SUITE_END();

@@ -69,10 +69,10 @@ struct KeptStatement {
 template <class... Parameters>
 class PreparedStatement final : public KeptStatement {
  public:
-  PreparedStatement(soci::session& sql, const std::string& text) : statement_(sql) {
+  PreparedStatement(soci::session& sql, const std::string& text, soci::details::statement_type type) : statement_(sql) {
     std::apply([this](auto&... each) { (statement_.exchange(soci::use(each.value, each.indicator)), ...); }, bound_);
     statement_.alloc();
-    statement_.prepare(text);
+    statement_.prepare(text, type);
     statement_.define_and_bind();
   }
 
@@ -100,7 +100,7 @@ class PreparedStatements {
       if (at == kept_.end() && kept_.size() == most) kept_.clear();
       const std::string key(text);
       kept_.erase(key);
-      auto prepared = std::make_unique<PreparedStatement<Parameters...>>(sql_, key);
+      auto prepared = std::make_unique<PreparedStatement<Parameters...>>(sql_, key, soci::details::st_repeatable_query);
       at = kept_.emplace(key, Entry{type, std::move(prepared)}).first;
     }
     try {
@@ -133,7 +133,8 @@ using ParameterType =
 
 /// Runs a statement that returns no rows on the session of a handler, and keeps it prepared with the connection
 /// (`Delivery::per_connection`). So the next message does not prepare it again. On PostgreSQL and SQLite this is faster
-/// than `sql << "..."`; on MariaDB and MySQL, SOCI sends the text each time.
+/// than `sql << "..."`; on MariaDB and MySQL, SOCI sends the text each time. If `Delivery::keeps_statements` is false,
+/// nothing stays prepared.
 ///
 /// `statement` is SQL with SOCI's placeholders, such as `:no`. There is one parameter for each, in their order: a
 /// string, a number, a `std::tm`, or a `std::optional` of these, whose empty value is NULL.
@@ -145,6 +146,11 @@ using ParameterType =
 /// @return the number of rows that it has changed; -1 if the database does not say so.
 template <class... Parameters>
 long long execute(soci::session& sql, Delivery& delivery, std::string_view statement, const Parameters&... parameters) {
+  if (!delivery.keeps_statements()) {
+    detail::PreparedStatement<detail::ParameterType<Parameters>...> once(sql, std::string(statement),
+                                                                         soci::details::st_one_time_query);
+    return once.run(parameters...);
+  }
   auto& kept = delivery.per_connection<detail::PreparedStatements>(sql);
   return kept.template run<detail::ParameterType<Parameters>...>(statement, parameters...);
 }

@@ -42,6 +42,7 @@ class PostgresqlSession final : public Session {
   ClaimReply claim(const ClaimRequest&) override;
   bool take_over(const ClaimRequest&, const ClaimedRow&) override;
   std::vector<ClaimReply> begin_and_claim_all(std::span<const ClaimRequest>) override;
+  bool keeps_statements() const noexcept override { return pooled_ && is_direct_; }
   bool guard_likely_intact() noexcept override;
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;

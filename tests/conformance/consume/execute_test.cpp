@@ -107,5 +107,25 @@ TEST_CASE("a connection keeps a limited number of statements prepared") {
   }
 }
 
+TEST_CASE("on a caller's connection to PostgreSQL, no statement stays prepared, because a pooler may be in between" *
+          doctest::skip(!on_postgresql())) {
+  const NoteDatabase db;
+  const auto session = db.session();
+  TxConsumer consumer(*session, "svc");
+  const auto prepared = [](soci::session& sql) {
+    long long count = 0;
+    sql << "select count(*) from pg_prepared_statements where statement like 'insert into note%'", soci::into(count);
+    return count;
+  };
+  const auto results = consumer.consume_batch(messages_of({"a", "b"}), [&](soci::session& sql, Delivery& d) {
+    CHECK_FALSE(d.keeps_statements());
+    const std::optional<std::string> nothing;
+    CHECK(execute(sql, d, "insert into note values (:no, :n, 0.5, :text)", d.message().business_key, 1, nothing) == 1);
+    CHECK(prepared(sql) == 0);
+  });
+  for (const Result& each : results) CHECK(each.outcome == Outcome::consumed);
+  CHECK(db.number("select count(*) from note where text is null") == 2);
+}
+
 }  // namespace
 }  // namespace txinbox::test
