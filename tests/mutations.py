@@ -13,6 +13,7 @@ Mutations for servers need the URLs of the servers, which servers.sh sets:
 
 import argparse
 import filecmp
+import fnmatch
 import os
 import pathlib
 import queue
@@ -54,6 +55,7 @@ class Mutation:
             sys.exit(f"{group}.toml, mutation {number}: missing or unknown: {', '.join(sorted(wrong))}")
         self.group, self.what = group, entry["what"]
         self.file, self.old, self.new = entry["file"], entry["old"], entry["new"]
+        self.tests = entry["tests"]
         # doctest's filters: by the source file, and by the case's name.
         self.filters = ["--source-file=" + ",".join(f"*/{test}.cpp" for test in entry["tests"])]
         if "cases" in entry:
@@ -75,6 +77,21 @@ class Mutation:
         if self.old == self.new:
             raise Untried("it changes nothing")
         return text.replace(self.old, self.new)
+
+
+def test_files(program):
+    """The names of the files of tests that the program has, without their ending."""
+    if program in ("conformance", "unit", "cli", "faults"):
+        return {file.stem for file in (ROOT / "tests" / program).rglob("*.cpp")}
+    component = program.removesuffix("-unit")
+    command = rf"txinbox_component_unit_tests\(\s*{component}\b" if component != program else (
+        rf"txinbox_test_program\(\s*txinbox_{component}_tests\b")
+    text = (ROOT / "components" / component / "tests" / "CMakeLists.txt").read_text()
+    begin = re.search(command, text).start()
+    files = set(re.findall(r"(\w+)\.cpp", text[begin:text.index(")", begin)]))
+    if program == "redis":
+        files |= {file.stem for file in (ROOT / "tests" / "conformance" / "lease" / "shared").glob("*.cpp")}
+    return files
 
 
 def load(folder):
@@ -240,7 +257,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the mutations, and try none")
     parser.add_argument("--check", action="store_true",
-                        help="look whether each mutation's text still stands in its file once, and try none")
+                        help="look whether each mutation's text still stands in its file once, and whether its program "
+                             "has its tests; try none")
     parser.add_argument("--only", action="append", default=[], metavar="N|GROUP",
                         help="try only this number, or this file's; may be given more than once")
     parser.add_argument("--jobs", type=int, default=1, help="how many copies of the tree work at a time (default: 1)")
@@ -268,6 +286,9 @@ def main():
         for number, mutation in mutations:
             try:
                 mutation.applied_to((ROOT / mutation.file).read_text())
+                for test in mutation.tests:
+                    if not fnmatch.filter(test_files(mutation.program), test):
+                        raise Untried(f"the program {mutation.program} has no file {test}.cpp")
             except (Untried, OSError) as error:
                 wrong += 1
                 print(f"{number}: {mutation.what}: {error}", file=sys.stderr)
