@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -172,10 +173,16 @@ void check_way(const Way& way, const EffectDatabase& db, TxConsumer& consumer, b
     if (results.at(i).outcome == Outcome::consumed) consumed.push_back(keys[i]);
   }
   for (const std::string& key : {std::string("left"), std::string("second"), std::string("last")}) {
-    if (outcome_of(consumer, key, add_key) == "consumed") consumed.push_back(key);
+    // The server can notice late that a connection is lost, and holds the lock on the key until then.
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    std::string outcome;
+    do {
+      outcome = outcome_of(consumer, key, add_key);
+    } while (!outcome.ends_with("consumed") && std::chrono::steady_clock::now() < give_up);
+    CHECK(outcome.ends_with("consumed"));
+    if (outcome == "consumed") consumed.push_back(key);
   }
   check_effects(db, consumed);
-  CHECK(consumed.size() >= 4);  // the last delivery of each of these keys has nothing that disturbs it
 }
 
 void prepare(const EffectDatabase& db) {
