@@ -54,36 +54,32 @@ bool read_what_came(PGconn* connection) noexcept {
 /// As a lost connection: no later call waits on it, and the server rolls back.
 void shut_down(PGconn* connection) noexcept { shutdown(PQsocket(connection), SHUT_RDWR); }
 
+/// Waits until the socket is ready. Gives the connection up after the longest silence, or after a minute if no silence
+/// is limited.
+bool wait_for_socket(PGconn* connection, Silence* silence, int events) noexcept {
+  constexpr std::chrono::milliseconds of_other_connections = std::chrono::minutes(1);
+  const auto longest = silence != nullptr ? silence->longest : of_other_connections;
+  if (wait_until_ready({PQsocket(connection), static_cast<short>(events), 0}, longest)) return true;
+  if (silence != nullptr) silence->ended_connection = true;
+  shut_down(connection);
+  return false;
+}
+
 /// Waits until the next PQgetResult can return without waiting.
 void wait_for_reply(PGconn* connection, Silence& silence) noexcept {
   while (PQstatus(connection) == CONNECTION_OK) {
     const int unsent = PQflush(connection);
     if (unsent < 0 || (unsent == 0 && PQisBusy(connection) == 0)) return;
-    const int events = unsent == 0 ? POLLIN : POLLIN | POLLOUT;
-    if (!wait_until_ready({PQsocket(connection), static_cast<short>(events), 0}, silence.longest)) {
-      silence.ended_connection = true;
-      shut_down(connection);
-      return;
-    }
+    if (!wait_for_socket(connection, &silence, unsent == 0 ? POLLIN : POLLIN | POLLOUT)) return;
     if (!read_what_came(connection)) return;
   }
-}
-
-/// Waits until the socket is ready, but not longer than the longest silence.
-bool wait_for_socket(PGconn* connection, short events) noexcept {
-  Silence* silence = silence_of(connection);
-  constexpr std::chrono::milliseconds of_other_connections = std::chrono::minutes(1);
-  if (wait_until_ready({PQsocket(connection), events, 0}, silence ? silence->longest : of_other_connections))
-    return true;
-  if (silence != nullptr) silence->ended_connection = true;
-  return false;
 }
 
 /// Ends a COPY from the client with an error, so that the server aborts it.
 bool end_copy_in(PGconn* connection) noexcept {
   int sent = 0;
   while ((sent = PQputCopyEnd(connection, "the handler has left it open")) == 0) {  // libpq's buffer is full
-    if (!wait_for_socket(connection, POLLIN | POLLOUT) || PQflush(connection) < 0) return false;
+    if (!wait_for_socket(connection, silence_of(connection), POLLIN | POLLOUT) || PQflush(connection) < 0) return false;
   }
   return sent > 0;
 }
@@ -97,7 +93,9 @@ bool end_copy_out(PGconn* connection) noexcept {
     PQfreemem(row);
     if (size < 0) return true;  // the end, or an error: the next result says which
     bytes += size;
-    if (size == 0 && (!wait_for_socket(connection, POLLIN) || !read_what_came(connection))) return false;
+    if (size == 0 && (!wait_for_socket(connection, silence_of(connection), POLLIN) || !read_what_came(connection))) {
+      return false;
+    }
   }
   return false;
 }
@@ -149,9 +147,7 @@ bool begins_copy(const PGresult* result) noexcept {
 
 void end_open_commands(PGconn* connection) noexcept {
   if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) leave_pipeline(connection);
-  // A connection that is lost in the middle of a COPY returns its result for ever.
   while (const PostgresqlResult unread = next_result(connection)) {
-    if (begins_copy(unread.get()) && PQstatus(connection) != CONNECTION_OK) return;
   }
 }
 
