@@ -115,9 +115,6 @@ class UserSql {
   virtual void check(const NativeConnection&, const SqlStatement&) const = 0;
   virtual SqlVerdict classify_check_error(const DatabaseError&, const SqlStatement&) const noexcept = 0;
 
-  /// Whether a statement may stay prepared on this connection after its transaction.
-  virtual bool may_keep_statements(const NativeConnection&) const { return true; }
-
   enum class Runs { once, often };
   virtual std::unique_ptr<UserStatement> prepare(const NativeConnection&, const SqlStatement&, Runs) const = 0;
 

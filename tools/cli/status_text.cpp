@@ -93,13 +93,12 @@ Json as_json(const ConsumerStatus& c) {
 }
 
 /// The consumers that consume the most now, in the order of `status`.
-std::vector<ConsumerStatus> most_active(const Status& status, const Rates& now, std::size_t how_many) {
+std::vector<ConsumerStatus> most_active(const Status& status, const std::optional<Rates>& now, std::size_t how_many) {
   std::vector<const ConsumerStatus*> all;
   all.reserve(status.consumers.size());
   for (const auto& each : status.consumers) all.push_back(&each);
   const auto activity = [&now](const ConsumerStatus* each) {
-    const auto found = now.find(each->consumer);
-    return std::pair(found == now.end() ? 0 : found->second, each->last_minute);
+    return std::pair(rate_of(now, each->consumer).value_or(0), each->last_minute);
   };
   std::ranges::stable_sort(all, std::greater(), activity);
   all.resize(std::min(how_many, all.size()));
@@ -167,7 +166,7 @@ std::string status_text_fitting(const Status& status, const std::optional<Rates>
   const std::size_t each = std::max<std::size_t>((lines_in(whole) - least) / (all - 1), 1);
   constexpr std::size_t note = 2;
   const std::size_t more = room > least + note ? (room - least - note) / each : 0;
-  some.consumers = most_active(status, now.value_or(Rates()), 1 + more);
+  some.consumers = most_active(status, now, 1 + more);
   return status_text(some, now, size.columns) +
          fmt::format("\n\nand {} more consumers, none more active; --consumer NAME shows one",
                      all - some.consumers.size());

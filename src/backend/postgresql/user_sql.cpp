@@ -156,14 +156,6 @@ class PostgresqlUserSql final : public UserSql {
     return error.code().starts_with("42") ? SqlVerdict::wrong : SqlVerdict::unknown;
   }
 
-  // A pooler may use another connection to the server for each transaction. Behind such a pooler, the name of a
-  // prepared statement can mean a statement of another client. Such a pooler cannot report the process number of the
-  // server, because that number belongs to one client as long as it is connected.
-  bool may_keep_statements(const NativeConnection& sql) const override {
-    const std::string server = query_text(sql, "SELECT pg_catalog.pg_backend_pid()");
-    return number_in(server) == PQbackendPID(postgresql_native(sql));
-  }
-
   std::unique_ptr<UserStatement> prepare(const NativeConnection& sql, const SqlStatement& statement,
                                          Runs runs) const override {
     PGconn* pg = postgresql_native(sql);

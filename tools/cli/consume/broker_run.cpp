@@ -85,7 +85,8 @@ Values BrokerRun::values_of(const Delivery& delivery) const {
 void BrokerRun::run_script(soci::session& session, Delivery& delivery) const {
   const Values values = values_of(delivery);
   auto& prepared = delivery.per_connection<PreparedScript>(session);
-  for (std::size_t i = 0; i < script_.statements.size(); ++i) prepared.run(script_, i, values);
+  for (std::size_t i = 0; i < script_.statements.size(); ++i)
+    prepared.run(script_, i, values, delivery.keeps_statements());
 }
 
 void BrokerRun::run_together(soci::session& session, std::span<Delivery> deliveries) const {
@@ -93,7 +94,8 @@ void BrokerRun::run_together(soci::session& session, std::span<Delivery> deliver
   std::vector<const Values*> pointers;
   values.reserve(deliveries.size());  // `pointers` points into it
   for (const Delivery& each : deliveries) pointers.push_back(&values.emplace_back(values_of(each)));
-  deliveries.front().per_connection<PreparedScript>(session).run_together(script_, pointers);
+  Delivery& first = deliveries.front();
+  first.per_connection<PreparedScript>(session).run_together(script_, pointers, first.keeps_statements());
 }
 
 void BrokerRun::operator()(const Event& event) {

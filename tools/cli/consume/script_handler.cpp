@@ -72,7 +72,7 @@ void ScriptHandler::run(soci::session& session, Delivery& delivery) {
   try {
     auto& prepared = delivery.per_connection<PreparedScript>(session);
     while (run.statement < script_.statements.size()) {
-      prepared.run(script_, run.statement++, batch_.values[message]);
+      prepared.run(script_, run.statement++, batch_.values[message], delivery.keeps_statements());
     }
   } catch (...) {
     run.error = std::current_exception();
@@ -96,7 +96,8 @@ void ScriptHandler::run_together(soci::session& session, std::span<Delivery> del
       runs_[message] = {.begun = true};
       values.push_back(&batch_.values[message]);
     }
-    deliveries.front().per_connection<PreparedScript>(session).run_together(script_, values);
+    Delivery& first = deliveries.front();
+    first.per_connection<PreparedScript>(session).run_together(script_, values, first.keeps_statements());
   } catch (...) {  // the transaction is rolled back, and it is unknown which statement failed
     for (const Delivery& each : deliveries) runs_[first_ + each.index()] = {};
     ran_to_ = ran_to;

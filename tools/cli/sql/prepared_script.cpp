@@ -31,26 +31,27 @@ std::size_t most_together(const Script& script, const backend::NativeConnection&
 PreparedScript::PreparedScript(soci::session& session)
     : connection_(backend::connection_of(session)), sql_(connection_->database().user_sql()) {}
 
-void PreparedScript::begin(const Script& script) {
+void PreparedScript::begin(const Script& script, bool keeps_statements) {
   waiting_.clear();  // of a run that failed
   numbers_.clear();
   kept_.clear();
   kept_.resize(script.statements.size());
-  const bool may_keep = has_only_row_statements(script) && sql_.may_keep_statements(*connection_);
+  const bool may_keep = keeps_statements && has_only_row_statements(script);
   for (Kept& kept : kept_) kept.may_keep = may_keep;
   stale_ = false;
 }
 
-void PreparedScript::run(const Script& script, std::size_t number, const Values& values) {
+void PreparedScript::run(const Script& script, std::size_t number, const Values& values, bool keeps_statements) {
   // Not after a failure: a server may refuse to free statements in a failed transaction.
-  if (stale_) begin(script);
+  if (stale_) begin(script, keeps_statements);
   stale_ = true;
   ran(number, prepared(script, number).run(values));
   stale_ = false;
 }
 
-void PreparedScript::run_together(const Script& script, std::span<const Values* const> messages) {
-  if (stale_) begin(script);
+void PreparedScript::run_together(const Script& script, std::span<const Values* const> messages,
+                                  bool keeps_statements) {
+  if (stale_) begin(script, keeps_statements);
   stale_ = true;
   std::size_t size = 0;
   for (const Values* values : messages) {

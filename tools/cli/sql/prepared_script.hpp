@@ -22,15 +22,16 @@ class PreparedScript {
  public:
   explicit PreparedScript(soci::session& session);
 
-  /// Runs one statement of the script. All calls must pass the same script.
+  /// Runs one statement of the script. All calls must pass the same script and the same `keeps_statements`, which is
+  /// that of the delivery.
   ///
   /// Errors: those of the statement. The next run prepares it again.
-  void run(const Script& script, std::size_t statement, const Values& values);
+  void run(const Script& script, std::size_t statement, const Values& values, bool keeps_statements);
 
   /// Runs the script for each of these messages in turn, in few round trips. `Script::most_together` must not be 0.
   ///
   /// Errors: those of the statements. It is unknown which of them failed. The next run prepares them again.
-  void run_together(const Script& script, std::span<const Values* const> messages);
+  void run_together(const Script& script, std::span<const Values* const> messages, bool keeps_statements);
 
  private:
   struct Kept {
@@ -38,7 +39,7 @@ class PreparedScript {
     std::unique_ptr<backend::UserStatement> statement = {};
   };
 
-  void begin(const Script& script);
+  void begin(const Script& script, bool keeps_statements);
   backend::UserStatement& prepared(const Script& script, std::size_t statement);
   void ran(std::size_t statement, bool prepare_anew);
   void flush();
