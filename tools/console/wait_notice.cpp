@@ -13,28 +13,18 @@ constexpr std::chrono::seconds first{5};
 
 }  // namespace
 
-WaitNotice::WaitNotice() = default;
-
-WaitNotice::~WaitNotice() {
-  {
-    const std::lock_guard lock(mutex_);
-    ends_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
-
 void WaitNotice::set(std::optional<Clock::time_point> since) {
   const std::lock_guard lock(mutex_);
   since_ = since;
 }
 
 // A call does not wake the thread, because most calls are short. So the thread looks each second.
-void WaitNotice::watch() {
+void WaitNotice::watch(const std::stop_token& stop) {
   std::optional<Clock::time_point> call;
   auto next = first;
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::seconds(1), [this] { return ends_; })) {
+  while (!stop.stop_requested()) {
+    (void)wake_.wait_for(lock, stop, std::chrono::seconds(1), [] { return false; });
     if (since_ != call) {
       call = since_;
       next = first;

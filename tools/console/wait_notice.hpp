@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <thread>
 
 namespace txinbox::cli {
@@ -13,8 +14,7 @@ namespace txinbox::cli {
 class WaitNotice {
  public:
   /// Starts a thread, which writes.
-  WaitNotice();
-  ~WaitNotice();
+  WaitNotice() = default;
   WaitNotice(const WaitNotice&) = delete;
   WaitNotice& operator=(const WaitNotice&) = delete;
 
@@ -34,13 +34,12 @@ class WaitNotice {
   using Clock = std::chrono::steady_clock;
 
   void set(std::optional<Clock::time_point> since);
-  void watch();
+  void watch(const std::stop_token& stop);
 
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::optional<Clock::time_point> since_;  ///< When the current call began. None: there is no call.
-  bool ends_ = false;
-  std::thread thread_ = std::thread([this] { watch(); });
+  std::jthread thread_{[this](const std::stop_token& stop) { watch(stop); }};
 };
 
 }  // namespace txinbox::cli
