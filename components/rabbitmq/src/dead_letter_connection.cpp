@@ -44,9 +44,6 @@ class WriteLimit {
   std::jthread thread_;
 };
 
-/// Whether no letter can be published until somebody changes a right or creates something.
-bool is_for_all(const Lost& why) { return why.reply_code == AMQP_ACCESS_REFUSED || why.reply_code == AMQP_NOT_FOUND; }
-
 }  // namespace
 
 DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLetter& letter, const Limits& limits) {
@@ -60,7 +57,7 @@ DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLett
       disconnect();
     }
     // Another letter may have got this answer. It is the same for all letters, so it must not be forgotten.
-    if (closed_ && is_for_all(*closed_)) return refused();
+    throw_if_for_all();
     if (!is_open_) connect(limits.give_up);
     send(id, letter, limits.give_up);
     found = waiting_.find(id);
@@ -75,8 +72,10 @@ DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLett
   return refused();
 }
 
-/// The broker has closed the channel because of a letter.
-DeadLetterConnection::Result DeadLetterConnection::refused() {
+/// Throws if the broker has closed the channel for a reason that holds for all letters, until somebody changes a right
+/// or creates something.
+void DeadLetterConnection::throw_if_for_all() {
+  if (!closed_ || (closed_->reply_code != AMQP_ACCESS_REFUSED && closed_->reply_code != AMQP_NOT_FOUND)) return;
   waiting_.clear();
   const Lost why = *std::exchange(closed_, std::nullopt);
   if (why.reply_code == AMQP_ACCESS_REFUSED) {
@@ -84,10 +83,14 @@ DeadLetterConnection::Result DeadLetterConnection::refused() {
                                                "; give the user the right to write to the exchange amq.default, which "
                                                "dead letters need");
   }
-  if (why.reply_code == AMQP_NOT_FOUND) {
-    throw Error(ErrorCode::broker_refused, "RabbitMQ: " + why.why + "; create what dead letters are sent to");
-  }
-  return {.why = "a dead letter was refused: " + why.why};
+  throw Error(ErrorCode::broker_refused, "RabbitMQ: " + why.why + "; create what dead letters are sent to");
+}
+
+/// The broker has closed the channel because of a letter.
+DeadLetterConnection::Result DeadLetterConnection::refused() {
+  throw_if_for_all();
+  waiting_.clear();
+  return {.why = "a dead letter was refused: " + std::exchange(closed_, std::nullopt)->why};
 }
 
 /// Takes the answer of a letter.

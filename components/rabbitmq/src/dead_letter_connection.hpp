@@ -79,6 +79,7 @@ class DeadLetterConnection {
   void handle_method(amqp_channel_t channel, const amqp_method_t& method);
   void answered(std::uint64_t tag, bool multiple, Answer answer);
   Result result_of(std::map<Id, Waiting>::iterator found);
+  void throw_if_for_all();
   Result refused();
   void disconnect() noexcept;
 
