@@ -9,9 +9,10 @@
 
 namespace txinbox::bench {
 
-/// The program of a section that measures a broker. `measure` gets the target and the options, and returns the figures.
-template <class Measure>
-int broker_program(int argc, char** argv, const char* program, const char* broker, Measure&& measure) {
+/// The program of a section that measures a broker. A `Bench` gets the target and the options, and its `measure`
+/// returns the figures.
+template <class Bench>
+int broker_program(int argc, char** argv, const char* program, const char* broker) {
   CLI::App app(std::string("Measures the loop of a consumer of ") + broker);
   Target target;
   BrokerOptions options;
@@ -21,7 +22,7 @@ int broker_program(int argc, char** argv, const char* program, const char* broke
   app.add_option("--messages", options.messages, "That the broker has when a slot begins");
   app.add_option("--slot-ms", options.slot_ms);
   CLI11_PARSE(app, argc, argv);
-  return print_figures(program, [&] { return measure(target, options); });
+  return print_figures(program, [&] { return Bench(target, options).measure(); });
 }
 
 }  // namespace txinbox::bench

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <limits>
 
 #include "measure.hpp"
 
@@ -12,8 +11,7 @@ namespace txinbox::bench {
 class Meter {
  public:
   /// `most`: the number of messages after which it is over, also if there is time left.
-  explicit Meter(std::chrono::milliseconds slot, long long most = std::numeric_limits<long long>::max())
-      : slot_(slot), most_(most) {}
+  Meter(std::chrono::milliseconds slot, long long most) : slot_(slot), most_(most) {}
 
   /// Call it for each message. Returns false when it is over.
   bool count() {

@@ -89,7 +89,5 @@ class Bench {
 
 int main(int argc, char** argv) {
   using namespace txinbox::bench;
-  return broker_program(
-      argc, argv, "txinbox_bench_rocketmq", "RocketMQ",
-      [](const Target& target, const BrokerOptions& options) { return Bench(target, options).measure(); });
+  return broker_program<Bench>(argc, argv, "txinbox_bench_rocketmq", "RocketMQ");
 }
