@@ -14,6 +14,7 @@ Mutations for servers need the URLs of the servers, which servers.sh sets:
 import argparse
 import filecmp
 import fnmatch
+import functools
 import os
 import pathlib
 import queue
@@ -79,6 +80,7 @@ class Mutation:
         return text.replace(self.old, self.new)
 
 
+@functools.cache
 def test_files(program):
     """The names of the files of tests that the program has, without their ending."""
     if program in ("conformance", "unit", "cli", "faults"):
