@@ -18,9 +18,8 @@ TXINBOX_NAMESPACE_BEGIN
 
 /// The present state of a message that failed.
 enum class FailedState {
-  failing,    ///< The message failed, but the next delivery runs its handler.
-  running,    ///< A `LeaseConsumer` has begun the message and has not completed it. Its lease is held, was released, or
-              ///< has expired.
+  failing,    ///< The message failed, but the next delivery runs its handler. No lease on it is held.
+  running,    ///< A `LeaseConsumer` holds a lease on the message.
   parked,     ///< The message failed too often. Later deliveries get `parked`, until `retry_failed`.
   torn,       ///< Its handler committed the transaction itself. Repair the data, then call `forget`.
   discarded,  ///< An operator discarded the message. Later deliveries get `discarded`.
@@ -81,6 +80,9 @@ std::vector<FailedMessage> list_failed(ConnectionRef connection, const FailedFil
 std::size_t retry_failed(ConnectionRef connection, const FailedFilter& filter);
 
 /// Discards these messages, so that no later delivery runs. It changes parked, torn and failing messages.
+///
+/// A worker whose lease has expired may still run the handler of a failing message. Its `complete` then reports
+/// `lease_lost`.
 ///
 /// Later deliveries get `discarded` and are acknowledged. No purge removes this state; `forget` does.
 ///

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "backend/connection_access.hpp"
+#include "backend/lease_end.hpp"
 #include "backend/session.hpp"
 #include "backend/table_check.hpp"
 #include "base/hex.hpp"
@@ -36,17 +37,23 @@ FailedState state_of(const std::optional<std::string>& row_state) {
   return found == states.end() ? FailedState::failing : found->second;
 }
 
-/// Returns the condition on `c`, the key's row in the consumed-message table. That row may be missing.
-std::string state_condition(const std::optional<FailedState>& state) {
+/// Returns the state of the key's row in the consumed-message table, or NULL if the next delivery runs: there is no
+/// row, or its lease has ended.
+std::string present_state(const backend::Dialect& sql) {
+  return fmt::format("CASE WHEN {} THEN NULL ELSE c.state END", backend::is_consuming_without_lease(sql));
+}
+
+/// Returns the condition on `present_state`.
+std::string state_condition(const std::optional<FailedState>& state, const backend::Dialect& sql) {
   if (!state) return "(c.state IS NULL OR c.state IN ('consuming', 'parked', 'torn'))";
-  if (*state == FailedState::failing) return "c.state IS NULL";
+  if (*state == FailedState::failing) return present_state(sql) + " IS NULL";
   const auto* found = std::ranges::find_if(states, [&](const auto& each) { return each.second == *state; });
-  return fmt::format("c.state = '{}'", found->first);
+  return fmt::format("{} = '{}'", present_state(sql), found->first);
 }
 
 std::string condition_of(const FailedFilter& filter, const backend::Dialect& sql) {
   // An interrupted retry leaves a parked row whose count is zero.
-  std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state);
+  std::string condition = "(f.attempts > 0 OR c.state <> 'consuming') AND " + state_condition(filter.state, sql);
   if (!filter.consumer.empty()) condition += " AND f.consumer = " + sql.text(filter.consumer);
   if (!filter.business_key.empty()) condition += " AND f.business_key = " + sql.text(filter.business_key);
   if (!filter.error_class.empty()) condition += " AND f.last_error = " + sql.text(filter.error_class);
@@ -58,11 +65,11 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
   const backend::Dialect& sql = session.dialect();
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
-           fmt::format("SELECT f.consumer, f.business_key, f.message_id, c.state, f.attempts, f.deaths, f.first_error, "
+           fmt::format("SELECT f.consumer, f.business_key, f.message_id, {}, f.attempts, f.deaths, f.first_error, "
                        "{}, f.last_error, {}, {}, f.error_text, {} FROM {} f LEFT JOIN {} c ON c.consumer = f.consumer "
                        "AND c.business_key = f.business_key WHERE {} ORDER BY f.last_failed_at DESC, f.consumer, "
                        "f.business_key LIMIT {}",
-                       sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
+                       present_state(sql), sql.utc_text("f.first_failed_at"), sql.utc_text("f.last_failed_at"),
                        sql.milliseconds_since("f.last_failed_at"), filter.payloads ? sql.hex_text("f.payload") : "NULL",
                        sql.table(backend::failed_message_table), sql.table(backend::consumed_message_table),
                        condition_of(filter, sql), filter.limit),
@@ -89,7 +96,7 @@ std::vector<FailedMessage> read_counted(backend::Session& session, const FailedF
 /// counting failed. It needs the key, because any other search would read the whole table.
 std::vector<FailedMessage> read_uncounted(backend::Session& session, const FailedFilter& filter) {
   const backend::Dialect& sql = session.dialect();
-  std::string condition = state_condition(filter.state);
+  std::string condition = state_condition(filter.state, sql);
   if (filter.older_than.count() > 0) condition += " AND c.consumed_at < " + sql.before(filter.older_than);
   std::vector<FailedMessage> found;
   for (backend::Row& row : session.read(
@@ -124,7 +131,8 @@ std::vector<FailedMessage> read(backend::Session& session, const FailedFilter& f
 /// again.
 ///
 /// The handler of a parked message does not run, so a marker is the rest of an earlier attempt and must not be counted
-/// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed.
+/// later. An attempt of a failing message may be running. Its marker stays, so that a crash of it is noticed. A lease
+/// that has ended needs no change: the next delivery takes it over.
 bool retry(backend::Session& session, const FailedMessage& message) {
   if (message.state != FailedState::parked && message.state != FailedState::failing) return false;
   const bool is_failing = message.state == FailedState::failing;
@@ -135,8 +143,9 @@ bool retry(backend::Session& session, const FailedMessage& message) {
 
 bool discard(backend::Session& session, const FailedMessage& message) {
   const detail::ConsumedMessageTable table(session);
-  return message.state == FailedState::failing ? table.insert_discarded(message.consumer, message.business_key)
-                                               : table.discard(message.consumer, message.business_key);
+  // A failing message has a row only if it was consumed under a lease.
+  return (message.state == FailedState::failing && table.insert_discarded(message.consumer, message.business_key)) ||
+         table.discard(message.consumer, message.business_key);
 }
 
 std::size_t for_each(const ConnectionRef& connection, FailedFilter filter,

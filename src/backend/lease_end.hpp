@@ -1,8 +1,13 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include <txinbox/version.hpp>
+
+#include "backend/dialect.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -13,6 +18,11 @@ namespace backend {
 /// ignores rows without an owner.
 constexpr std::string_view lease_has_no_end =
     "(lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL))";
+
+/// Returns the condition that a row is 'consuming' and nobody holds its lease: the lease has expired or was released.
+inline std::string is_consuming_without_lease(const Dialect& sql) {
+  return fmt::format("(state = 'consuming' AND (lease_expires_at <= {} OR {}))", sql.now(), lease_has_no_end);
+}
 
 }  // namespace backend
 TXINBOX_NAMESPACE_END

@@ -14,7 +14,7 @@ std::string Session::take_over_sql(const ClaimRequest& row, const ClaimedRow& se
   const std::string is_free =
       seen.state == detail::RowState::consumed
           ? fmt::format("state = 'consumed' AND attempt_token = {}", sql.token(Token::of(seen.token)))
-          : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), lease_has_no_end);
+          : is_consuming_without_lease(sql);
   return fmt::format(
       "UPDATE {} SET state = '{}', attempt_token = {}, message_id = {}, content_hash = {}, lease_owner = NULL, "
       "lease_fence = {}, lease_expires_at = NULL, attempts = NULL, result = NULL, consumed_at = {} "

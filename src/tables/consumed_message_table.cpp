@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "backend/lease_end.hpp"
 #include "backend/table_check.hpp"
 #include "backend/upsert.hpp"
 #include "message/content_hash.hpp"
@@ -63,8 +64,11 @@ bool ConsumedMessageTable::insert_discarded(std::string_view consumer, std::stri
 }
 
 bool ConsumedMessageTable::discard(std::string_view consumer, std::string_view business_key) const {
-  return session_.change(fmt::format("UPDATE {} SET state = 'discarded' WHERE {} AND state IN ('parked', 'torn')",
-                                     table(), session_.dialect().is_key(consumer, business_key))) > 0;
+  const backend::Dialect& sql = session_.dialect();
+  return session_.change(fmt::format("UPDATE {} SET state = 'discarded', lease_owner = NULL, lease_expires_at = NULL "
+                                     "WHERE {} AND (state IN ('parked', 'torn') OR {})",
+                                     table(), sql.is_key(consumer, business_key),
+                                     backend::is_consuming_without_lease(sql))) > 0;
 }
 
 bool ConsumedMessageTable::has_rows_of(std::string_view consumer) const {

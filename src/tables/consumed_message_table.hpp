@@ -35,7 +35,7 @@ class ConsumedMessageTable {
   /// Inserts a discarded row. Returns false if the key has a row, or if somebody holds the key.
   bool insert_discarded(std::string_view consumer, std::string_view business_key) const;
 
-  /// Marks a parked or torn row discarded. Returns false if it is not there.
+  /// Marks a parked or torn row discarded, or the row of a lease that has ended. Returns false if it is not there.
   bool discard(std::string_view consumer, std::string_view business_key) const;
 
   bool has_rows_of(std::string_view consumer) const;

@@ -63,9 +63,7 @@ std::optional<std::int64_t> LeaseTable::take_over(const LeaseOwner& owner, std::
   // A message without content keeps the hash of the first message that the lease was for.
   const std::string hash = sql.bytes_or_null(content_hash);
   const bool was_consumed = seen.state == RowState::consumed;
-  const std::string is_free =
-      was_consumed ? "state = 'consumed'"
-                   : fmt::format("state = 'consuming' AND (lease_expires_at <= {} OR {})", sql.now(), lease_has_no_end);
+  const std::string is_free = was_consumed ? "state = 'consumed'" : backend::is_consuming_without_lease(sql);
   return session_.change_returning(fmt::format(
       "UPDATE {} SET state = 'consuming', attempt_token = {}, message_id = {}, content_hash = {}, result = NULL, "
       "lease_owner = {}, lease_fence = {}, lease_expires_at = {}, attempts = {}, "

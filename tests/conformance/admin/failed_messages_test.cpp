@@ -81,6 +81,52 @@ TEST_CASE("a discarded message never runs, and its deliveries are acknowledged")
   CHECK(discard_failed(*db.session(), {}) == 0);
 }
 
+/// A message whose attempt under a lease failed. The lease was released.
+void fails_under_lease(Pool& pool) {
+  LeaseConsumer consumer(pool, "svc");
+  CHECK_THROWS_AS((void)consumer.consume(order, [](Lease&) { throw std::invalid_argument("no"); }),
+                  std::invalid_argument);
+}
+
+TEST_CASE("a message that failed under a lease is failing, and can be retried and discarded") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  fails_under_lease(pool);
+  CHECK(only_failed(db).state == FailedState::failing);
+  CHECK(only_failed(db, {.state = FailedState::failing}).attempts == 1);
+  CHECK(list_failed(*db.session(), {.state = FailedState::running}).empty());
+  CHECK(retry_failed(*db.session(), {}) == 1);
+  CHECK(failed_count(db) == 0);
+  fails_under_lease(pool);
+  CHECK(only_failed(db).attempts == 1);
+  CHECK(discard_failed(*db.session(), {}) == 1);
+  CHECK(only_failed(db, {.state = FailedState::discarded}).attempts == 1);
+  CHECK(list_leases(*db.session()).empty());
+  LeaseConsumer consumer(pool, "svc");
+  CHECK(consumer.consume(order, [](Lease&) { FAIL("a discarded message ran"); }).outcome == Outcome::discarded);
+}
+
+TEST_CASE("a message whose lease is held is running until the lease has ended, and cannot be changed") {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  fails_under_lease(pool);
+  LeaseConsumer consumer(pool, "svc");
+  CHECK_THROWS_AS((void)consumer.consume(order,
+                                         [&](Lease&) {
+                                           CHECK(only_failed(db).state == FailedState::running);
+                                           CHECK(only_failed(db, {.state = FailedState::running}).attempts == 1);
+                                           CHECK(list_failed(*db.session(), {.state = FailedState::failing}).empty());
+                                           CHECK(retry_failed(*db.session(), {}) == 0);
+                                           CHECK(discard_failed(*db.session(), {}) == 0);
+                                           // As if its time had passed while the handler still runs.
+                                           db.run("update txinbox_consumed_message set lease_expires_at = consumed_at");
+                                           CHECK(only_failed(db).state == FailedState::failing);
+                                           CHECK(discard_failed(*db.session(), {}) == 1);
+                                         }),
+                  Error);
+  CHECK(only_failed(db, {.state = FailedState::discarded}).attempts == 1);
+}
+
 TEST_CASE("filters select by consumer, key, state and age, and the list begins with the latest failure") {
   const EffectDatabase db;
   Pool pool = db.pool(1);
