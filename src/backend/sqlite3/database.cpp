@@ -32,6 +32,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<int>>({
     {SQLITE_LOCKED, {lock_timeout, "a table is locked"}},
     {SQLITE_NOMEM, {environment, "no memory"}},
     {SQLITE_READONLY, {other, "read-only"}},
+    {SQLITE_READONLY_DBMOVED, {environment, "the file was moved or replaced"}},
     {SQLITE_INTERRUPT, {statement_timeout}},
     {SQLITE_IOERR, {environment, "disk I/O"}},
     {SQLITE_CORRUPT, {environment, "the file is corrupt"}},

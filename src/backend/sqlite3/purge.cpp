@@ -10,6 +10,7 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 PurgeReply Sqlite3Session::purge_some(const PurgeBatch& batch) {
+  Sqlite3OpenFile::refuse_moved(connection());
   std::vector<PurgeCandidate> candidates = find_old(batch);
   PurgeReply reply = choose(dialect(), batch, candidates);
   if (!candidates.empty()) reply.removed = remove_old(batch, candidates, reply.waited);

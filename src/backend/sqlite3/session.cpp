@@ -86,7 +86,7 @@ Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char
 }
 
 void Sqlite3Session::release_statements() noexcept {
-  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &confirm_, &commit_, &roll_back_}) {
+  for (Sqlite3Statement* each : {&begin_, &insert_, &select_, &is_there_, &confirm_, &commit_, &roll_back_}) {
     each->finalize();
   }
   kept_.clear();
@@ -114,6 +114,7 @@ bool Sqlite3Session::try_run_kept(const KeptStatement& statement, std::span<cons
 void Sqlite3Session::configure(const PoolOptions& options) {
   lock_timeout_ = options.lock_timeout;
   configured_ = connection();
+  file_ = Sqlite3OpenFile::of(configured_);
   sqlite3_busy_timeout(configured_, static_cast<int>(lock_timeout_.count()));
   // WAL is a property of the file. An in-memory database refuses it. `doctor` reports the mode. SQLite does not wait
   // for other connections to the new file when it switches to WAL, so this loop tries again.

@@ -11,6 +11,7 @@
 
 #include "backend/session.hpp"
 #include "backend/sqlite3/catalog.hpp"
+#include "backend/sqlite3/open_file.hpp"
 #include "backend/sqlite3/statement.hpp"
 #include "backend/sqlite3/writer_queue.hpp"
 
@@ -115,6 +116,7 @@ class Sqlite3Session final : public Session {
   void note_broken(int result) noexcept;
   ClaimReply insert_claim(const ClaimRequest&);
   bool guard_is_there(::sqlite3*) noexcept;
+  bool is_there(const ClosingClaim&);
   std::optional<ClaimedRow> read_existing(const ClaimRequest&);
   bool try_roll_back() noexcept;
   std::vector<PurgeCandidate> find_old(const PurgeBatch&);
@@ -122,7 +124,8 @@ class Sqlite3Session final : public Session {
   std::chrono::milliseconds busy_timeout(::sqlite3*);
 
   const bool pooled_;
-  ::sqlite3* configured_ = nullptr;  ///< Pool: the connection with our hooks and settings.
+  ::sqlite3* configured_ = nullptr;        ///< Pool: the connection with our hooks and settings.
+  std::shared_ptr<Sqlite3OpenFile> file_;  ///< Pool: the file that `configure` has found; null in memory.
   std::chrono::milliseconds lock_timeout_{0};
   bool foreign_keys_ = true;
   bool reads_committed_ = false;                         ///< False only with a shared cache and read_uncommitted.
@@ -132,7 +135,7 @@ class Sqlite3Session final : public Session {
   std::optional<WriterTurn> turn_;
   bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.
   bool left_open_ = false;  ///< A rollback failed, so our transaction is still open.
-  Sqlite3Statement begin_, insert_, select_, confirm_, commit_, roll_back_;
+  Sqlite3Statement begin_, insert_, select_, is_there_, confirm_, commit_, roll_back_;
   std::map<const KeptStatement*, Sqlite3Statement> kept_;
 };
 

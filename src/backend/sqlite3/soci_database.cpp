@@ -64,6 +64,8 @@ class Sqlite3SociDatabase final : public SociDatabase {
   /// If a file cannot be opened for a temporary reason, for example because no file descriptor is free, this returns
   /// none.
   std::optional<std::string> refusal(const std::string& code, const std::string& connection_string) const override {
+    constexpr int moved = 1032;  // SQLITE_READONLY_DBMOVED: who moved the file must act, see open_file.hpp
+    if (number_in(code) == moved) return std::nullopt;
     enum Primary { perm = 3, readonly = 8, cantopen = 14, auth = 23, notadb = 26 };
     const std::filesystem::path file(file_in(connection_string));
     const auto say = [&](std::string_view why) {

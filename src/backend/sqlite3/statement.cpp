@@ -7,6 +7,8 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 
 void throw_sqlite3_error(::sqlite3* connection, int result, const std::string& what) {
+  // A session of the caller's returns only primary codes.
+  if (const int code = sqlite3_extended_errcode(connection); (code & 0xFF) == result) result = code;
   throw_database_error(sqlite3_name, connection, std::to_string(result),
                        "txinbox: " + what + ": " + sqlite3_errmsg(connection));
 }

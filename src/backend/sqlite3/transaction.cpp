@@ -24,6 +24,8 @@ constexpr auto select_sql =
 constexpr auto confirm_sql =
     "UPDATE main.txinbox_consumed_message SET state = 'consumed', result = ?4 "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+constexpr auto is_there_sql =
+    "SELECT 1 FROM main.txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 constexpr auto commit_sql = "COMMIT";
 constexpr auto roll_back_sql = "ROLLBACK";
 
@@ -155,6 +157,7 @@ std::optional<ClaimedRow> Sqlite3Session::find_committed(const ClaimRequest& row
 }
 
 std::optional<ClaimedRow> Sqlite3Session::read_existing(const ClaimRequest& row) {
+  Sqlite3OpenFile::refuse_moved(connection());
   const auto select = statement(select_, select_sql);
   select->bind_text(1, row.consumer);
   select->bind_text(2, row.business_key);
@@ -186,10 +189,24 @@ bool Sqlite3Session::guard_likely_intact() noexcept {
   return db != nullptr && !hooks_->lost && sqlite3_get_autocommit(db) == 0;
 }
 
+/// Whether the claim is still there. A handler can have deleted it.
+bool Sqlite3Session::is_there(const ClosingClaim& claim) {
+  const auto select = statement(is_there_, is_there_sql);
+  select->bind_text(1, claim.consumer);
+  select->bind_text(2, claim.business_key);
+  select->bind_blob(3, claim.token->bytes());
+  const bool found = select->fetch();
+  select->reset();
+  return found;
+}
+
 /// A claim that was inserted as `consumed` needs only its result.
 bool Sqlite3Session::confirm(std::span<const ClosingClaim> claims) {
   for (const ClosingClaim& claim : claims) {
-    if (!claim.result && (initial_state_ == InitialState::consumed || claim.confirmed)) continue;
+    if (!claim.result && (initial_state_ == InitialState::consumed || claim.confirmed)) {
+      if (!is_there(claim)) return false;
+      continue;
+    }
     const auto update = statement(confirm_, confirm_sql);
     update->bind_text(1, claim.consumer);
     update->bind_text(2, claim.business_key);
@@ -213,6 +230,7 @@ CommitStatus Sqlite3Session::commit(std::span<const ClosingClaim> claims, std::s
   try {
     if (!confirm(claims)) return CommitStatus::not_ours;
     for (const std::string& sql : writes) Sqlite3Statement(db, sql).run();
+    Sqlite3OpenFile::refuse_moved(db);
     hooks_->committing = true;
     const int result = statement(commit_, commit_sql)->try_run();
     hooks_->committing = false;
@@ -291,6 +309,7 @@ std::size_t Sqlite3Session::execute(const std::string& sql) {
 template <class Run>
 auto Sqlite3Session::in_turn(const std::string& sql, const Run& run) {
   ::sqlite3* db = connection();
+  Sqlite3OpenFile::refuse_moved(db);
   enter_queue(db);
   try {
     // Without this check, SQLite would read a literal beyond its limit as NULL.
@@ -322,6 +341,7 @@ std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& 
 }
 
 std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) {
+  Sqlite3OpenFile::refuse_moved(connection());
   Sqlite3Statement select(connection(), sql);
   std::vector<Row> rows;
   while (select.fetch()) {

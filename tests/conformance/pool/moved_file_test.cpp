@@ -1,0 +1,182 @@
+// Somebody moves or replaces the file of SQLite while a service has it open. Nothing is acknowledged that is not in the
+// file that the name means.
+
+#include <exception>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/eventually.hpp"
+#include "support/outcomes.hpp"
+#include "support/recording_publisher.hpp"
+#include "support/relay_kit.hpp"
+
+namespace txinbox::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Message order{.business_key = "order123"};
+
+fs::path file_of(const TestDatabase& db) { return db.url().substr(std::string("sqlite://").size()); }
+
+/// Renames a database with its log, as an operator does who moves all files.
+void move(const fs::path& from, const fs::path& to) {
+  for (const char* end : {"", "-wal", "-shm"}) {
+    if (fs::exists(from.string() + end)) fs::rename(from.string() + end, to.string() + end);
+  }
+}
+
+/// `error_class` of what `f` throws.
+template <class F>
+std::string class_of_error(const F& f) {
+  try {
+    f();
+  } catch (...) {
+    return error_class(std::current_exception());
+  }
+  return "nothing";
+}
+
+constexpr auto moved = "sqlite3 1032";  // SQLITE_READONLY_DBMOVED
+
+/// Each way in which the file can be another one.
+void replace(const TestDatabase& live, const std::string& how) {
+  live.disconnect();
+  const fs::path file = file_of(live);
+  const fs::path away = file.string() + ".away";
+  if (how == "a backup is moved over it") {
+    const EffectDatabase backup;
+    backup.disconnect();
+    fs::rename(file_of(backup), file);
+  } else if (how == "it is removed") {
+    fs::remove(file);
+  } else if (how == "it is moved, and another one is made") {
+    move(file, away);
+    const EffectDatabase other;
+    other.disconnect();
+    fs::copy(file_of(other), file);
+  } else {
+    move(file, away);
+  }
+}
+
+constexpr auto ways = {"a backup is moved over it", "it is removed", "it is moved, and another one is made",
+                       "it is moved"};
+
+TEST_CASE("a message is not consumed in a file of SQLite that was moved or replaced" * doctest::skip(!on_sqlite3())) {
+  for (const std::string how : ways) {
+    CAPTURE(how);
+    const EffectDatabase db;
+    Pool pool = db.pool(1);
+    TxConsumer consumer(pool, "svc");
+    CHECK(consumer.consume(order, add_effect).outcome == consumed);
+    replace(db, how);
+    const auto consume = [&](const char* key) {
+      return class_of_error([&] { (void)consumer.consume({.business_key = key}, add_effect); });
+    };
+    CHECK(consume("new") == moved);
+    CHECK(consume("order123") == moved);   // the row is only in the old file
+    if (how == "it is removed") continue;  // the next connection makes an empty file there
+    CHECK(class_of_error([&] { (void)list_failed(pool.acquire()); }) == moved);
+    CHECK(class_of_error([&] {
+            for (const Result& each : consumer.consume_batch(messages_of({"a", "b"}), add_effect)) {
+              if (each.error) std::rethrow_exception(each.error);
+            }
+          }) == moved);
+  }
+}
+
+TEST_CASE("a handler during which the file of SQLite is replaced has no effect" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+  CHECK(class_of_error([&] {
+          (void)consumer.consume(order, [&](soci::session& sql, Delivery& delivery) {
+            add_effect(sql, delivery);
+            replace(db, "a backup is moved over it");
+          });
+        }) == moved);
+}
+
+TEST_CASE("a lease is neither granted nor completed in a file that was replaced" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  LeaseConsumer leases(pool, "svc");
+  CHECK(class_of_error(
+            [&] { (void)leases.consume(order, [&](Lease&) { replace(db, "a backup is moved over it"); }); }) == moved);
+  CHECK(class_of_error([&] { (void)leases.consume({.business_key = "new"}, [](Lease&) {}); }) == moved);
+}
+
+TEST_CASE("a relay reports that the file of its outbox was replaced" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  std::mutex mutex;
+  std::string error;
+  RecordingPublisher publisher;
+  const OutboxRelay relay(pool, publisher.publisher(), quick([&](const RelayEvent& event) {
+                            if (event.type != RelayEventType::error) return;
+                            const std::lock_guard lock(mutex);
+                            error = error_class(event.error);
+                          }));
+  replace(db, "a backup is moved over it");
+  CHECK(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return error == moved;
+  }));
+}
+
+TEST_CASE("a session of the caller's own whose file was replaced consumes nothing" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  replace(db, "a backup is moved over it");
+  CHECK(class_of_error([&] { (void)consumer.consume({.business_key = "new"}, add_effect); }) == moved);
+  CHECK(class_of_error([&] { (void)consumer.consume(order, add_effect); }) == moved);
+}
+
+// A new connection would also read the write-ahead log of the old file, and damage the new one with it.
+TEST_CASE("a pool opens no connection to a file that has replaced its own" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(2);
+  const Connection first = pool.acquire();
+  replace(db, "a backup is moved over it");
+  CHECK(class_of_error([&] { (void)pool.acquire(); }) == moved);
+  CHECK(class_of_error([&] { (void)db.pool(1).acquire(); }) == moved);
+}
+
+TEST_CASE("a file of SQLite that was moved back is used again" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  db.disconnect();
+  const fs::path file = file_of(db);
+  const fs::path away = file.string() + ".away";
+  move(file, away);
+  CHECK(class_of_error([&] { (void)consumer.consume({.business_key = "new"}, add_effect); }) == moved);
+  move(away, file);
+  CHECK(consumer.consume({.business_key = "new"}, add_effect).outcome == consumed);
+  CHECK(consumer.consume(order, add_effect).outcome == duplicate);
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("a new pool can open a file that was made after the last pool was closed" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  {
+    Pool pool = db.pool(1);
+    CHECK(TxConsumer(pool, "svc").consume(order, add_effect).outcome == consumed);
+  }
+  replace(db, "a backup is moved over it");
+  Pool pool = db.pool(1);
+  CHECK(TxConsumer(pool, "svc").consume(order, add_effect).outcome == consumed);
+}
+
+}  // namespace
+}  // namespace txinbox::test
