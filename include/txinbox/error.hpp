@@ -34,7 +34,8 @@ enum class ErrorCode {
   stopped,               ///< The stop token was set before the work began.
   lease_lost,            ///< Another worker took the lease over, an operator removed its row, or the lease ended before
                          ///< the handler began.
-  forked,                ///< The parent process opened the pool before fork(). A child must open its own pool.
+  forked,                ///< The parent process opened the pool, or created the `LeaseConsumer`, before fork(). A child
+                         ///< must make its own.
   access_refused,        ///< The server refuses the user, password or database, or the file cannot be opened.
   retry_later,           ///< A handler throws this as `RetryLater`: the message must be delivered later.
   broker_refused,        ///< The broker refuses the set-up of a source: a queue or topic does not exist, a right is

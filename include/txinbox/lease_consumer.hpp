@@ -143,7 +143,8 @@ class LeaseConsumer {
   /// - `Error` lease_lost if another worker has taken the key over before the completion: the handler ran, and nothing
   ///   is acknowledged. The same error is thrown if the lease ends before the handler can begin, because the lease is
   ///   shorter than the round trips to the database.
-  /// - `Error` invalid_argument for an empty handler, and other codes of `ErrorCode`.
+  /// - `Error` invalid_argument for an empty handler, forked in a child of the process that created the consumer, and
+  ///   other codes of `ErrorCode`.
   /// - A database error that outlived its retries, as it was. If it came from the completion, the handler runs again
   ///   after the lease has expired.
   ///

@@ -8,6 +8,7 @@
 #include <txinbox/pool.hpp>
 
 #include "backend/connection_access.hpp"
+#include "base/own_process.hpp"
 #include "lease/database_lease_store.hpp"
 #include "lease/lease_delivery.hpp"
 #include "lease/lease_timer.hpp"
@@ -57,6 +58,11 @@ class LeaseConsumer::Impl {
 
   Result consume(const Message& message, const LeaseHandler& handler) {
     detail::refuse_empty(handler);
+    if (!owner_.is_this_one()) {
+      throw Error(ErrorCode::forked,
+                  "the consumer was created before fork(), and the thread that ends its leases is the parent's; create "
+                  "another consumer in the child");
+    }
     return detail::LeaseDelivery(leases_->policy(), options_, *leases_, *timer_, message, handler).consume();
   }
 
@@ -64,6 +70,7 @@ class LeaseConsumer::Impl {
   const LeaseOptions& options() const noexcept { return options_; }
 
  private:
+  const detail::OwnProcess owner_;
   const LeaseOptions options_;
   const std::unique_ptr<detail::LeaseProvider> leases_;
   const std::shared_ptr<detail::LeaseTimer> timer_ = detail::LeaseTimer::make();

@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -34,6 +36,26 @@ bool is_refused(const F& use) {
     return code_of(std::current_exception()) == ErrorCode::forked;
   }
   return false;
+}
+
+/// A store that grants each lease.
+class GrantingStore final : public LeaseStore {
+ public:
+  LeaseAnswer claim(const LeaseRequest& request) override {
+    return {.state = LeaseState::granted, .fence = 1, .remaining = request.lease};
+  }
+  bool renew(const LeaseRequest&, std::int64_t) override { return true; }
+  bool complete(const LeaseRequest&, std::int64_t, const std::optional<std::string>&) override { return true; }
+  bool fail(const LeaseRequest&, std::int64_t, const LeaseFailure&) override { return true; }
+};
+
+// The thread that sets the stop token when a lease expires exists only in the parent.
+TEST_CASE("a child of fork() cannot use the parent's consumer on a store") {
+  LeaseConsumer consumer(std::make_shared<GrantingStore>(), "svc");
+  const auto use = [&] { (void)consumer.consume(order, [](Lease&) {}); };
+  CHECK_NOTHROW(use());
+  CHECK(in_process([&] { ::_exit(is_refused(use) ? 0 : 1); }) == 0);
+  CHECK_NOTHROW(use());
 }
 
 TEST_CASE("a child of fork() cannot use the parent's pool, and the parent still can") {
