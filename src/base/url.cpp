@@ -86,6 +86,36 @@ void refuse_stray_at(std::string_view text) {
       "and %3F for '?')");
 }
 
+/// Refuses a line break, such as at the end of a file that the URL was read from. It would become a part of a name.
+void refuse_line_breaks(std::string_view text) {
+  if (text.find_first_of("\r\n") == std::string_view::npos) return;
+  refuse("has a line break, as at the end of a file that it was read from (write %0A if a name has one)");
+}
+
+/// Returns the host and the port of "host", "host:port", "[address]" or "[address]:port".
+std::pair<std::string, std::string> parse_host(std::string_view text) {
+  std::string host;
+  std::size_t colon = std::string_view::npos;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == std::string_view::npos) refuse("has a '[' without a ']' in its host");
+    host = std::string(text.substr(1, end - 1));
+    if (end + 1 < text.size()) colon = end + 1;
+    if (colon != std::string_view::npos && text[colon] != ':') refuse("has more than a port behind its ']'");
+  } else {
+    colon = text.find(':');
+    if (colon != text.rfind(':')) refuse("has more than one ':' behind its user (an IPv6 address stands in [])");
+    host = decode(text.substr(0, colon));
+  }
+  std::string port;
+  if (colon != std::string_view::npos) port = std::string(text.substr(colon + 1));
+  const bool digits = std::all_of(port.begin(), port.end(), [](unsigned char c) { return std::isdigit(c); });
+  if (!digits || port.size() > 5 || (!port.empty() && (std::stoi(port) < 1 || std::stoi(port) > 65535))) {
+    refuse("has a port that is not a number from 1 to 65535");
+  }
+  return {std::move(host), std::move(port)};
+}
+
 void parse_authority(std::string_view authority, Url& url) {
   // Use the last '@', so that a password with a bare '@' is read as a whole.
   if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
@@ -98,24 +128,20 @@ void parse_authority(std::string_view authority, Url& url) {
       url.user = decode(userinfo);
     }
   }
-  std::size_t colon = std::string_view::npos;
-  if (authority.starts_with('[')) {
-    const std::size_t end = authority.find(']');
-    if (end == std::string_view::npos) refuse("has a '[' without a ']' in its host");
-    url.host = std::string(authority.substr(1, end - 1));
-    if (end + 1 < authority.size()) colon = end + 1;
-    if (colon != std::string_view::npos && authority[colon] != ':') refuse("has more than a port behind its ']'");
-  } else {
-    colon = authority.find(':');
-    if (colon != authority.rfind(':')) refuse("has more than one ':' behind its user (an IPv6 address stands in [])");
-    url.host = decode(authority.substr(0, colon));
+  std::string ports;
+  bool has_port = false;
+  bool more = true;
+  while (more) {
+    std::string_view one = authority;
+    const auto first = cut(authority, ',');
+    more = first.has_value();
+    if (more) one = *first;
+    const auto [host, port] = parse_host(one);
+    url.host += host + (more ? "," : "");
+    ports += port + (more ? "," : "");
+    has_port = has_port || !port.empty();
   }
-  if (colon != std::string_view::npos) url.port = std::string(authority.substr(colon + 1));
-  const bool digits = std::all_of(url.port.begin(), url.port.end(), [](unsigned char c) { return std::isdigit(c); });
-  if (!digits || url.port.size() > 5 ||
-      (!url.port.empty() && (std::stoi(url.port) < 1 || std::stoi(url.port) > 65535))) {
-    refuse("has a port that is not a number from 1 to 65535");
-  }
+  if (has_port) url.port = std::move(ports);
 }
 
 }  // namespace
@@ -133,6 +159,7 @@ Url parse_url(std::string_view text, UrlKind kind) {
   Url url;
   url.scheme = url_scheme(text);
   text.remove_prefix(url.scheme.size() + 1);
+  refuse_line_breaks(text);
   if (url.scheme == "soci") {  // SOCI's own syntax: do not decode it
     url.path = std::string(text);
     return url;

@@ -18,9 +18,9 @@ struct Url {
   std::string scheme;  ///< Lower case: "sqlite", "mysql", "postgresql", "soci", …
   std::string user;
   std::string password;
-  std::string host;            ///< The host, without the brackets of an IPv6 address.
-  std::string port;            ///< Digits, or empty.
-  std::string path;            ///< After the host and its slash; without "//", all that follows the scheme.
+  std::string host;  ///< The host, without the brackets of an IPv6 address. Several hosts have commas between.
+  std::string port;  ///< Digits, or empty. As many as there are hosts, unless all ports are empty.
+  std::string path;  ///< After the host and its slash; without "//", all that follows the scheme.
   bool has_authority = false;  ///< Whether "//" follows the scheme.
   UrlParameters parameters;
 };

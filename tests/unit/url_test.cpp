@@ -38,6 +38,28 @@ TEST_CASE("an IPv6 host stands in brackets") {
   CHECK(url.port == "3307");
 }
 
+TEST_CASE("several hosts have commas between them, each with its port") {
+  const auto hosts = [](const char* text) {
+    const Url url = parse_url(text);
+    return url.host + " " + url.port;
+  };
+  CHECK(hosts("postgresql://u@h1:1,h2:2/db") == "h1,h2 1,2");
+  CHECK(hosts("postgresql://u@h1,[::1]:2,h3/db") == "h1,::1,h3 ,2,");
+  CHECK(hosts("postgresql://u@h1,h2/db") == "h1,h2 ");
+  CHECK(hosts("postgresql:///db") == " ");
+  CHECK_THROWS_AS((void)parse_url("postgresql://u@h1:1,h2:x/db"), Error);
+  CHECK_THROWS_AS((void)open_pool("mysql://u@h1,h2/db"), Error);
+}
+
+TEST_CASE("a line break in a URL is refused, also at its end") {
+  for (const char* text :
+       {"sqlite:orders.db\n", "postgresql://u@h/db\r\n", "soci:sqlite3://orders.db\n", "sqlite:a\nb"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS((void)parse_url(text), Error);
+  }
+  CHECK(parse_url("sqlite:a%0Ab").path == "a\nb");
+}
+
 TEST_CASE("a file is a path with or without slashes") {
   CHECK(parse_url("sqlite:orders.db").path == "orders.db");
   CHECK(!parse_url("sqlite:orders.db").has_authority);

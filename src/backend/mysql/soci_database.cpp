@@ -101,6 +101,10 @@ class MysqlSociDatabase final : public SociDatabase {
     if (url.path.empty()) {
       throw Error(ErrorCode::invalid_argument, "the MySQL URL names no database; write mysql://user@host:3306/db");
     }
+    if (url.host.find(',') != std::string::npos) {
+      throw Error(ErrorCode::invalid_argument,
+                  "the MySQL URL names several hosts, and the client library takes one; name a proxy, or one server");
+    }
     const MysqlOptionFiles files = read_mysql_option_files();
     const auto add = [&](std::string_view name, std::string_view value) {
       if (!value.empty()) append_parameter(string, name, value);

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "backend/connection_string.hpp"
 #include "backend/hidden_values.hpp"
 #include "backend/postgresql/native.hpp"
 #include "backend/soci_database.hpp"
@@ -66,28 +67,12 @@ std::string state_of_refusal(const std::string& conninfo) {
 
 class PostgresqlSociDatabase final : public SociDatabase {
  public:
+  /// Returns a URI. SOCI searches the string for a parameter of its own, and changes blanks in it. A URI has none.
   std::string connection_string(const detail::Url& url, const PoolOptions& options) const override {
-    std::string conninfo = url.scheme == "soci" ? url.path : std::string();
-    const auto add = [&](std::string_view name, std::string_view value) {
-      if (!value.empty()) append_parameter(conninfo, name, value);
-    };
-    for (const auto& parameter : url.parameters) refuse_unknown(parameter.first);
-    add("host", url.host);
-    add("port", url.port);
-    add("user", url.user);
-    add("password", url.password);
-    if (url.scheme != "soci") add("dbname", url.path);
-    for (const auto& [name, value] : url.parameters) add(name, value);
-
-    const auto given = [&](std::string_view name) {
-      if (url.scheme != "soci") {
-        return std::ranges::any_of(url.parameters, [&](const auto& parameter) { return parameter.first == name; });
-      }
-      return conninfo.find(std::string(name) + "=") != std::string::npos ||
-             conninfo.find(std::string(name) + " =") != std::string::npos;
-    };
-    const auto add_default = [&](std::string_view name, const std::string& value) {
-      if (!given(name)) append_parameter(conninfo, name, value);
+    detail::UrlParameters all = url.scheme == "soci" ? parameters_in(url.path) : parameters_of(url);
+    const auto add_default = [&](std::string_view name, std::string value) {
+      const bool given = std::ranges::find(all, name, &detail::UrlParameters::value_type::first) != all.end();
+      if (!given) all.emplace_back(name, std::move(value));
     };
     using std::chrono::ceil;
     using std::chrono::seconds;
@@ -100,8 +85,7 @@ class PostgresqlSociDatabase final : public SociDatabase {
     // statement.
     add_default("tcp_user_timeout", std::to_string(longest_statement(options).count()));
     add_default("application_name", "txinbox");
-    if (url.scheme == "soci") refuse_malformed(conninfo);
-    return conninfo;
+    return uri_of(all);
   }
 
   const soci::backend_factory& factory() const noexcept override { return soci::postgresql; }
@@ -144,6 +128,23 @@ class PostgresqlSociDatabase final : public SociDatabase {
   }
 
  private:
+  static detail::UrlParameters parameters_of(const detail::Url& url) {
+    detail::UrlParameters all;
+    const auto add = [&](std::string_view name, const std::string& value) {
+      if (!value.empty()) all.emplace_back(name, value);
+    };
+    add("host", url.host);
+    add("port", url.port);
+    add("user", url.user);
+    add("password", url.password);
+    add("dbname", url.path);
+    for (const auto& [name, value] : url.parameters) {
+      refuse_unknown(name);
+      add(name, value);
+    }
+    return all;
+  }
+
   /// Checks the parameter here, because libpq would report the error only when it connects.
   static void refuse_unknown(const std::string& parameter) {
     const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> known(PQconndefaults(), &PQconninfoFree);
@@ -156,16 +157,33 @@ class PostgresqlSociDatabase final : public SociDatabase {
         fmt::format("the parameter '{}' of the PostgreSQL URL is not known to libpq; check its spelling", parameter));
   }
 
-  /// libpq's own text repeats words of the string, and such a word can be part of a password.
-  static void refuse_malformed(const std::string& conninfo) {
+  /// Returns the parameters of a connection string. libpq's own error text repeats words of the string, and such a word
+  /// can be part of a password.
+  static detail::UrlParameters parameters_in(const std::string& conninfo) {
     char* text = nullptr;
-    PQconninfoOption* const options = PQconninfoParse(conninfo.c_str(), &text);
+    const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(PQconninfoParse(conninfo.c_str(), &text),
+                                                                               &PQconninfoFree);
     PQfreemem(text);
-    if (options == nullptr) {
+    if (!options) {
       throw Error(ErrorCode::invalid_argument,
                   "the PostgreSQL connection string cannot be parsed; check its names, and quote values with blanks");
     }
-    PQconninfoFree(options);
+    detail::UrlParameters all;
+    for (const PQconninfoOption* each = options.get(); each->keyword != nullptr; ++each) {
+      if (each->val != nullptr) all.emplace_back(each->keyword, each->val);
+    }
+    return all;
+  }
+
+  static std::string uri_of(const detail::UrlParameters& parameters) {
+    std::string uri = "postgresql://";
+    char separator = '?';
+    for (const auto& [name, value] : parameters) {
+      uri += separator + name + '=';
+      for (const char c : value) uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      separator = '&';
+    }
+    return uri;
   }
 };
 
