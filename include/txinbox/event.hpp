@@ -20,14 +20,14 @@ enum class EventType {
   already_consumed,  ///< The delivery is a duplicate. `age` is the age of the original.
   conflict,          ///< The key came with other content. The handler did not run.
   in_progress,       ///< Another worker has a lease on the key.
-  parked,            ///< The message is parked or torn, because of this delivery or an earlier one.
+  parked,            ///< The message is parked or torn, because of this delivery (then with `error`) or an earlier one.
   retry,             ///< A transient error occurred. The transaction runs again after `backoff`.
   torn,              ///< The handler itself committed the transaction that txinbox opened. The claim is marked torn, so
                      ///< that later deliveries do not count as duplicates.
-  failed,            ///< A delivery, a whole batch or a purge failed with `error`. If the failure parks the message, an
-                     ///< event `parked` follows.
-  discarded,         ///< An operator has discarded the message. The handler did not run.
-  postponed,         ///< The handler asked for a later delivery.
+  failed,     ///< A delivery, a whole batch or a purge failed with `error`. If the failure parks the message, the
+              ///< event is `parked` instead.
+  discarded,  ///< An operator has discarded the message. The handler did not run.
+  postponed,  ///< The handler asked for a later delivery.
   lease_taken_over,  ///< The lease of another worker had expired, and this delivery took the key over.
   purged,            ///< A batch of `rows` old rows was removed.
 };
@@ -46,8 +46,8 @@ struct Event {
   int attempt = 1;                       ///< The number of the run within this call; 1 is the first.
   std::chrono::nanoseconds duration{0};  ///< Since `consume` or `consume_batch` was called. For purged: the time of the
                                          ///< batch.
-  std::exception_ptr error = {};  ///< For retry and failed; for postponed only in a batch or under a lease. The text of
-                                  ///< a SOCI error holds bound values.
+  std::exception_ptr error = {};  ///< For retry and failed; for parked if this delivery has failed; for postponed only
+                                  ///< in a batch or under a lease. The text of a SOCI error holds bound values.
   std::chrono::milliseconds backoff{0};  ///< For retry: the wait before the next run.
   std::string_view error_class = {};  ///< The result of `txinbox::error_class` for `error`; empty if there is no error.
   std::optional<std::chrono::milliseconds> age = {};  ///< For already_consumed: the time since the original was

@@ -287,6 +287,7 @@ std::vector<Result> BatchDelivery::finish() {
     results.push_back(std::move(*item.result));
     const Result& result = results.back();
     stopped = ends_batch(result, on_failure_);
+    if (item.parked) results.back().outcome = Outcome::parked;
     context_.notify({.type = event_for(result.outcome),
                      .business_key = item.message->business_key,
                      .message_id = item.message->message_id,
@@ -294,13 +295,6 @@ std::vector<Result> BatchDelivery::finish() {
                      .duration = schedule_.elapsed(),
                      .error = result.error,
                      .age = result.age});
-    if (item.parked) {
-      context_.notify({.type = EventType::parked,
-                       .business_key = item.message->business_key,
-                       .message_id = item.message->message_id,
-                       .duration = schedule_.elapsed()});
-      results.back().outcome = Outcome::parked;
-    }
   }
   context_.duplicates.count(results);
   return results;

@@ -51,7 +51,11 @@ bool ConsumerPolicy::exceeds_max_attempts(int attempts) const noexcept {
 }
 
 void ConsumerPolicy::notify(Event event) const noexcept {
-  if (event.type == EventType::failed && is_proven_failure(event.error)) return;
+  // The attempt that failed has sent its event before.
+  if (is_proven_failure(event.error)) {
+    if (event.type == EventType::failed) return;
+    event.error = nullptr;
+  }
   event.consumer = consumer;
   detail::notify(options.observer, options.listeners, event);
 }

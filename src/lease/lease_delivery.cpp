@@ -46,9 +46,8 @@ Result LeaseDelivery::consume_in_scope() {
       notify({.type = EventType::postponed, .error = error});
       return std::move(*postponed);
     }
-    notify({.type = EventType::failed, .error = error});
+    notify({.type = parked_ ? EventType::parked : EventType::failed, .error = error});
     if (!parked_) throw;
-    notify({.type = EventType::parked});
     return {.outcome = Outcome::parked, .error = original_error(error)};
   }
 }

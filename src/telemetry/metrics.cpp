@@ -24,7 +24,7 @@ using detail::Labels;
 using detail::MetricsText;
 using namespace std::chrono_literals;
 
-/// The events that end a delivery. A delivery that parks its message emits `failed` and then `parked`.
+/// The events that end a delivery.
 constexpr std::array outcomes = {EventType::consumed,    EventType::already_consumed, EventType::conflict,
                                  EventType::in_progress, EventType::parked,           EventType::failed,
                                  EventType::discarded,   EventType::postponed};
@@ -112,7 +112,7 @@ class Metrics::Impl {
     ++consumer.messages[outcome];
     consumer.durations[outcome].add(event.duration, options_.duration_buckets);
     if (event.age) consumer.ages.add(std::max<std::chrono::nanoseconds>(*event.age, 0ns), options_.age_buckets);
-    if (event.type == EventType::failed) {
+    if (event.type == EventType::failed || (event.type == EventType::parked && !event.error_class.empty())) {
       ++entry_of(consumer.failures, event.error_class, options_.max_error_classes);
     }
   }

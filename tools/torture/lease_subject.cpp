@@ -82,7 +82,7 @@ class LeaseSubject : public Subject {
     if (thread_counters == nullptr) return;
     if (event.type == EventType::lease_taken_over) ++thread_counters->leases_taken_over;
     if (event.type == EventType::retry) ++thread_counters->retries;
-    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *thread_counters);
+    if (event.error) count(event.error, *thread_counters);
   }
 
   Pool& pool_;

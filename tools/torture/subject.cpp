@@ -72,7 +72,7 @@ class TxSubject : public Subject {
   static void observe(const Event& event) {
     if (thread_counters == nullptr) return;
     if (event.type == EventType::retry) ++thread_counters->retries;
-    if (event.type == EventType::retry || event.type == EventType::failed) count(event.error, *thread_counters);
+    if (event.error) count(event.error, *thread_counters);
   }
 
   TxConsumer consumer_;

@@ -37,6 +37,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {1062U, {duplicate_key, "duplicate key"}},
     {1064U, {other, "wrong SQL"}},
     {1114U, {environment, "the table is full"}},
+    {1129U, {connection_lost, "the server blocks this host after too many failed connections"}},
     {1135U, {connection_lost, "the server cannot start a thread"}},  // the error of a new connection
     {1142U, {other, "no privilege on the table"}},
     {1146U, {environment, "no such table"}},
@@ -64,6 +65,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<unsigned>>({
     {1690U, {other, "a number out of range"}},
     {1792U, {read_only, "read-only transaction"}},
     {1836U, {read_only, "the server is read-only"}},
+    {1878U, {environment, "a temporary file could not be written"}},
     {1927U, {connection_lost}},  // ER_CONNECTION_KILLED of MariaDB
     {1932U, {environment, "the table's data is gone"}},
     {1969U, {statement_timeout}},  // ER_STATEMENT_TIMEOUT of MariaDB

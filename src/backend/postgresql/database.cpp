@@ -34,6 +34,7 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<std::string_view>>({
     {"28P01", {other, "wrong password"}},
     {"3D000", {other, "no such database"}},
     {"40001", {serialization_failure, "serialization failure"}},
+    {"40003", {connection_lost, "nobody knows whether the statement took effect"}},
     {"40P01", {deadlock, "deadlock"}},
     {"42501", {other, "no privilege"}},
     {"42601", {other, "wrong SQL"}},
@@ -60,7 +61,9 @@ constexpr auto meanings = std::to_array<ErrorCodeMeaning<std::string_view>>({
     {"XX002", {environment, "an index is corrupt"}},
     // These entries are whole classes.
     {"08", {connection_lost, "no connection"}},
+    {"40", {serialization_failure, "the server rolled the transaction back"}},
     {"53", {environment}},
+    {"57", {environment, "an operator intervened"}},
     {"58", {environment, "the server's system"}},
     {"XX", {environment, "an internal error of the server"}},
 });

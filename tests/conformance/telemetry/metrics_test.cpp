@@ -44,7 +44,7 @@ TEST_CASE("metrics count each delivery of consume and consume_batch once") {
   CHECK(text.value("txinbox_duration_seconds_count", {{"consumer", "svc"}, {"outcome", "consumed"}}) == 3);
 }
 
-TEST_CASE("a delivery whose failure parks its message counts as failed and as parked, and later deliveries as parked") {
+TEST_CASE("a delivery whose failure parks its message counts once, as parked, and its error is counted") {
   EffectDatabase db;
   Pool pool = db.pool(2);
   Metrics metrics;
@@ -53,8 +53,9 @@ TEST_CASE("a delivery whose failure parks its message counts as failed and as pa
   CHECK(consumer.consume({.business_key = "a"}, bad).outcome == parked);
   CHECK(consumer.consume({.business_key = "a"}, bad).outcome == parked);
   const PrometheusText text(metrics.text());
-  CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 1);
+  CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "failed"}}) == 0);
   CHECK(text.value("txinbox_messages_total", {{"consumer", "svc"}, {"outcome", "parked"}}) == 2);
+  CHECK(text.value("txinbox_failures_total", {{"consumer", "svc"}, {"class", "std::invalid_argument"}}) == 1);
 }
 
 TEST_CASE("a claim that a handler committed itself is counted as torn") {

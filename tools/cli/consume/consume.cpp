@@ -85,10 +85,8 @@ int run_consume(ConsumeOptions options) {
         {.stop = signals.token(), .observer = std::ref(broker_run), .max_attempts = options.max_attempts});
     return broker_run.run(*source, consumer);
   }
-  ParkedWatch parked;
-  TxConsumer consumer(pool, options.consumer,
-                      {.stop = signals.token(), .observer = std::ref(parked), .max_attempts = options.max_attempts});
-  return ConsumeRun(options, script, *messages, consumer, parked, signals, notice).run(input->fd());
+  TxConsumer consumer(pool, options.consumer, {.stop = signals.token(), .max_attempts = options.max_attempts});
+  return ConsumeRun(options, script, *messages, consumer, signals, notice).run(input->fd());
 }
 
 }  // namespace

@@ -95,7 +95,6 @@ ConsumeRun::Next ConsumeRun::consume(Batch& batch) {
 void ConsumeRun::consume_some(Batch& batch, ScriptHandler& handler, Range range, std::vector<Result>& results) {
   const auto at = results.begin() + static_cast<std::ptrdiff_t>(range.begin);
   handler.begin(range.begin, range.end);
-  parked_.clear();
   const WaitNotice::Call call(notice_);
   try {
     const auto messages = std::span(batch.messages).subspan(range.begin, range.end - range.begin);
@@ -135,7 +134,7 @@ ConsumeRun::Next ConsumeRun::report_result(std::size_t line, std::string_view ke
   }
   std::string why = describe_error(result.error, options_.verbose);
   if (run.error && run.error == result.error) why = fmt::format("statement {}: {}", run.statement, why);
-  if (parked_.parked_by(result.error)) why += "; parked: it does not run again until txinbox failed retry";
+  if (result.outcome == Outcome::parked) why += "; parked: it does not run again until txinbox failed retry";
   const Next next = report_failed(
       line, key, detail::has_error_code(result.error, ErrorCode::invalid_key) ? "invalid" : "failed", why);
   const bool transient = is_transient(result.error);
@@ -152,19 +151,6 @@ ConsumeRun::Next ConsumeRun::report_failed(std::size_t line, std::string_view ke
                                            std::string_view why) {
   report_.failed(line, key, outcome, why);
   return after_failure();
-}
-
-/// The consumer reports a message that a failure parks twice: first as failed, then as parked.
-void ParkedWatch::operator()(const Event& event) {
-  if (event.type == EventType::parked && failed_with_ && failed_key_ == event.business_key) {
-    parked_by_.push_back(failed_with_);
-  }
-  failed_with_ = event.type == EventType::failed ? event.error : nullptr;
-  failed_key_ = event.type == EventType::failed ? event.business_key : std::string_view();
-}
-
-bool ParkedWatch::parked_by(const std::exception_ptr& error) const {
-  return error && std::ranges::find(parked_by_, error) != parked_by_.end();
 }
 
 }  // namespace txinbox::cli

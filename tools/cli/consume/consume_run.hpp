@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include <txinbox/event.hpp>
 #include <txinbox/tx_consumer.hpp>
 
 #include "cli/consume/batch_reader.hpp"
@@ -18,33 +17,15 @@
 
 namespace txinbox::cli {
 
-/// An observer of a consumer. It records which failures have parked their message.
-class ParkedWatch {
- public:
-  void operator()(const Event& event);
-
-  /// Whether the failure with this error has parked its message.
-  bool parked_by(const std::exception_ptr& error) const;
-
-  /// Removes all records.
-  void clear() { parked_by_.clear(); }
-
- private:
-  std::string failed_key_;  // of the last event, if it was a failure
-  std::exception_ptr failed_with_;
-  std::vector<std::exception_ptr> parked_by_;
-};
-
-/// Consumes batch after batch, and reports how each line ended. `parked` is also the consumer's observer.
+/// Consumes batch after batch, and reports how each line ended.
 class ConsumeRun {
  public:
   ConsumeRun(const ConsumeOptions& options, const Script& script, const MessageReader& messages, TxConsumer& consumer,
-             ParkedWatch& parked, StopSignals& signals, WaitNotice& notice)
+             StopSignals& signals, WaitNotice& notice)
       : options_(options),
         script_(script),
         messages_(messages),
         consumer_(consumer),
-        parked_(parked),
         signals_(signals),
         report_(options.json),
         notice_(notice) {}
@@ -73,7 +54,6 @@ class ConsumeRun {
   const Script& script_;
   const MessageReader& messages_;
   TxConsumer& consumer_;
-  ParkedWatch& parked_;
   StopSignals& signals_;
   Report report_;
   WaitNotice& notice_;
