@@ -42,9 +42,8 @@ Result SingleDelivery::consume_in_scope() {
     return result;
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    notify({.type = EventType::failed, .error = error});
+    notify({.type = parked_ ? EventType::parked : EventType::failed, .error = error});
     if (!parked_) throw;
-    notify({.type = EventType::parked});
     return {.outcome = Outcome::parked, .error = original_error(error)};
   }
 }
@@ -84,6 +83,7 @@ Result SingleDelivery::consume_with_retries() {
       refused_ = true;
       continue;
     }
+    if (may_be_left_by_another(error)) continue;
     const auto backoff = schedule_.next_backoff();
     const bool transient = is_transient(error) || (handler_ran_ && context_.is_declared_transient(error));
     if (transient && !torn_ && schedule_.may_retry(backoff) && context_.can_go_on_after(error)) {
@@ -100,6 +100,16 @@ Result SingleDelivery::consume_with_retries() {
     if (handler_ran_ && context_.record_failure(message_, error, parked_)) attempt_.on_marker_removed();
     std::rethrow_exception(error);
   }
+}
+
+/// Whether an earlier handler may have left something on the connection that made our own statements fail. The pool has
+/// closed or reset the connection since then, so one more run shows it.
+bool SingleDelivery::may_be_left_by_another(const std::exception_ptr& error) noexcept {
+  const bool of_our_sql = (is_database_error(error) && !is_transient(error) && !is_environment_error(error)) ||
+                          has_error_code(error, ErrorCode::unknown_state);
+  const bool may_be = of_our_sql && !handler_ran_ && !ran_again_ && context_.source.pool() != nullptr;
+  ran_again_ = ran_again_ || may_be;
+  return may_be;
 }
 
 /// Runs the whole transaction once. If it throws, it has rolled back and given its session back.

@@ -41,6 +41,7 @@ class SingleDelivery {
   bool is_held(SessionHandle&);
   Result run();
   Result answer(backend::ClaimedRow&, SessionHandle&);
+  bool may_be_left_by_another(const std::exception_ptr&) noexcept;
   void record_torn();
   void notify(Event) const noexcept;
   void notify_if_torn() noexcept;
@@ -60,7 +61,8 @@ class SingleDelivery {
   bool torn_ = false;     ///< The handler has committed a claim of this call, and the claim was marked torn.
   bool torn_notified_ = false;
   bool handler_ran_ = false;
-  bool parked_ = false;  ///< This delivery's failure parked the message.
+  bool ran_again_ = false;  ///< See `may_be_left_by_another`.
+  bool parked_ = false;     ///< This delivery's failure parked the message.
   bool taken_over_ = false;
 };
 

@@ -234,7 +234,7 @@ bool MysqlSession::restore_rest(MYSQL* db) noexcept {
 
 bool MysqlSession::restore_after_compound(MYSQL* db) noexcept {
   if (!tracker_.active()) return mysql_warning_count(db) == 0 ? restore_rest(db) : restore(db);
-  const bool changed = tracker_.has_changed_variables() || tracker_.has_other_changes() || !tracker_.is_heard();
+  const bool changed = tracker_.may_have_other_changes() || !tracker_.is_heard();
   if (changed) return restore(db);
   const bool restored = restore_rest(db);
   tracker_.forget_changes();
@@ -245,7 +245,7 @@ bool MysqlSession::restore_after_compound(MYSQL* db) noexcept {
 bool MysqlSession::restore(MYSQL* db) noexcept {
   if (!tracker_.active()) return try_exec(db, restore_) == 0 && restore_rest(db);
   if (tracker_.is_lost()) return false;
-  const bool others = tracker_.has_other_changes();
+  const bool others = tracker_.may_have_other_changes();
   tracker_.begin_undo();
   bool restored = false;
   try {

@@ -136,7 +136,7 @@ void MysqlSessionTracker::note_variable(std::string_view name, std::string_view 
 }
 
 /// Takes the last report of a reply. If the reply has named a variable, the change of that variable explains the
-/// report. Another change in the same reply stays unnoticed.
+/// report.
 void MysqlSessionTracker::note_state() noexcept {
   if (!variable_in_reply_) other_changes_ = true;
   variable_in_reply_ = false;

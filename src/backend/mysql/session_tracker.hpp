@@ -38,8 +38,8 @@ class MysqlSessionTracker {
   /// Whether a variable was changed. Autocommit does not count, because each guarded transaction changes it.
   bool has_changed_variables() const noexcept { return !changed_.empty() || lost_; }
 
-  /// Whether something other than a variable was changed. If one reply reports both, only the variable is noticed.
-  bool has_other_changes() const noexcept { return other_changes_; }
+  /// Whether something other than a variable may have been changed. A reply that names a variable hides such a change.
+  bool may_have_other_changes() const noexcept { return other_changes_ || has_changed_variables(); }
 
   /// Whether the server's last report says that autocommit is on. If autocommit was switched on and the last report
   /// says otherwise, somebody has ended the tracking.

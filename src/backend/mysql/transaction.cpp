@@ -17,11 +17,11 @@ TXINBOX_NAMESPACE_BEGIN
 namespace backend {
 namespace {
 
-/// Returns one more statement of a compound statement. If it does not change this number of rows, it fails like a
-/// missing savepoint.
+/// Returns one more statement of a compound statement. If it does not change this number of rows, it fails with a
+/// savepoint that does not exist. A SIGNAL would need a literal, which the session's character set can spoil.
 std::string changing(std::size_t rows, const std::string& statement) {
-  return fmt::format("; {}; IF ROW_COUNT() <> {} THEN SIGNAL SQLSTATE '42000' SET MYSQL_ERRNO = {}; END IF", statement,
-                     rows, ER_SP_DOES_NOT_EXIST);
+  return fmt::format("; {}; IF ROW_COUNT() <> {} THEN RELEASE SAVEPOINT txinbox_no_such_savepoint; END IF", statement,
+                     rows);
 }
 
 /// Whether `closing_` fits: there is one claim, and nothing else to write.

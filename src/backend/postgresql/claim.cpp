@@ -18,9 +18,10 @@ namespace backend {
 namespace {
 
 constexpr auto existing_columns =
-    "state, replace(attempt_token::text, '-', ''), encode(content_hash, 'hex'), encode(result, 'hex'), "
-    "(extract(epoch FROM lease_expires_at - clock_timestamp()) * 1000)::bigint, "
-    "coalesce(lease_fence, 0), (extract(epoch FROM clock_timestamp() - consumed_at) * 1000)::bigint";
+    "state, pg_catalog.replace(attempt_token::text, '-', ''), pg_catalog.encode(content_hash, 'hex'), "
+    "pg_catalog.encode(result, 'hex'), "
+    "(extract(epoch FROM lease_expires_at - pg_catalog.clock_timestamp()) * 1000)::bigint, "
+    "coalesce(lease_fence, 0), (extract(epoch FROM pg_catalog.clock_timestamp() - consumed_at) * 1000)::bigint";
 constexpr int existing_column_count = 7;
 
 /// Reads the columns of an existing row.
@@ -71,14 +72,25 @@ void PostgresqlSession::name_statements() {
   // Use a plain read, because a share lock writes to the row and costs 7.4 times as much.
   claim_ = {guard_ + "_claim_" + suffix,
             fmt::format("INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-                        "VALUES (convert_from($1, 'UTF8'), convert_from($2, 'UTF8'), convert_from($3, 'UTF8'), "
+                        "VALUES (pg_catalog.convert_from($1, 'UTF8'), pg_catalog.convert_from($2, 'UTF8'), "
+                        "pg_catalog.convert_from($3, 'UTF8'), "
                         "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
                         table_, guarded_token("$5"))};
-  allow_commit_ = {guard_ + "_allow_commit_" + suffix,
-                   "SELECT pg_catalog.set_config('txinbox.commit_token', $1, true)"};
+  // A handler can have taken a role that may not read the inbox. `allow_commit_` gives the role back, because deferred
+  // triggers of the user run with it.
+  own_role_ = {guard_ + "_own_role_" + suffix,
+               fmt::format("SELECT pg_catalog.set_config('txinbox.role', pg_catalog.current_setting('role'), true), "
+                           "pg_catalog.set_config('role', {0}, true) WHERE pg_catalog.current_setting('role') "
+                           "OPERATOR(pg_catalog.<>) {0}",
+                           role_.empty() ? "'none'" : role_)};
+  allow_commit_ = {
+      guard_ + "_allow_commit_" + suffix,
+      fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($2, 'UTF8') AND "
+                  "business_key = pg_catalog.convert_from($3, 'UTF8') AND attempt_token = CAST($1 AS uuid)",
+                  allowing_columns, table_)};
   existing_ = {guard_ + "_existing_" + suffix,
-               fmt::format("SELECT {} FROM {} WHERE consumer = convert_from($1, 'UTF8') "
-                           "AND business_key = convert_from($2, 'UTF8')",
+               fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($1, 'UTF8') "
+                           "AND business_key = pg_catalog.convert_from($2, 'UTF8')",
                            existing_columns, table_)};
   settings_.name = guard_ + "_settings_" + suffix;
   // A lock_timeout of 0 would mean to wait without a limit. The value is 5 ms, because an insert can also wait for a
@@ -93,9 +105,9 @@ void PostgresqlSession::name_statements() {
 
 void PostgresqlSession::prepare_statements() {
   PGconn* pg = connection();
-  const std::array<const Statement*, 10> statements = {&begin_,   &savepoint_,    &claim_,  &existing_,
-                                                       &release_, &allow_commit_, &commit_, &settings_,
-                                                       &no_wait_, &wait_again_};
+  const std::array<const Statement*, 11> statements = {&begin_,    &savepoint_, &claim_,        &existing_,
+                                                       &release_,  &own_role_,  &allow_commit_, &commit_,
+                                                       &settings_, &no_wait_,   &wait_again_};
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     for (const Statement* each : statements) pipeline.add_preparation(each->name.c_str(), each->sql.c_str());
   });
@@ -204,7 +216,8 @@ std::vector<ClaimReply> PostgresqlSession::begin_and_claim_all(std::span<const C
   const std::string_view consumer = rows[0].consumer;
   const std::string insert = fmt::format(
       "INSERT INTO {} (consumer, business_key, message_id, content_hash, state, attempt_token) "
-      "SELECT $1::text, k, i, h, 'consumed', {} FROM unnest($3::text[], $4::text[], $5::bytea[]) AS u (k, i, h) "
+      "SELECT $1::text, k, i, h, 'consumed', {} FROM ROWS FROM (pg_catalog.unnest($3::text[]), "
+      "pg_catalog.unnest($4::text[]), pg_catalog.unnest($5::bytea[])) AS u (k, i, h) "
       "ON CONFLICT (consumer, business_key) DO NOTHING RETURNING business_key",
       table_, guarded_token("$2"));
   const std::string token = uuid_of(*rows[0].token);

@@ -32,10 +32,10 @@ class PostgresqlDialect final : public Dialect {
 
   // The literal means the same bytes under every client_encoding and standard_conforming_strings of the session.
   std::string text(std::string_view value) const override {
-    return fmt::format("convert_from(decode('{}', 'hex'), 'UTF8')", detail::to_hex(value));
+    return fmt::format("pg_catalog.convert_from(pg_catalog.decode('{}', 'hex'), 'UTF8')", detail::to_hex(value));
   }
   std::string bytes(std::string_view value) const override {
-    return fmt::format("decode('{}', 'hex')", detail::to_hex(value));
+    return fmt::format("pg_catalog.decode('{}', 'hex')", detail::to_hex(value));
   }
   std::string token(const detail::Token& value) const override {
     return fmt::format("CAST('{}' AS uuid)", value.hex());
@@ -44,34 +44,36 @@ class PostgresqlDialect final : public Dialect {
   // Texts are sent as bytes, because an earlier handler may have changed client_encoding.
   std::string parameter(ParameterType type, int position) const override {
     if (type == ParameterType::bytes) return fmt::format("${}", position);
-    std::string text = fmt::format("convert_from(${}, 'UTF8')", position);
+    std::string text = fmt::format("pg_catalog.convert_from(${}, 'UTF8')", position);
     if (type == ParameterType::text) return text;
     return fmt::format("CAST({} AS {})", text, type == ParameterType::uuid ? "uuid" : "integer");
   }
 
-  std::string now() const override { return "clock_timestamp()"; }
+  std::string now() const override { return "pg_catalog.clock_timestamp()"; }
   std::string now_plus(std::chrono::milliseconds later) const override {
-    return fmt::format("clock_timestamp() + {}", interval(later));
+    return fmt::format("pg_catalog.clock_timestamp() + {}", interval(later));
   }
   std::string now_in_microseconds() const override {
-    return "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)";
+    return "CAST(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000000 AS bigint)";
   }
   std::string before(std::chrono::milliseconds age) const override {
     return fmt::format("statement_timestamp() - {}", interval(age));
   }
 
   std::string milliseconds_since(std::string_view column) const override {
-    return fmt::format("CAST(extract(epoch FROM clock_timestamp() - {}) * 1000 AS bigint)", column);
+    return fmt::format("CAST(extract(epoch FROM pg_catalog.clock_timestamp() - {}) * 1000 AS bigint)", column);
   }
 
   std::string utc_text(std::string_view column) const override {
-    return fmt::format("to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
+    return fmt::format("pg_catalog.to_char({} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')", column);
   }
 
-  std::string hex_text(std::string_view column) const override { return fmt::format("encode({}, 'hex')", column); }
+  std::string hex_text(std::string_view column) const override {
+    return fmt::format("pg_catalog.encode({}, 'hex')", column);
+  }
 
   std::string hex_token(std::string_view column) const override {
-    return fmt::format("replace(CAST({} AS text), '-', '')", column);
+    return fmt::format("pg_catalog.replace(CAST({} AS text), '-', '')", column);
   }
 
   // The statistics may say that a table has no rows. Then the planner expects one row, and all indexes seem equally
@@ -101,9 +103,10 @@ class PostgresqlDialect final : public Dialect {
   // RESTART IDENTITY and a new table have new files. setval() is not seen.
   std::string server_number(std::string_view table) const override {
     return fmt::format(
-        "hashtextextended(concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), "
-        "pg_relation_filenode({0}::regclass), "
-        "pg_relation_filenode(CAST(pg_get_serial_sequence({0}, 'seq') AS regclass))), 0)",
+        "pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', extract(epoch FROM "
+        "pg_catalog.pg_postmaster_start_time()), "
+        "pg_catalog.pg_relation_filenode({0}::regclass), "
+        "pg_catalog.pg_relation_filenode(CAST(pg_catalog.pg_get_serial_sequence({0}, 'seq') AS regclass))), 0)",
         text(table));
   }
 

@@ -60,18 +60,19 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);
   // The server's own keepalive detects that a client's host has vanished while the server waits for it.
-  const auto configured = exec(
-      pg, fmt::format("SELECT pg_backend_pid(), set_config('default_transaction_isolation', 'read committed', false),"
-                      " set_config('default_transaction_read_only', 'off', false),"
-                      " set_config('client_encoding', 'UTF8', false),"
-                      " set_config('lock_timeout', '{}ms', false),"
-                      " set_config('statement_timeout', '{}ms', false),"
-                      " set_config('idle_in_transaction_session_timeout', '{}ms', false),"
-                      " set_config('tcp_keepalives_idle', '60', false),"
-                      " set_config('tcp_keepalives_interval', '10', false),"
-                      " set_config('tcp_keepalives_count', '6', false)",
-                      options.lock_timeout.count(), options.statement_timeout.count(),
-                      options.idle_transaction_timeout.count()));
+  const auto configured =
+      exec(pg, fmt::format("SELECT pg_catalog.pg_backend_pid(), pg_catalog.set_config('default_transaction_isolation', "
+                           "'read committed', false),"
+                           " pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+                           " pg_catalog.set_config('client_encoding', 'UTF8', false),"
+                           " pg_catalog.set_config('lock_timeout', '{}ms', false),"
+                           " pg_catalog.set_config('statement_timeout', '{}ms', false),"
+                           " pg_catalog.set_config('idle_in_transaction_session_timeout', '{}ms', false),"
+                           " pg_catalog.set_config('tcp_keepalives_idle', '60', false),"
+                           " pg_catalog.set_config('tcp_keepalives_interval', '10', false),"
+                           " pg_catalog.set_config('tcp_keepalives_count', '6', false)",
+                           options.lock_timeout.count(), options.statement_timeout.count(),
+                           options.idle_transaction_timeout.count()));
   // A pooler reports a process number of its own.
   is_direct_ = field(configured, 0, 0) == std::to_string(process_id_);
 }
@@ -80,7 +81,7 @@ void PostgresqlSession::remember_settings() {
   PGconn* pg = connection();
   std::string query;
   for (const Setting& each : settings) {
-    query += fmt::format("{} current_setting('{}')", query.empty() ? "SELECT" : ",", each.name);
+    query += fmt::format("{} pg_catalog.current_setting('{}')", query.empty() ? "SELECT" : ",", each.name);
   }
   const auto values = exec(pg, query);
   settings_.sql.clear();
@@ -90,6 +91,7 @@ void PostgresqlSession::remember_settings() {
     remembered_.push_back(field(values, 0, static_cast<int>(remembered_.size())));
     if (is_direct_ && each.name == read_only) lends_read_only_ = std::exchange(remembered_.back(), "on");
     const std::string value = quote_literal(pg, remembered_.back());
+    if (std::string_view(each.name) == "role") role_ = value;
     if (!each.reported) {
       // The server makes the comparison: one column for all settings takes half the time of one column for each.
       settings_.sql += fmt::format("{} pg_catalog.current_setting('{}') OPERATOR(pg_catalog.=) {}",
@@ -97,8 +99,9 @@ void PostgresqlSession::remember_settings() {
     }
     // Set a setting only if it differs. Few users may set all of these settings, but a user who has changed one may
     // restore it.
-    restore_ += fmt::format("{0} CASE WHEN current_setting('{1}') <> {2} THEN set_config('{1}', {2}, false) END",
-                            restore_.empty() ? "SELECT" : ",", each.name, value);
+    restore_ += fmt::format(
+        "{0} CASE WHEN pg_catalog.current_setting('{1}') <> {2} THEN pg_catalog.set_config('{1}', {2}, false) END",
+        restore_.empty() ? "SELECT" : ",", each.name, value);
   }
   // After a handler has ended the transaction, the server refuses the handler's writes. This is not used behind a
   // pooler, because a pooler gives the server's session to other clients, too.

@@ -83,7 +83,9 @@ class PostgresqlSession final : public Session {
   PostgresqlResult change_with(const std::string& sql);
   std::string store_sql(const ClosingClaim&) const;
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
+  PostgresqlResult run_on_savepoint(const std::string& sql);
   bool runs_on_savepoint(const std::string& sql);
+  void allow_commit(PostgresqlPipeline&, std::span<const ClosingClaim>) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
@@ -97,14 +99,23 @@ class PostgresqlSession final : public Session {
   std::vector<std::string> remembered_;  ///< Pool: the values of the remembered settings.
   bool is_direct_ = false;               ///< Pool: there is no pooler between the client and the server.
   bool refuses_writes_ = false;          ///< Pool: the session is read-only outside our transactions.
+  std::string role_;                     ///< Pool: the remembered role, quoted.
   std::string lends_read_only_;          ///< Pool: whether a user's own transactions are read-only: on or off.
   bool prepared_ = false;                ///< Pool: the statements are prepared on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
   std::map<const KeptStatement*, std::string> kept_;  ///< Pool: the name of each statement that is prepared.
-  Statement begin_, savepoint_, claim_, existing_, release_, allow_commit_, commit_, settings_, no_wait_, wait_again_;
+  Statement begin_, savepoint_, claim_, existing_, release_, own_role_, allow_commit_, commit_, settings_, no_wait_,
+      wait_again_;
 };
+
+/// What a statement selects that allows the trigger to commit the claims with the token $1.
+inline constexpr std::string_view allowing_columns =
+    "pg_catalog.set_config('txinbox.commit_token', $1, true), CASE WHEN pg_catalog.current_setting('txinbox.role', "
+    "true) "
+    "OPERATOR(pg_catalog.<>) '' THEN pg_catalog.set_config('role', pg_catalog.current_setting('txinbox.role'), true) "
+    "END";
 
 /// Returns a token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
 std::string uuid_of(const Token&);

@@ -72,9 +72,36 @@ void PostgresqlSession::begin() {
 /// sent as hexadecimal digits, which mean the same bytes under every client_encoding that the handler may have set.
 std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
   return fmt::format(
-      "UPDATE {} SET result = decode('{}', 'hex') WHERE consumer = convert_from(decode('{}', 'hex'), 'UTF8') AND "
-      "business_key = convert_from(decode('{}', 'hex'), 'UTF8')",
+      "UPDATE {} SET result = pg_catalog.decode('{}', 'hex') WHERE consumer = "
+      "pg_catalog.convert_from(pg_catalog.decode('{}', 'hex'), 'UTF8') AND "
+      "business_key = pg_catalog.convert_from(pg_catalog.decode('{}', 'hex'), 'UTF8')",
       table_, detail::to_hex(*claim.result), detail::to_hex(claim.consumer), detail::to_hex(claim.business_key));
+}
+
+/// Allows the trigger to commit the claims if all of them are still there. A handler can have deleted its own claim.
+void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClosingClaim> claims) const {
+  if (claims.empty()) return;
+  const std::string token = uuid_of(*claims.front().token);
+  if (claims.size() == 1) {
+    add(pipeline, allow_commit_,
+        std::array<PostgresqlValue, 3>{token, claims.front().consumer, claims.front().business_key});
+    return;
+  }
+  std::vector<std::string_view> consumers;
+  std::vector<std::string_view> keys;
+  for (const ClosingClaim& each : claims) {
+    consumers.push_back(each.consumer);
+    keys.push_back(each.business_key);
+  }
+  const std::string consumer_array = postgresql_array(PostgresqlElement::bytea, consumers);
+  const std::string key_array = postgresql_array(PostgresqlElement::bytea, keys);
+  const std::string sql = fmt::format(
+      "SELECT {} WHERE (SELECT pg_catalog.count(*) FROM ROWS "
+      "FROM (pg_catalog.unnest(CAST($2 AS bytea[])), pg_catalog.unnest(CAST($3 AS bytea[]))) AS u (c, k) JOIN {} AS t "
+      "ON t.consumer = pg_catalog.convert_from(u.c, 'UTF8') AND t.business_key = pg_catalog.convert_from(u.k, 'UTF8') "
+      "WHERE t.attempt_token = CAST($1 AS uuid)) = {}",
+      allowing_columns, table_, claims.size());
+  pipeline.add(sql.c_str(), std::array<PostgresqlValue, 3>{token, consumer_array, key_array});
 }
 
 bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
@@ -89,20 +116,20 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
-  const std::string token = claims.empty() ? std::string() : uuid_of(*claims.front().token);
   std::size_t sent = 0;
   may_have_committed_ = true;
   const auto replies = run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, release_);
+    if (pooled_) add(pipeline, own_role_);
     for (const ClosingClaim& each : claims) {
       if (!each.result) continue;
       pipeline.add(store_sql(each).c_str());
       ++sent;
     }
     for (const std::string& sql : writes) pipeline.add(sql.c_str());
-    add(pipeline, allow_commit_, std::array<PostgresqlValue, 1>{token});
+    allow_commit(pipeline, claims);
     add(pipeline, commit_);
-    sent += writes.size() + 3;
+    sent += writes.size() + (claims.empty() ? 2 : 3) + (pooled_ ? 1 : 0);
     if (pooled_) add(pipeline, settings_);
   });
   // If the release of the savepoint fails, the server does not run the statements after it.
@@ -118,6 +145,8 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
     return CommitStatus::committed;
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
+  const PGresult* allowed = replies.size() >= commit_index ? replies[commit_index - 1].get() : nullptr;
+  if (PQresultStatus(allowed) == PGRES_TUPLES_OK && PQntuples(allowed) == 0) return CommitStatus::not_ours;
   if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
   require_all(pg, replies, sent);
   return CommitStatus::not_ours;  // the server answered COMMIT with ROLLBACK
@@ -160,14 +189,17 @@ RollbackStatus PostgresqlSession::roll_back() noexcept {
   return succeeded(try_exec(pg, end).get()) ? RollbackStatus::not_ours : RollbackStatus::failed;
 }
 
-/// Runs a statement that needs one of our savepoints. Returns false if the savepoint no longer exists.
-bool PostgresqlSession::runs_on_savepoint(const std::string& sql) {
-  if (!guard_likely_intact()) return false;
-  const auto result = try_exec(connection(), sql);
-  if (succeeded(result.get())) return true;
-  if (says_guard_is_gone(sqlstate(result.get()))) return false;
+/// Runs statements, the first of which needs one of our savepoints. Returns the result of the last one, or null if the
+/// savepoint no longer exists.
+PostgresqlResult PostgresqlSession::run_on_savepoint(const std::string& sql) {
+  if (!guard_likely_intact()) return nullptr;
+  auto result = try_exec(connection(), sql);
+  if (succeeded(result.get())) return result;
+  if (says_guard_is_gone(sqlstate(result.get()))) return nullptr;
   throw_postgresql_error(connection(), result.get());
 }
+
+bool PostgresqlSession::runs_on_savepoint(const std::string& sql) { return run_on_savepoint(sql) != nullptr; }
 
 bool PostgresqlSession::verify_guard() {
   return runs_on_savepoint(fmt::format("RELEASE SAVEPOINT {0}; SAVEPOINT {0}", guard_));
@@ -175,8 +207,14 @@ bool PostgresqlSession::verify_guard() {
 
 void PostgresqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); }
 
-bool PostgresqlSession::release_savepoint(const ClosingClaim* /*born consumed*/) {
-  return runs_on_savepoint("RELEASE SAVEPOINT " + step_);
+bool PostgresqlSession::release_savepoint(const ClosingClaim* claim) {
+  const std::string release = "RELEASE SAVEPOINT " + step_;
+  if (claim == nullptr) return runs_on_savepoint(release);
+  // A handler that has deleted its own claim must not fail the others of its batch.
+  const auto found =
+      run_on_savepoint(fmt::format("{}; SELECT 1 FROM {} WHERE {} AND attempt_token = '{}'", release, table_,
+                                   dialect().is_key(claim->consumer, claim->business_key), uuid_of(*claim->token)));
+  return found && PQntuples(found.get()) == 1;
 }
 
 bool PostgresqlSession::rollback_to_savepoint() noexcept {

@@ -15,6 +15,8 @@
 namespace txinbox::test {
 namespace {
 
+const Message order{.business_key = "order123"};
+
 using Statements = std::vector<std::string>;
 
 /// The values of settings that handlers on MariaDB or MySQL often change.
@@ -158,6 +160,69 @@ TEST_CASE("a temporary table with the name of our table gets no later claim" * d
   }
   CHECK(db.effects() == 2);
   CHECK(db.claims() == 2);
+}
+
+// One reply then reports both. The server names the variable, and reports the table only as some change.
+TEST_CASE("a temporary table that a procedure made while it set a variable gets no later claim" *
+          doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  db.run(
+      "create procedure shadow() begin set max_sort_length = 1000; create temporary table txinbox_consumed_message as "
+      "select * from effect limit 0; end");
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  try {
+    (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+      add_effect(sql, delivery);
+      sql << "call shadow()";
+    });
+  } catch (...) {  // it may be found out at once
+  }
+  const Message next{.business_key = "next"};
+  CHECK(consumer.consume(next, add_effect).outcome == Outcome::consumed);
+  CHECK(db.claim_of("next") == "consumed");
+}
+
+TEST_CASE("a handler that sets another character set does not fail the batch" * doctest::skip(!on_mysql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(messages_of({"a", "b"}), [](soci::session& sql, Delivery& delivery) {
+    add_effect(sql, delivery);
+    if (delivery.index() == 0) sql << "set character_set_connection = ucs2";
+  });
+  CHECK(outcomes(results) == Outcomes{Outcome::consumed, Outcome::consumed});
+  CHECK(db.effects() == 2);
+}
+
+TEST_CASE("functions on a handler's search_path do not replace those of the server" * doctest::skip(!on_postgresql())) {
+  const EffectDatabase db;
+  db.run("create schema if not exists evil");
+  for (const char* function : {"set_config(text, text, boolean)", "current_setting(text)", "convert_from(bytea, name)",
+                               "encode(bytea, text)", "decode(text, text)"}) {
+    const bool bytes = std::string(function).starts_with("decode");
+    db.run(std::string("create or replace function evil.") + function + " returns " + (bytes ? "bytea" : "text") +
+           " language sql as $$ select 'evil'::" + (bytes ? "bytea" : "text") + " $$");
+  }
+  {
+    Pool pool = db.pool(1);
+    TxConsumer consumer(pool, "svc", {.retry = {.max_attempts = 1}});
+    std::string path;
+    CHECK(consumer
+              .consume(order,
+                       [&](soci::session& sql, Delivery& delivery) {
+                         add_effect(sql, delivery);
+                         delivery.store("result");
+                         sql << "select pg_catalog.current_setting('search_path')", soci::into(path);
+                         sql << "set search_path = evil, pg_catalog, " + path;
+                       })
+              .stored == "result");
+    for (const char* key : {"next", "third"}) {
+      CHECK(consumer.consume({.business_key = key}, add_effect).outcome == Outcome::consumed);
+    }
+  }
+  db.run("drop schema evil cascade");
+  CHECK(db.effects() == 3);
 }
 
 TEST_CASE("triggers and foreign keys that a handler switches off are on again for the next handler" *

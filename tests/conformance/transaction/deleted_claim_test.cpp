@@ -1,0 +1,84 @@
+// A handler deletes or changes the claim of its own message. The message is not reported as consumed, because the next
+// delivery would find no claim and run again.
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <soci/soci.h>
+#include <txinbox/txinbox.hpp>
+
+#include "support/effects.hpp"
+#include "support/outcomes.hpp"
+#include "support/schema_tools.hpp"
+#include "support/thrown.hpp"
+
+namespace txinbox::test {
+namespace {
+
+const Message order{.business_key = "order123"};
+
+void delete_claim(soci::session& sql, Delivery& delivery) {
+  add_effect(sql, delivery);
+  sql << "delete from txinbox_consumed_message where business_key = '" + delivery.message().business_key + "'";
+}
+
+void check_runs_again(const EffectDatabase& db, TxConsumer& consumer) {
+  CHECK(db.effects_of("order123") == 0);
+  CHECK(consumer.consume(order, add_effect).outcome == consumed);
+  CHECK(consumer.consume(order, add_effect).outcome == duplicate);
+  CHECK(db.effects_of("order123") == 1);
+}
+
+TEST_CASE("a message whose handler deletes its own claim is not consumed") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  SUBCASE("without a result") {
+    CHECK(thrown_by([&] { (void)consumer.consume(order, delete_claim); }) == "transaction_lost");
+  }
+  SUBCASE("with a result") {
+    CHECK(thrown_by([&] {
+            (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+              delivery.store("result");
+              delete_claim(sql, delivery);
+            });
+          }) == "transaction_lost");
+  }
+  SUBCASE("it gives the claim another token instead") {
+    CHECK(thrown_by([&] {
+            (void)consumer.consume(order, [](soci::session& sql, Delivery& delivery) {
+              add_effect(sql, delivery);
+              sql << "update txinbox_consumed_message set attempt_token = " +
+                         here<std::string>("x'00'", "'0123456789abcdef'", "'00000000-0000-0000-0000-000000000001'");
+            });
+          }) == "transaction_lost");
+  }
+  check_runs_again(db, consumer);
+}
+
+TEST_CASE("a handler that deletes its own claim on a session of the caller's is noticed") {
+  const EffectDatabase db;
+  const auto sql = db.session();
+  TxConsumer consumer(*sql, "svc");
+  CHECK(thrown_by([&] { (void)consumer.consume(order, delete_claim); }) == "transaction_lost");
+  check_runs_again(db, consumer);
+}
+
+TEST_CASE("in a batch, a handler that deletes its own claim fails only its own message") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  const auto results = consumer.consume_batch(
+      messages_of({"a", "order123", "b"}),
+      [](soci::session& sql, Delivery& delivery) {
+        delivery.message().business_key == "order123" ? delete_claim(sql, delivery) : add_effect(sql, delivery);
+      },
+      OnFailure::skip);
+  CHECK(outcomes(results) == Outcomes{consumed, Outcome::failed, consumed});
+  CHECK(db.effects_of("a") == 1);
+  CHECK(db.effects_of("b") == 1);
+  check_runs_again(db, consumer);
+}
+
+}  // namespace
+}  // namespace txinbox::test
