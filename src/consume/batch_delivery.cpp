@@ -141,7 +141,10 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
   BatchRun run(context_, handlers_, messages_, recovery_, session, transaction, part);
   RunOutcome outcome;
   try {
-    outcome.end = use_savepoints_ ? run.run_with_savepoints(on_failure_) : run.run_without_savepoints(on_failure_);
+    const bool keeps_refusals =
+        std::ranges::any_of(part, [](const BatchItem* item) { return item->refusal.has_value(); });
+    outcome.end = use_savepoints_ || keeps_refusals ? run.run_with_savepoints(on_failure_)
+                                                    : run.run_without_savepoints(on_failure_);
   } catch (...) {
     outcome.error = recovery_.abort_and_resolve(transaction, session, std::current_exception());
     outcome.failed_item = run.failed_item();
@@ -151,6 +154,7 @@ BatchDelivery::RunOutcome BatchDelivery::run_on(SessionHandle& session, const Pa
     recovery_.abort_and_resolve(transaction, session, nullptr);
     if (run.item_in_progress() != nullptr) end_ = run.item_in_progress()->index + 1;
     part_size_ = std::min(part_size_, run.most_items());
+    progress_ = progress_ || run.has_new_refusal();
     return outcome;
   }
   run.record_conflicts();

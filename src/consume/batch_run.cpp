@@ -168,6 +168,7 @@ BatchRun::End BatchRun::run_with_savepoints(OnFailure on_failure) {
 /// Runs one message in a savepoint. If the message fails, only its result remains. Returns false if the part must run
 /// again.
 bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
+  if (item.refusal) return keep_refusal(item, key);
   const std::size_t claims_before = transaction_.claims();
   session_.backend().savepoint();
   bool confirming = false;
@@ -196,10 +197,16 @@ bool BatchRun::run_in_savepoint(BatchItem& item, Key& key) {
 /// failed. Returns false if the part must run again.
 bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_before, const std::exception_ptr& error) {
   backend::Session& backend = session_.backend();
-  const bool refused = is_refusal(backend, error);
-  if (is_transient(error) && !refused) std::rethrow_exception(error);
+  const bool refuses_commit = is_refusal(backend, error);
+  auto refusal = refused_by(error);
+  if (is_transient(error) && !refuses_commit) std::rethrow_exception(error);
   if (!backend.rollback_to_savepoint()) {
-    failed_item_ = {&item, refused ? std::make_exception_ptr(transaction_lost(false)) : error};
+    if (refusal) {
+      item.refusal = std::move(refusal);
+      has_new_refusal_ = true;
+      return false;
+    }
+    failed_item_ = {&item, refuses_commit ? std::make_exception_ptr(transaction_lost(false)) : error};
     std::rethrow_exception(failed_item_->error);
   }
   // The transaction is intact, so the error has another cause: for example, the server itself is read-only.
@@ -207,14 +214,17 @@ bool BatchRun::undo_savepoint(BatchItem& item, Key& key, std::size_t claims_befo
   session_.drop_locals();
   if (transaction_.claims() > claims_before) transaction_.drop_last_claim();
   key = {};
-  if (auto refusal = refused_by(error)) return keep_refusal(item, key, std::move(*refusal));
+  if (refusal) {
+    item.refusal = std::move(refusal);
+    return keep_refusal(item, key);
+  }
   staged_.push_back({&item, failed_with(error)});
   key.failed = staged_.back().result.outcome == Outcome::failed;
   return true;
 }
 
-/// Claims the key of a refused message again, only to store the result of the refusal.
-bool BatchRun::keep_refusal(BatchItem& item, Key& key, std::string result) {
+/// Claims the key of a refused message, only to store the result of the refusal.
+bool BatchRun::keep_refusal(BatchItem& item, Key& key) {
   session_.backend().savepoint();
   if (backend::ClaimedRow* existing = transaction_.claim(context_.consumer, *item.message, item.hash.bytes())) {
     key.existing = std::move(*existing);
@@ -224,8 +234,7 @@ bool BatchRun::keep_refusal(BatchItem& item, Key& key, std::string result) {
   key.claim = transaction_.claims() - 1;
   transaction_.release_savepoint(true);
   key.staged = staged_.size();
-  item.refused = true;
-  staged_.push_back({&item, {.outcome = Outcome::consumed, .stored = std::move(result), .refused = true}, true});
+  staged_.push_back({&item, {.outcome = Outcome::consumed, .stored = item.refusal, .refused = true}, true});
   return true;
 }
 
@@ -245,7 +254,7 @@ bool BatchRun::stage_existing(BatchItem& item, Key& key) {
   // An earlier run of this call committed the claim, and the reply was lost. The copies are duplicates.
   if (result.outcome == Outcome::already_consumed && recovery_.is_ours(row) && !key.staged) {
     result.outcome = Outcome::consumed;
-    result.refused = item.refused;
+    result.refused = item.refusal.has_value();
     key.staged = staged_.size();
   }
   const bool cacheable = context_.recent.enabled() && result.outcome == Outcome::already_consumed && !result.stored;

@@ -24,9 +24,10 @@ struct BatchItem {
   ContentHash hash;
   int runs = 0;  ///< How often its handler has run.
   std::optional<Result> result = {};
-  bool counted = false;  ///< Its failure was counted, if it had to be.
-  bool parked = false;   ///< This delivery's failure parked it.
-  bool refused = false;  ///< The handler has refused the message.
+  bool counted = false;                     ///< Its failure was counted, if it had to be.
+  bool parked = false;                      ///< This delivery's failure parked it.
+  std::optional<std::string> refusal = {};  ///< The result with which the handler has refused the message. The handler
+                                            ///< does not run again.
 };
 
 /// A message whose handler lost the transaction, and the error of its delivery.
@@ -80,6 +81,9 @@ class BatchRun {
   /// is none, and after `run_with_savepoints`.
   const BatchItem* item_in_progress() const noexcept { return item_in_progress_; }
 
+  /// Whether a handler has refused its message in a transaction that was lost. The refusal is kept in the next run.
+  bool has_new_refusal() const noexcept { return has_new_refusal_; }
+
   /// How many items of the part may be in one transaction. It is less than all of them if a later item can take over
   /// the row that an earlier copy has found.
   std::size_t most_items() const noexcept { return most_items_; }
@@ -120,7 +124,7 @@ class BatchRun {
   Staged run_handler_of(BatchItem&);
   bool run_in_savepoint(BatchItem&, Key&);
   bool undo_savepoint(BatchItem&, Key&, std::size_t claims_before, const std::exception_ptr& error);
-  bool keep_refusal(BatchItem&, Key&, std::string result);
+  bool keep_refusal(BatchItem&, Key&);
   void wait_until_durable();
   void commit();
 
@@ -139,6 +143,7 @@ class BatchRun {
   std::optional<FailedItem> failed_item_;
   const BatchItem* item_in_progress_ = nullptr;
   std::size_t most_items_ = part_.size();
+  bool has_new_refusal_ = false;
 };
 
 /// Whether no later message of the batch may run after this result. With `OnFailure::stop`, they wait until this

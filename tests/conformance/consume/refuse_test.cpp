@@ -125,6 +125,50 @@ TEST_CASE("if a handler commits and then refuses its message, the claim is torn 
   CHECK(db.claim_of("order123") == (on_mysql() ? "torn" : "none"));
 }
 
+// One by one, the refusal is kept in a transaction of its own. So it is in a batch. A handler that really commits also
+// commits the claim of the message before it.
+TEST_CASE("in a batch, a handler that ends the transaction and refuses has the result that it has one by one") {
+  for (const char* end : {"rollback", "commit"}) {
+    for (const bool on_session : {false, true}) {
+      CAPTURE(end);
+      CAPTURE(on_session);
+      const EffectDatabase db;
+      Pool pool = db.pool(1);
+      const auto sql = db.session();
+      const auto consumer = [&](const char* name) {
+        return on_session ? TxConsumer(*sql, name) : TxConsumer(pool, name);
+      };
+      const Handler handler = [&](soci::session& session, Delivery& delivery) {
+        add_effect(session, delivery);
+        if (delivery.message().business_key != "b") return;
+        try {
+          session << end;
+        } catch (const soci::soci_error&) {  // the commit is refused
+        }
+        delivery.refuse("402 b");
+      };
+      auto single = consumer("single");
+      const std::string thrown = thrown_by([&] {
+        const Result result = single.consume({.business_key = "b"}, handler);
+        CHECK(result.refused);
+        CHECK(result.stored == "402 b");
+      });
+      auto batch = consumer("batch");
+      const auto results = batch.consume_batch(messages_of({"a", "b", "c"}), handler, OnFailure::skip);
+      CHECK(results[2].outcome == consumed);
+      if (thrown == "nothing") {
+        CHECK(results[0].outcome == consumed);
+        check_refused(results[1], "402 b");
+        check_replayed(batch.consume({.business_key = "b"}, must_not_run), "402 b");
+      } else {
+        CHECK(thrown == "transaction_lost");
+        CHECK(error_class(results[1].error) == thrown);
+        CHECK(batch.consume({.business_key = "b"}, must_not_run).outcome == parked);
+      }
+    }
+  }
+}
+
 TEST_CASE("a refusal is stored exactly once when replies are lost" * doctest::skip(on_sqlite3())) {
   for (int spared = 0; spared <= 8; ++spared) {
     CAPTURE(spared);
