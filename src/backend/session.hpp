@@ -157,6 +157,10 @@ class Session {
   /// code does not show this.
   virtual bool refused_commit() const noexcept { return false; }
 
+  /// Call it if the guard no longer exists, before `roll_back`. Whether the handler may have committed SQL in a
+  /// transaction of its own, after it had rolled back ours.
+  virtual bool may_have_foreign_commit() const noexcept { return false; }
+
   /// Whether an earlier handler may have left something on the connection that makes later runs fail, and that
   /// `roll_back` does not undo. If so, call `reset`.
   virtual bool may_be_broken() const noexcept { return false; }

@@ -31,6 +31,16 @@ bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view
                                      is_claim(consumer, business_key, token))) > 0;
 }
 
+bool ConsumedMessageTable::insert_torn(std::string_view consumer, std::string_view business_key,
+                                       const Token& token) const {
+  const backend::Dialect& sql = session_.dialect();
+  return backend::try_insert(
+      session_,
+      fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, "
+                  "'torn', {}, {})",
+                  table(), sql.text(consumer), sql.text(business_key), sql.token(token), sql.now()));
+}
+
 std::string ConsumedMessageTable::restart_clock_sql(std::string_view consumer, std::string_view business_key,
                                                     const Token& token) const {
   return fmt::format("UPDATE {} SET consumed_at = {} WHERE {}", table(), session_.dialect().now(),

@@ -23,6 +23,9 @@ class ConsumedMessageTable {
   /// Marks that claim torn. Returns false if it is not there.
   bool mark_torn(std::string_view consumer, std::string_view business_key, const Token&) const;
 
+  /// Inserts a torn row with this token. Returns false if the key has a row, or if somebody holds the key.
+  bool insert_torn(std::string_view consumer, std::string_view business_key, const Token&) const;
+
   /// Returns the UPDATE after which this claim is new, however long its handler has run.
   std::string restart_clock_sql(std::string_view consumer, std::string_view business_key, const Token&) const;
 

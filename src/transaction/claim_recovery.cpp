@@ -19,7 +19,9 @@ void ClaimRecovery::collect(GuardedTransaction& transaction) {
       std::ranges::any_of(claims, [](const InsertedClaim& c) { return c.progress == HandlerProgress::completed; });
   if (transaction.commit_in_doubt() || complete) in_doubt_.push_back(transaction.token());
   std::erase_if(claims, [](const InsertedClaim& c) { return c.progress == HandlerProgress::completed; });
-  if (!claims.empty()) unconfirmed_.push_back({std::move(claims)});
+  if (!claims.empty()) {
+    unconfirmed_.push_back({.claims = std::move(claims), .foreign_commit = transaction.may_have_foreign_commit()});
+  }
 }
 
 std::exception_ptr ClaimRecovery::abort_and_resolve(GuardedTransaction& transaction, SessionHandle& session,
@@ -76,7 +78,19 @@ void ClaimRecovery::resolve(backend::Session& session, Run& run) {
     if (resolve(session, run.claims[i])) run.found = true;
     if (!run.found && !check_all) break;
   }
+  if (!run.found && run.foreign_commit) insert_torn(session, run);
   run.reply_lost = false;
+}
+
+/// The handler has rolled back the claims, and may have committed SQL after that. Another run could double this SQL.
+void ClaimRecovery::insert_torn(backend::Session& session, Run& run) {
+  const ConsumedMessageTable table(session);
+  for (const InsertedClaim& claim : run.claims) {
+    if (claim.progress == HandlerProgress::not_started) continue;
+    if (!table.insert_torn(claim.consumer, claim.business_key, claim.token)) continue;
+    add_torn(claim.business_key);
+    run.found = true;
+  }
 }
 
 void ClaimRecovery::resolve(backend::Session& session) {

@@ -38,8 +38,9 @@ class ClaimRecovery {
 
   /// Finds the claims that no commit of ours has confirmed, and resolves them.
   ///
-  /// If a handler had started, its claim is marked torn; otherwise the claim is deleted. A claim that is not found is
-  /// searched for again at the next call: after a lost connection, the server may still commit it.
+  /// If a handler had started, its claim is marked torn; otherwise the claim is deleted. If the handler may have
+  /// committed SQL after it had rolled the claim back, a torn row is inserted. A claim that is not found is searched
+  /// for again at the next call: after a lost connection, the server may still commit it.
   void resolve(backend::Session&);
 
   /// Records the key as torn if a run of this call wrote this row and the handler committed it. In this case, the reply
@@ -62,13 +63,15 @@ class ClaimRecovery {
   /// The claims of one transaction, in the order of their insertion.
   struct Run {
     std::vector<InsertedClaim> claims;
-    bool found = false;       ///< At least one of the claims was in the table.
-    bool reply_lost = false;  ///< A claim may be resolved already.
+    bool found = false;           ///< At least one of the claims was in the table.
+    bool reply_lost = false;      ///< A claim may be resolved already.
+    bool foreign_commit = false;  ///< See `GuardedTransaction::may_have_foreign_commit`.
   };
 
   void add_torn(std::string_view business_key);
   bool resolve(backend::Session&, const InsertedClaim&);
   void resolve(backend::Session&, Run&);
+  void insert_torn(backend::Session&, Run&);
 
   std::vector<Run> unconfirmed_;
   std::vector<std::string> torn_;

@@ -244,6 +244,7 @@ void GuardedTransaction::commit() {
 void GuardedTransaction::roll_back() noexcept {
   if (state_ != State::open) return;
   state_ = State::rolled_back;
+  foreign_commit_ = session_.may_have_foreign_commit();
   const backend::RollbackStatus status = session_.roll_back();
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status == backend::RollbackStatus::ours) return;

@@ -138,6 +138,9 @@ class GuardedTransaction {
   /// The keys whose expired lease this transaction took over.
   const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
 
+  /// Whether the handler may have committed SQL of its own after it had rolled this transaction back.
+  bool may_have_foreign_commit() const noexcept { return guard_lost_ && foreign_commit_; }
+
   /// Returns the claims that may be in the table although we did not commit them.
   std::vector<InsertedClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
 
@@ -155,7 +158,8 @@ class GuardedTransaction {
   Token token_ = Token::random();
   State state_ = State::not_begun;
   bool session_usable_ = true;
-  bool guard_lost_ = false;  ///< The handler had ended the transaction.
+  bool guard_lost_ = false;      ///< The handler had ended the transaction.
+  bool foreign_commit_ = false;  ///< The handler may have committed SQL of its own after that.
   backend::ClaimedRow existing_;
   std::vector<InsertedClaim> claims_;
   std::vector<InsertedClaim> unconfirmed_claims_;

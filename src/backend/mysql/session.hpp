@@ -44,6 +44,7 @@ class MysqlSession final : public Session {
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return commit_sent_; }
+  bool may_have_foreign_commit() const noexcept override;
   std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
 

@@ -167,6 +167,13 @@ unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
 }
 
+/// In our transaction autocommit is off. A handler that has switched it on commits each statement. The protocol does not
+/// tell whether a handler has run COMMIT after a ROLLBACK.
+bool MysqlSession::may_have_foreign_commit() const noexcept {
+  const MYSQL* db = native();
+  return pooled_ && db != nullptr && (db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0;
+}
+
 std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {
   MYSQL* db = native();
   if (db == nullptr) return std::nullopt;

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "backend/postgresql/array.hpp"
-#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/hex.hpp"
 
@@ -127,7 +126,7 @@ std::vector<PostgresqlResult> PostgresqlSession::run(const std::function<void(Po
 /// not wait, the result can be the error lock_not_available.
 PostgresqlResult PostgresqlSession::open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits) {
   PGconn* pg = connection();
-  forget_sqlstate(pg);
+  forget_results(pg);
   for (bool again = false;; again = true) {
     if (pooled_ && !prepared_ && keeps_prepared_) prepare_statements();
     const bool prepared = prepared_;

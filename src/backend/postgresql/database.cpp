@@ -5,7 +5,7 @@
 #include "backend/database.hpp"
 #include "backend/postgresql/catalog.hpp"
 #include "backend/postgresql/dialect.hpp"
-#include "backend/postgresql/kept_sqlstate.hpp"
+#include "backend/postgresql/result_watch.hpp"
 #include "backend/postgresql/session.hpp"
 
 namespace txinbox {
@@ -125,7 +125,7 @@ class PostgresqlDatabase final : public Database {
   }
 
   void keep_error_codes(const NativeConnection& connection) const override {
-    keep_sqlstate(postgresql_native(connection));
+    watch_results(postgresql_native(connection));
   }
 
   // Without this function, libpq writes notices and warnings to standard error.

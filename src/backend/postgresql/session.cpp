@@ -10,7 +10,6 @@
 
 #include "backend/database.hpp"
 #include "backend/postgresql/dialect.hpp"
-#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/table_check.hpp"
 
 namespace txinbox {
@@ -55,7 +54,7 @@ void PostgresqlSession::configure(const PoolOptions& options) {
   PGconn* pg = connection();
   process_id_ = PQbackendPID(pg);
   limit_silence(pg, longest_statement(options));
-  keep_sqlstate(pg);
+  watch_results(pg);
   // Without this function, libpq would write notices to standard error. Notices can contain values.
   PQsetNoticeProcessor(
       pg, [](void*, const char*) {}, nullptr);

@@ -8,6 +8,7 @@
 
 #include "backend/postgresql/native.hpp"
 #include "backend/postgresql/pipeline.hpp"
+#include "backend/postgresql/result_watch.hpp"
 #include "backend/session.hpp"
 
 namespace txinbox {
@@ -47,6 +48,7 @@ class PostgresqlSession final : public Session {
   bool confirm(std::span<const ClosingClaim>) override;
   CommitStatus commit(std::span<const ClosingClaim>, std::span<const std::string> writes) override;
   bool may_have_committed() const noexcept override { return may_have_committed_; }
+  bool may_have_foreign_commit() const noexcept override { return pooled_ && watched_foreign_commit(native()); }
   std::optional<std::string> code_of_handler_error() noexcept override;
   RollbackStatus roll_back() noexcept override;
 

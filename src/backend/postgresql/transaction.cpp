@@ -10,7 +10,6 @@
 
 #include "backend/database_error.hpp"
 #include "backend/postgresql/array.hpp"
-#include "backend/postgresql/kept_sqlstate.hpp"
 #include "backend/postgresql/session.hpp"
 #include "base/hex.hpp"
 
@@ -59,7 +58,7 @@ void PostgresqlSession::require_begun(const std::vector<PostgresqlResult>& resul
 
 void PostgresqlSession::begin() {
   PGconn* pg = connection();
-  forget_sqlstate(pg);
+  forget_results(pg);
   const auto results = run_pipeline(pg, [&](PostgresqlPipeline& pipeline) {
     pipeline.add(begin_.sql.c_str());
     pipeline.add(savepoint_.sql.c_str());
@@ -169,7 +168,7 @@ std::optional<std::string> PostgresqlSession::code_of_handler_error() noexcept {
   // If a transaction is open and not aborted, the handler has rolled back to a savepoint and continued.
   const PGTransactionStatusType status = PQtransactionStatus(pg);
   if (status != PQTRANS_INERROR && status != PQTRANS_IDLE) return std::nullopt;
-  std::string code = kept_sqlstate(pg);
+  std::string code = watched_sqlstate(pg);
   if (code.empty()) return std::nullopt;
   return code;
 }
