@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cli/consume/broker_run.hpp"
+#include "cli/consume/open_source.hpp"
 
 namespace txinbox::cli {
 namespace {
@@ -25,6 +26,12 @@ TEST_CASE("only on Kafka do several workers order by the record key, unless --or
   CHECK(order(rocketmq, 4) == Order::lane);
   CHECK(order(rocketmq, 4, "key") == Order::key);
   CHECK(order("amqps://u@broker/%2F/orders", 4) == Order::lane);
+}
+
+TEST_CASE("the prefetch of RabbitMQ leaves room for the messages that all workers hold, and for those that wait") {
+  CHECK(prefetch_for(400) == 1000);
+  CHECK(prefetch_for(3 * 400) == 1800);
+  CHECK(prefetch_for(1'000'000) == 65'535);
 }
 
 }  // namespace

@@ -47,11 +47,14 @@ void set_parameter(const ComponentUrl& url, KafkaOptions& options, const std::st
     options.session_timeout = milliseconds();
   } else if (name == "max.poll.interval.ms") {
     options.max_poll_interval = milliseconds();
-  } else if (name.find('.') != std::string::npos) {
+  } else if (name == "message.timeout.ms") {
+    options.dead_letter_timeout = milliseconds();
+  } else if (name.find('.') != std::string::npos || name == "debug") {
     options.properties[name] = std::move(value);
   } else {
     url.refuse("unknown parameter " + name +
-               "; there are group, instance_id, dead_letters and the properties of librdkafka");
+               "; there are group, instance_id, dead_letters, debug, and the properties of librdkafka whose name has a "
+               "dot");
   }
 }
 

@@ -34,6 +34,15 @@ TEST_CASE("a Kafka URL has brokers, topics, a group and properties") {
   CHECK(options.properties == std::map<std::string, std::string>{{"security.protocol", "SASL_SSL"}});
 }
 
+TEST_CASE("the times of the options and properties without a dot can stand in the URL") {
+  const KafkaOptions options = kafka_options_from_url(
+      "kafka://h/orders?group=g&message.timeout.ms=7000&session.timeout.ms=9000&max.poll.interval.ms=60000&debug=cgrp");
+  CHECK(options.dead_letter_timeout == std::chrono::milliseconds(7000));
+  CHECK(options.session_timeout == std::chrono::milliseconds(9000));
+  CHECK(options.max_poll_interval == std::chrono::milliseconds(60'000));
+  CHECK(options.properties.at("debug") == "cgrp");
+}
+
 TEST_CASE("an invalid Kafka URL is refused, and the error text does not contain it") {
   for (const std::string url :
        {"", "kafka:", "kafka://", "kafka:///orders?group=g", "kafka://h?group=g", "kafka://h/?group=g",

@@ -78,7 +78,7 @@ int run_consume(ConsumeOptions options) {
   }
   opening.reset();
   if (!options.from.empty()) {
-    const auto source = open_source(options.from, options.dead_letters);
+    const auto source = open_source(options.from, options.dead_letters, 4 * options.batch * options.workers);
     BrokerRun broker_run(options, script, *messages, signals);
     TxConsumer consumer(
         pool, options.consumer,

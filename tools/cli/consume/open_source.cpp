@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -22,7 +23,7 @@
 namespace txinbox::cli {
 namespace {
 
-using Open = std::unique_ptr<Source> (*)(const std::string& url, const std::string& dead_letters);
+using Open = std::unique_ptr<Source> (*)(const std::string& url, const std::string& dead_letters, std::size_t held);
 
 struct Kind {
   std::string_view scheme;
@@ -31,7 +32,7 @@ struct Kind {
 };
 
 #ifdef TXINBOX_CLI_KAFKA
-std::unique_ptr<Source> kafka(const std::string& url, const std::string& dead_letters) {
+std::unique_ptr<Source> kafka(const std::string& url, const std::string& dead_letters, std::size_t /*held*/) {
   KafkaOptions options = kafka_options_from_url(url);
   if (!dead_letters.empty()) options.dead_letters = dead_letters;
   return open_kafka(options);
@@ -41,9 +42,10 @@ constexpr Open kafka = nullptr;
 #endif
 
 #ifdef TXINBOX_CLI_RABBITMQ
-std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead_letters) {
+std::unique_ptr<Source> rabbitmq(const std::string& url, const std::string& dead_letters, std::size_t held) {
   RabbitMqOptions options = rabbitmq_options_from_url(url);
   if (!dead_letters.empty()) options.dead_letters = dead_letters;
+  if (options.prefetch == RabbitMqOptions().prefetch) options.prefetch = std::max(options.prefetch, prefetch_for(held));
   return open_rabbitmq(options);
 }
 #else
@@ -51,7 +53,7 @@ constexpr Open rabbitmq = nullptr;
 #endif
 
 #ifdef TXINBOX_CLI_ROCKETMQ
-std::unique_ptr<Source> rocketmq(const std::string& url, const std::string& dead_letters) {
+std::unique_ptr<Source> rocketmq(const std::string& url, const std::string& dead_letters, std::size_t /*held*/) {
   if (!dead_letters.empty()) {
     throw UsageError(
         "--dead-letters is not for RocketMQ: the broker has a dead-letter queue for each group, %DLQ%GROUP");
@@ -102,8 +104,14 @@ std::string source_url(const std::string& option) {
   return variable;
 }
 
-std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters) {
-  return kind_of(url).open(url, dead_letters);
+std::uint16_t prefetch_for(std::size_t held) noexcept {
+  constexpr std::size_t waiting = 600;
+  constexpr std::size_t most = std::numeric_limits<std::uint16_t>::max();
+  return static_cast<std::uint16_t>(std::min(held + waiting, most));
+}
+
+std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters, std::size_t held) {
+  return kind_of(url).open(url, dead_letters, held);
 }
 
 bool is_source_url_with_password(std::string_view argument) {

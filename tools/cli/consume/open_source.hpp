@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,10 +17,14 @@ namespace txinbox::cli {
 ///          built in.
 std::string source_url(const std::string& option);
 
-/// Opens the source of such a URL.
+/// The prefetch of RabbitMQ for a `run` that holds at most `held` messages. Another 600 may wait for a retry.
+std::uint16_t prefetch_for(std::size_t held) noexcept;
+
+/// Opens the source of such a URL. `held` is `RunOptions::max_in_flight`: without a prefetch in the URL of RabbitMQ, it
+/// decides that.
 ///
 /// Errors: those of the component.
-std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters);
+std::unique_ptr<Source> open_source(const std::string& url, const std::string& dead_letters, std::size_t held);
 
 /// Whether a word of the command line is a broker's URL with a password. It need not be the value of --from.
 bool is_source_url_with_password(std::string_view argument);
