@@ -7,7 +7,8 @@
 -- MySQL gets two procedures, which save round trips. The first begins the transaction of a message, the second commits
 -- it. The service's user needs EXECUTE on both. Without it, the service sends the same statements one by one.
 --
--- MariaDB gets nothing: it has compound statements. It ignores the comments for MySQL 8.
+-- MariaDB gets nothing: it has compound statements. It ignores the comments for MySQL 8. On other servers, such as
+-- Vitess, `txinbox migrate` leaves the two CREATE statements out; leave them out if you apply the file by hand.
 --
 -- A procedure keeps the sql_mode that its creator had.
 SET @txinbox_sql_mode = @@sql_mode, sql_mode = 'STRICT_ALL_TABLES';
