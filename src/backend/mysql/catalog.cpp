@@ -27,11 +27,14 @@ class MysqlCatalog final : public Catalog {
  public:
   explicit MysqlCatalog(ConnectionPtr connection) : shared_(std::move(connection)), sql_(*shared_) {}
 
-  /// Vitess lists its tables under the name that the database has on a shard. Only DATABASE() is a name for clients.
+  /// In Vitess, a query of information_schema runs on a shard, where the database has another name. No client can use
+  /// that name. vtgate answers SELECT DATABASE() itself.
   std::string find_schema(std::string_view table) override {
-    return query_text(sql_, fmt::format("SELECT DATABASE() FROM information_schema.TABLES WHERE TABLE_SCHEMA = "
-                                        "DATABASE() AND TABLE_NAME = '{}'",
-                                        table));
+    const std::string found = query_text(
+        sql_,
+        fmt::format("SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{}'",
+                    table));
+    return found.empty() ? std::string() : query_text(sql_, "SELECT DATABASE()");
   }
 
   std::vector<Problem> check_tables(const std::string& schema) override { return check_mysql_tables(sql_, schema); }
