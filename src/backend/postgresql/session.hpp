@@ -88,6 +88,7 @@ class PostgresqlSession final : public Session {
   PostgresqlResult run_on_savepoint(const std::string& sql);
   bool runs_on_savepoint(const std::string& sql);
   void allow_commit(PostgresqlPipeline&, std::span<const ClosingClaim>) const;
+  void add_if_there(PostgresqlPipeline&, std::string_view columns, std::span<const ClosingClaim>) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);

@@ -80,26 +80,33 @@ std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
 /// Allows the trigger to commit the claims if all of them are still there. A handler can have deleted its own claim.
 void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClosingClaim> claims) const {
   if (claims.empty()) return;
-  const std::string token = uuid_of(*claims.front().token);
   if (claims.size() == 1) {
+    const std::string token = uuid_of(*claims.front().token);
     add(pipeline, allow_commit_,
         std::array<PostgresqlValue, 3>{token, claims.front().consumer, claims.front().business_key});
     return;
   }
+  add_if_there(pipeline, allowing_columns, claims);
+}
+
+/// Adds a statement that selects these columns if all claims are there, and otherwise no row. $1 is the token.
+void PostgresqlSession::add_if_there(PostgresqlPipeline& pipeline, std::string_view columns,
+                                     std::span<const ClosingClaim> claims) const {
   std::vector<std::string_view> consumers;
   std::vector<std::string_view> keys;
   for (const ClosingClaim& each : claims) {
     consumers.push_back(each.consumer);
     keys.push_back(each.business_key);
   }
+  const std::string token = uuid_of(*claims.front().token);
   const std::string consumer_array = postgresql_array(PostgresqlElement::bytea, consumers);
   const std::string key_array = postgresql_array(PostgresqlElement::bytea, keys);
   const std::string sql = fmt::format(
       "SELECT {} WHERE (SELECT pg_catalog.count(*) FROM ROWS "
       "FROM (pg_catalog.unnest(CAST($2 AS bytea[])), pg_catalog.unnest(CAST($3 AS bytea[]))) AS u (c, k) JOIN {} AS t "
       "ON t.consumer = pg_catalog.convert_from(u.c, 'UTF8') AND t.business_key = pg_catalog.convert_from(u.k, 'UTF8') "
-      "WHERE t.attempt_token = CAST($1 AS uuid)) = {}",
-      allowing_columns, table_, claims.size());
+      "WHERE t.attempt_token = CAST(CAST($1 AS text) AS uuid)) = {}",
+      columns, table_, claims.size());
   pipeline.add(sql.c_str(), std::array<PostgresqlValue, 3>{token, consumer_array, key_array});
 }
 
@@ -107,7 +114,10 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
   for (const ClosingClaim& each : claims) {
     if (each.result && !changed_one(exec(connection(), store_sql(each)))) return false;
   }
-  return true;
+  if (claims.empty()) return true;
+  const auto found = run([&](PostgresqlPipeline& pipeline) { add_if_there(pipeline, "1", claims); });
+  require_all(connection(), found, 1);
+  return PQntuples(found[0].get()) == 1;
 }
 
 CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
@@ -144,7 +154,8 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
     return CommitStatus::committed;
   }
   if (!replies.empty() && says_guard_is_gone(sqlstate(replies[0].get()))) return CommitStatus::not_ours;
-  const PGresult* allowed = replies.size() >= commit_index ? replies[commit_index - 1].get() : nullptr;
+  const bool has_reply = !claims.empty() && replies.size() >= commit_index;
+  const PGresult* allowed = has_reply ? replies[commit_index - 1].get() : nullptr;
   if (PQresultStatus(allowed) == PGRES_TUPLES_OK && PQntuples(allowed) == 0) return CommitStatus::not_ours;
   if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
   require_all(pg, replies, sent);

@@ -1,7 +1,9 @@
 // A handler deletes or changes the claim of its own message. The message is not reported as consumed, because the next
 // delivery would find no claim and run again.
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -78,6 +80,43 @@ TEST_CASE("in a batch, a handler that deletes its own claim fails only its own m
   CHECK(db.effects_of("a") == 1);
   CHECK(db.effects_of("b") == 1);
   check_runs_again(db, consumer);
+}
+
+// The claims and results of a large batch are confirmed in several statements before the commit.
+TEST_CASE("in a large batch, a handler for all messages that deletes a claim does not consume it") {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc");
+  std::vector<Message> messages;
+  for (int i = 0; i < 1200; ++i) {
+    messages.push_back({.business_key = "k" + std::to_string(1000 + i) + std::string(240, 'x')});
+  }
+  const std::string first = messages.front().business_key;
+  const BatchHandler handler = [&](soci::session& sql, std::span<Delivery> deliveries) {
+    for (const Delivery& each : deliveries) {
+      if (each.message().business_key == first) {
+        sql << "delete from txinbox_consumed_message where business_key = '" + first + "'";
+      }
+    }
+  };
+  const auto results = consumer.consume_batch(messages, handler, OnFailure::skip);
+  CHECK(results.front().outcome == Outcome::failed);
+  CHECK(error_class(results.front().error) == "transaction_lost");
+  CHECK(results.back().outcome == consumed);
+  CHECK(db.claims() == 1199);
+}
+
+TEST_CASE("without a claim, an error of the COMMIT is not reported as a lost transaction" *
+          doctest::skip(!on_postgresql())) {
+  const EffectDatabase db;
+  db.run("create table parent (id integer primary key)");
+  db.run("create table child (id integer references parent deferrable initially deferred)");
+  const auto sql = db.session();
+  CHECK(thrown_by([&] {
+          Transaction transaction(*sql);
+          *sql << "insert into child values (1)";
+          transaction.commit();
+        }) == "other");
 }
 
 }  // namespace
