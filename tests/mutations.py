@@ -8,7 +8,7 @@ Status: 0 if all mutations that ran were killed, 1 if one survived, 2 if one cou
 tried if its text is not exactly once in its file, if it does not build, or if its tests fail without it.
 
 Mutations for servers need the URLs of the servers, which servers.sh sets:
-    tests/servers.sh --mariadb --postgresql -- tests/mutations.py
+    tests/servers.sh --mariadb --postgresql --mysql -- tests/mutations.py
 """
 
 import argparse
@@ -38,7 +38,8 @@ NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "redis-unit": "component_redis"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
-DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL"}
+DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL",
+             "mysql-server": "TXINBOX_TEST_MYSQL_URL"}  # "mysql" is MariaDB, "mysql-server" is MySQL
 TEST_TIMEOUT = 120  # in seconds, because a mutation can make a test wait forever
 
 
@@ -151,7 +152,7 @@ class Copy:
         if mutation.program in COMPONENTS:
             command = [self.tree / "tests" / "brokers.sh", mutation.program,
                        tests / f"component_{mutation.program}" / PROGRAMS[mutation.program]]
-        environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database,
+        environment = {**self.environment, "TXINBOX_TEST_DATABASE": mutation.database.removesuffix("-server"),
                        "TXINBOX_TEST_URL": mutation.server(),
                        "TXINBOX_COMMAND": str(self.tree / "build" / self.preset / "tools" / "cli" / "txinbox")}
         running = subprocess.Popen([*command, *mutation.filters, *more], cwd=self.tree, env=environment,

@@ -133,8 +133,11 @@ def mutation_groups(root):
 
 
 def mutations(group):
+    on_mysql = group == "procedures"
+    servers = ("--mysql",) if on_mysql else ("--mariadb", "--postgresql")
     return Step(f"mutations-{group}", f"each mutation of {group} makes a test fail", 20,
-                (Script(("tests/servers.sh", "--mariadb", "--postgresql", "--", "tests/mutations.py", "--only", group)),))
+                (Script(("tests/servers.sh", *servers, "--", "tests/mutations.py", "--only", group)),),
+                needs=NETWORK_MYSQL if on_mysql else "")
 
 
 def all_steps(root):
