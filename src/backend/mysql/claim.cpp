@@ -84,6 +84,7 @@ unsigned MysqlSession::try_claim(const ClaimRequest& row) {
 }
 
 ClaimReply MysqlSession::open_and_claim(const ClaimRequest& row) {
+  tracker_.begin_transaction();
   if (calls_procedures() && row.waits) {
     if (auto reply = call_begin_and_claim(row)) return std::move(*reply);
   }
@@ -155,6 +156,7 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
   // Even with the longest texts, a statement with this many rows is far below any max_allowed_packet.
   constexpr std::size_t at_once = 500;
+  tracker_.begin_transaction();
   if (!opens_with_rows()) begin();
   std::vector<ClaimReply> replies;
   replies.reserve(rows.size());

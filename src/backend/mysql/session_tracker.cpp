@@ -129,6 +129,7 @@ void MysqlSessionTracker::note_variable(std::string_view name, std::string_view 
   if (is_one_of(counters, name)) return;
   variable_in_reply_ = true;
   if (name == "autocommit") heard_ = value == "ON";
+  if (name == "autocommit" && heard_) was_autocommit_on_ = true;
   if (undoing_ && name == is_state_tracked) undo_heard_ = true;
   if (name == "autocommit" || undoing_) return;
   changed_.emplace(name);

@@ -45,6 +45,11 @@ class MysqlSessionTracker {
   /// says otherwise, somebody has ended the tracking.
   bool is_heard() const noexcept { return heard_; }
 
+  /// Call it before a transaction begins. Afterwards, `was_autocommit_on` says whether the server has reported since
+  /// then that autocommit is on.
+  void begin_transaction() noexcept { was_autocommit_on_ = false; }
+  bool was_autocommit_on() const noexcept { return was_autocommit_on_; }
+
   /// Whether reports may be missing, because somebody has changed what the server reports, or because there was no
   /// memory.
   bool is_lost() const noexcept;
@@ -69,6 +74,7 @@ class MysqlSessionTracker {
 
   bool active_ = false;
   bool heard_ = false;
+  bool was_autocommit_on_ = false;
   bool undoing_ = false;
   bool undo_heard_ = false;
   bool lost_ = false;

@@ -46,6 +46,7 @@ bool MysqlSession::guard_likely_intact() noexcept {
 
 void MysqlSession::begin() {
   MYSQL* db = connection();
+  tracker_.begin_transaction();
   if (in_one_statement()) {
     exec(db, compound("SET autocommit = 0; SAVEPOINT " + guard_));
     return;
@@ -167,11 +168,12 @@ unsigned MysqlSession::run_closing(const ClosingClaim& claim) noexcept {
       std::array{claim.result.value_or(std::string_view()), claim.consumer, claim.business_key, claim.token->bytes()});
 }
 
-/// In our transaction autocommit is off. A handler that has switched it on commits each statement. The protocol does not
-/// tell whether a handler has run COMMIT after a ROLLBACK.
+/// In our transaction autocommit is off. A handler that has switched it on commits each statement. The protocol does
+/// not tell whether a handler has run COMMIT after a ROLLBACK.
 bool MysqlSession::may_have_foreign_commit() const noexcept {
   const MYSQL* db = native();
-  return pooled_ && db != nullptr && (db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0;
+  return pooled_ && db != nullptr &&
+         ((db->server_status & SERVER_STATUS_AUTOCOMMIT) != 0 || tracker_.was_autocommit_on());
 }
 
 std::optional<std::string> MysqlSession::code_of_handler_error() noexcept {

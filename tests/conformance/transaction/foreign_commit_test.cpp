@@ -35,17 +35,19 @@ Handler running(const Statements& statements) {
 }
 
 std::vector<Statements> committing_handlers() {
-  return here<std::vector<Statements>>(
-      {}, {{"rollback", "set autocommit = 1", effect}, {effect, "rollback", "set session autocommit = on", effect}},
-      {{"rollback", "discard all", effect},
-       {"rollback", "reset all", effect},
-       {"commit", "reset all", effect},
-       {"rollback", "set session characteristics as transaction read write", effect},
-       {effect, "rollback and chain", effect, "commit"},
-       {effect, "rollback and chain", effect, "commit and chain"},
-       {"rollback", "begin read write", effect, "commit"},
-       {effect, "commit", "begin read write", effect, "commit"},
-       {"rollback", "begin", "set transaction read write", effect, "commit"}});
+  return here<std::vector<Statements>>({},
+                                       {{"rollback", "set autocommit = 1", effect},
+                                        {effect, "rollback", "set session autocommit = on", effect},
+                                        {"rollback", "set autocommit = 1", effect, "set autocommit = 0", "select 1"}},
+                                       {{"rollback", "discard all", effect},
+                                        {"rollback", "reset all", effect},
+                                        {"commit", "reset all", effect},
+                                        {"rollback", "set session characteristics as transaction read write", effect},
+                                        {effect, "rollback and chain", effect, "commit"},
+                                        {effect, "rollback and chain", effect, "commit and chain"},
+                                        {"rollback", "begin read write", effect, "commit"},
+                                        {effect, "commit", "begin read write", effect, "commit"},
+                                        {"rollback", "begin", "set transaction read write", effect, "commit"}});
 }
 
 TEST_CASE("a message whose handler rolls back and then commits SQL of its own is parked" *
