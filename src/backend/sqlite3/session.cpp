@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "backend/sqlite3/dialect.hpp"
+#include "backend/table_check.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -48,6 +49,7 @@ Sqlite3Session::~Sqlite3Session() {
   if (configured_ != nullptr && intact()) {
     sqlite3_commit_hook(configured_, nullptr, nullptr);
     sqlite3_rollback_hook(configured_, nullptr, nullptr);
+    sqlite3_set_authorizer(configured_, nullptr, nullptr);
   }
   release_statements();
 }
@@ -57,6 +59,15 @@ int Sqlite3Session::on_commit(void* hooks) {
   if (!h.guarding || h.committing) return 0;
   h.lost = h.refused = true;  // SQLite rolls back a refused commit without calling the rollback hook
   return 1;
+}
+
+/// An authorizer. SQLite calls it when it compiles a statement, also for the statement's triggers and foreign keys.
+int Sqlite3Session::on_prepare(void* session, int action, const char* table, const char*, const char*, const char*) {
+  auto& self = *static_cast<Sqlite3Session*>(session);
+  const bool changes = action == SQLITE_DELETE || action == SQLITE_UPDATE;
+  const bool of_handler = self.hooks_->guarding && !self.is_own_sql_;
+  if (changes && of_handler && table == consumed_message_table) self.may_delete_claims_ = true;
+  return SQLITE_OK;
 }
 
 void Sqlite3Session::on_rollback(void* hooks) {
@@ -81,7 +92,10 @@ bool Sqlite3Session::hooks_in_place(::sqlite3* connection) noexcept {
 /// A pool keeps its statements prepared. On a caller's session each statement is used once: the caller may close the
 /// session at any time, and SQLite does not close a connection that has prepared statements.
 Sqlite3Session::Use Sqlite3Session::statement(Sqlite3Statement& slot, const char* sql) {
-  if (!pooled_ || !slot.prepared()) slot.prepare(connection(), sql);
+  if (!pooled_ || !slot.prepared()) {
+    const OwnSql own(is_own_sql_);
+    slot.prepare(connection(), sql);
+  }
   return {slot, pooled_};
 }
 
@@ -134,6 +148,7 @@ void Sqlite3Session::configure(const PoolOptions& options) {
     Sqlite3Statement(configured_, setting).run();
   }
   hooks_in_place(configured_);
+  sqlite3_set_authorizer(configured_, on_prepare, this);
   begin_.prepare(configured_, sqlite3_begin);  // keeps the address of the connection in use, see `intact`
 }
 
@@ -195,6 +210,7 @@ bool Sqlite3Session::intact() noexcept {
     release_statements();
     sqlite3_commit_hook(configured_, nullptr, nullptr);
     sqlite3_rollback_hook(configured_, nullptr, nullptr);
+    sqlite3_set_authorizer(configured_, nullptr, nullptr);
     try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
     sqlite3_close_v2(configured_);              // SOCI could not close it; SQLite closes it at the latest with the last
                                                 // of these statements

@@ -87,6 +87,18 @@ class Sqlite3Session final : public Session {
   };
   static int on_commit(void*);
   static void on_rollback(void*);
+  static int on_prepare(void*, int action, const char*, const char*, const char*, const char*);
+
+  /// While it exists, `on_prepare` ignores the statements: they are ours.
+  struct OwnSql {
+    explicit OwnSql(bool& is_own) noexcept : is_own_(is_own) { is_own_ = true; }
+    ~OwnSql() { is_own_ = false; }
+    OwnSql(const OwnSql&) = delete;
+    OwnSql& operator=(const OwnSql&) = delete;
+
+   private:
+    bool& is_own_;
+  };
 
   /// A prepared statement for one run. A pool's connection keeps the statement prepared.
   class Use {
@@ -132,6 +144,9 @@ class Sqlite3Session final : public Session {
   std::vector<std::pair<std::string, int>> remembered_;  ///< The pragmas that `reset` restores.
   bool refused_commit_ = false;                          ///< Whether a commit was refused in the last transaction.
   std::unique_ptr<Hooks> hooks_ = std::make_unique<Hooks>();
+  /// A handler has prepared a statement that deletes or changes claims on this connection. It may still have it.
+  bool may_delete_claims_ = false;
+  bool is_own_sql_ = false;  ///< See `OwnSql`.
   std::optional<WriterTurn> turn_;
   bool broken_ = false;     ///< The connection may have caused an error: `reset` refuses it.
   bool left_open_ = false;  ///< A rollback failed, so our transaction is still open.
