@@ -75,8 +75,7 @@ void PostgresqlSession::name_statements() {
                         "pg_catalog.convert_from($3, 'UTF8'), "
                         "$4, 'consumed', {}) ON CONFLICT (consumer, business_key) DO NOTHING",
                         table_, guarded_token("$5"))};
-  // A handler can have taken a role that may not read the inbox. `allow_commit_` gives the role back, because deferred
-  // triggers of the user run with it.
+  // A handler can have taken a role that may not read the inbox. `allow_commit` gives the role back.
   own_role_ = {guard_ + "_own_role_" + suffix,
                fmt::format("SELECT pg_catalog.set_config('txinbox.role', pg_catalog.current_setting('role'), true), "
                            "pg_catalog.set_config('role', {0}, true) WHERE pg_catalog.current_setting('role') "
@@ -86,7 +85,7 @@ void PostgresqlSession::name_statements() {
       guard_ + "_allow_commit_" + suffix,
       fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($2, 'UTF8') AND "
                   "business_key = pg_catalog.convert_from($3, 'UTF8') AND attempt_token = CAST($1 AS uuid)",
-                  allowing_columns, table_)};
+                  allowing_column, table_)};
   existing_ = {guard_ + "_existing_" + suffix,
                fmt::format("SELECT {} FROM {} WHERE consumer = pg_catalog.convert_from($1, 'UTF8') "
                            "AND business_key = pg_catalog.convert_from($2, 'UTF8')",

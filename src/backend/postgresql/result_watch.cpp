@@ -38,6 +38,7 @@ class Watched {
   }
 
   const char* sqlstate() const noexcept { return sqlstate_.data(); }
+  bool has_set() const noexcept { return has_set_; }
   bool foreign_commit() const noexcept { return foreign_commit_; }
 
  private:
@@ -59,17 +60,19 @@ class Watched {
     } else if (tag == "ROLLBACK") {
       ended_ = true;
       wrote_ = false;
-    } else if (ended_ && begins_with_one_of(settings, tag)) {
+    } else if (begins_with_one_of(settings, tag)) {
       has_set_ = true;
+      has_set_at_end_ = ended_;
     } else if (ended_ && begins_with_one_of(writes, tag)) {
       wrote_ = true;
-      foreign_commit_ = foreign_commit_ || has_set_;
+      foreign_commit_ = foreign_commit_ || has_set_at_end_;
     }
   }
 
   std::array<char, 6> sqlstate_{};  ///< Five characters and NUL.
   bool ended_ = false;              ///< A ROLLBACK or COMMIT may have ended our transaction.
-  bool has_set_ = false;            ///< Settings were changed after that.
+  bool has_set_ = false;            ///< Settings were changed.
+  bool has_set_at_end_ = false;     ///< Settings were changed after that end.
   bool wrote_ = false;              ///< SQL was written after that.
   bool foreign_commit_ = false;
 };
@@ -104,6 +107,11 @@ void forget_results(const PGconn* connection) noexcept {
 std::string watched_sqlstate(const PGconn* connection) {
   const auto* watched = static_cast<const Watched*>(PQinstanceData(connection, watch));
   return watched == nullptr ? std::string() : std::string(watched->sqlstate());
+}
+
+bool watched_setting(const PGconn* connection) noexcept {
+  const auto* watched = static_cast<const Watched*>(PQinstanceData(connection, watch));
+  return watched != nullptr && watched->has_set();
 }
 
 bool watched_foreign_commit(const PGconn* connection) noexcept {

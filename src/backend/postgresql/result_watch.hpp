@@ -21,6 +21,9 @@ void forget_results(const PGconn*) noexcept;
 /// the error's text.
 std::string watched_sqlstate(const PGconn*);
 
+/// Whether a SET, RESET or DISCARD has run since `forget_results`. It does not see the function set_config.
+bool watched_setting(const PGconn*) noexcept;
+
 /// Whether SQL was committed after the end of the transaction that began after `forget_results`, as far as the results
 /// show. It can be true for SQL that was rolled back later: the results do not tell a ROLLBACK from a ROLLBACK TO
 /// SAVEPOINT.

@@ -87,7 +87,7 @@ class PostgresqlSession final : public Session {
   std::vector<PostgresqlResult> run(const std::function<void(PostgresqlPipeline&)>& fill);
   PostgresqlResult run_on_savepoint(const std::string& sql);
   bool runs_on_savepoint(const std::string& sql);
-  void allow_commit(PostgresqlPipeline&, std::span<const ClosingClaim>) const;
+  void allow_commit(PostgresqlPipeline&, std::span<const ClosingClaim>, bool gives_role_back) const;
   void add_if_there(PostgresqlPipeline&, std::string_view columns, std::span<const ClosingClaim>) const;
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
@@ -103,8 +103,9 @@ class PostgresqlSession final : public Session {
   bool is_direct_ = false;               ///< Pool: there is no pooler between the client and the server.
   bool refuses_writes_ = false;          ///< Pool: the session is read-only outside our transactions.
   std::string role_;                     ///< Pool: the remembered role, quoted.
-  std::string lends_read_only_;          ///< Pool: whether a user's own transactions are read-only: on or off.
-  bool prepared_ = false;                ///< Pool: the statements are prepared on this connection.
+  bool takes_role_ = false;      ///< Pool: each commit takes this role, because a handler has changed it unseen.
+  std::string lends_read_only_;  ///< Pool: whether a user's own transactions are read-only: on or off.
+  bool prepared_ = false;        ///< Pool: the statements are prepared on this connection.
   bool keeps_prepared_ = true;
   bool may_have_committed_ = false;
   int statement_generation_ = 0;
@@ -113,12 +114,8 @@ class PostgresqlSession final : public Session {
       wait_again_;
 };
 
-/// What a statement selects that allows the trigger to commit the claims with the token $1.
-inline constexpr std::string_view allowing_columns =
-    "pg_catalog.set_config('txinbox.commit_token', $1, true), CASE WHEN pg_catalog.current_setting('txinbox.role', "
-    "true) "
-    "OPERATOR(pg_catalog.<>) '' THEN pg_catalog.set_config('role', pg_catalog.current_setting('txinbox.role'), true) "
-    "END";
+/// What a statement selects to allow the trigger to commit the claims with the token $1.
+inline constexpr std::string_view allowing_column = "pg_catalog.set_config('txinbox.commit_token', $1, true)";
 
 /// Returns a token as the server writes it, for the settings that the trigger of V5__guard.sql compares.
 std::string uuid_of(const Token&);

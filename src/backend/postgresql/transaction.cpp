@@ -78,15 +78,23 @@ std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
 }
 
 /// Allows the trigger to commit the claims if all of them are still there. A handler can have deleted its own claim.
-void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClosingClaim> claims) const {
+void PostgresqlSession::allow_commit(PostgresqlPipeline& pipeline, std::span<const ClosingClaim> claims,
+                                     bool gives_role_back) const {
   if (claims.empty()) return;
+  if (gives_role_back) {  // deferred triggers of the user run with the handler's role
+    const std::string role =
+        "CASE WHEN pg_catalog.current_setting('txinbox.role', true) OPERATOR(pg_catalog.<>) '' THEN "
+        "pg_catalog.set_config('role', pg_catalog.current_setting('txinbox.role'), true) END";
+    add_if_there(pipeline, fmt::format("{}, {}", allowing_column, role), claims);
+    return;
+  }
   if (claims.size() == 1) {
     const std::string token = uuid_of(*claims.front().token);
     add(pipeline, allow_commit_,
         std::array<PostgresqlValue, 3>{token, claims.front().consumer, claims.front().business_key});
     return;
   }
-  add_if_there(pipeline, allowing_columns, claims);
+  add_if_there(pipeline, allowing_column, claims);
 }
 
 /// Adds a statement that selects these columns if all claims are there, and otherwise no row. $1 is the token.
@@ -125,20 +133,21 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
+  const bool takes_role = pooled_ && (takes_role_ || watched_setting(pg));
   std::size_t sent = 0;
   may_have_committed_ = true;
   const auto replies = run([&](PostgresqlPipeline& pipeline) {
     add(pipeline, release_);
-    if (pooled_) add(pipeline, own_role_);
+    if (takes_role) add(pipeline, own_role_);
     for (const ClosingClaim& each : claims) {
       if (!each.result) continue;
       pipeline.add(store_sql(each).c_str());
       ++sent;
     }
     for (const std::string& sql : writes) pipeline.add(sql.c_str());
-    allow_commit(pipeline, claims);
+    allow_commit(pipeline, claims, takes_role);
     add(pipeline, commit_);
-    sent += writes.size() + (claims.empty() ? 2 : 3) + (pooled_ ? 1 : 0);
+    sent += writes.size() + (claims.empty() ? 2 : 3) + (takes_role ? 1 : 0);
     if (pooled_) add(pipeline, settings_);
   });
   // If the release of the savepoint fails, the server does not run the statements after it.
@@ -157,6 +166,10 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
   const bool has_reply = !claims.empty() && replies.size() >= commit_index;
   const PGresult* allowed = has_reply ? replies[commit_index - 1].get() : nullptr;
   if (PQresultStatus(allowed) == PGRES_TUPLES_OK && PQntuples(allowed) == 0) return CommitStatus::not_ours;
+  if (pooled_ && !takes_role && sqlstate(allowed) == "42501") {
+    takes_role_ = true;  // the handler has set a role with the function set_config
+    throw_database_error(postgresql_name, pg, "40001", "txinbox: the handler's role may not read the inbox");
+  }
   if (lost_statements(replies)) keeps_prepared_ = false;  // the next run on this connection uses no prepared statements
   require_all(pg, replies, sent);
   return CommitStatus::not_ours;  // the server answered COMMIT with ROLLBACK

@@ -82,6 +82,27 @@ TEST_CASE("in a batch, a handler that deletes its own claim fails only its own m
   check_runs_again(db, consumer);
 }
 
+// Row-level security is often done so. The role need not have any right on the tables of the inbox.
+TEST_CASE("a handler may take a role that cannot read the inbox" * doctest::skip(!on_postgresql())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  TxConsumer consumer(pool, "svc", {.max_attempts = 1});
+  for (const char* take : {"set local role pg_monitor", "set role pg_monitor",
+                           "select pg_catalog.set_config('role', 'pg_monitor', true)"}) {
+    CAPTURE(take);
+    for (const std::string key : {"1", "2"}) {
+      CHECK(consumer
+                .consume({.business_key = take + key},
+                         [&](soci::session& sql, Delivery& delivery) {
+                           add_effect(sql, delivery);
+                           sql << take;
+                         })
+                .outcome == consumed);
+    }
+  }
+  CHECK(db.effects() == 6);
+}
+
 // The claims and results of a large batch are confirmed in several statements before the commit.
 TEST_CASE("in a large batch, a handler for all messages that deletes a claim does not consume it") {
   const EffectDatabase db;
