@@ -92,6 +92,7 @@ class PostgresqlSession final : public Session {
   PostgresqlResult open_with(const std::function<void(PostgresqlPipeline&)>& add_claim, bool waits = true);
   std::vector<PostgresqlResult> ask_existing(const ClaimRequest&, bool then_roll_back);
   std::optional<ClaimedRow> existing_in(const std::vector<PostgresqlResult>&, std::size_t sent);
+  bool takes_role() const noexcept { return pooled_ && (takes_role_ || watched_setting(native())); }
   bool settings_are_remembered(const PGresult* asked) noexcept;
   bool settings_restored(const std::vector<PostgresqlResult>&);
 

@@ -123,9 +123,13 @@ bool PostgresqlSession::confirm(std::span<const ClosingClaim> claims) {
     if (each.result && !changed_one(exec(connection(), store_sql(each)))) return false;
   }
   if (claims.empty()) return true;
-  const auto found = run([&](PostgresqlPipeline& pipeline) { add_if_there(pipeline, "1", claims); });
-  require_all(connection(), found, 1);
-  return PQntuples(found[0].get()) == 1;
+  const bool has_role = takes_role();
+  const auto found = run([&](PostgresqlPipeline& pipeline) {
+    if (has_role) add(pipeline, own_role_);
+    add_if_there(pipeline, "1", claims);
+  });
+  require_all(connection(), found, has_role ? 2 : 1);
+  return PQntuples(found.back().get()) == 1;
 }
 
 CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) {
@@ -133,7 +137,7 @@ CommitStatus PostgresqlSession::commit(std::span<const ClosingClaim> claims, std
   // In an aborted transaction, COMMIT would roll back without an error.
   if (pg == nullptr || PQtransactionStatus(pg) != PQTRANS_INTRANS) return CommitStatus::not_ours;
 
-  const bool takes_role = pooled_ && (takes_role_ || watched_setting(pg));
+  const bool takes_role = this->takes_role();
   std::size_t sent = 0;
   may_have_committed_ = true;
   const auto replies = run([&](PostgresqlPipeline& pipeline) {
@@ -233,10 +237,11 @@ void PostgresqlSession::savepoint() { exec(connection(), "SAVEPOINT " + step_); 
 bool PostgresqlSession::release_savepoint(const ClosingClaim* claim) {
   const std::string release = "RELEASE SAVEPOINT " + step_;
   if (claim == nullptr) return runs_on_savepoint(release);
-  // A handler that has deleted its own claim must not fail the others of its batch.
-  const auto found =
-      run_on_savepoint(fmt::format("{}; SELECT 1 FROM {} WHERE {} AND attempt_token = '{}'", release, table_,
-                                   dialect().is_key(claim->consumer, claim->business_key), uuid_of(*claim->token)));
+  // A handler that has deleted its own claim must not fail the others of its batch, nor must one that has taken a role.
+  const std::string own_role = takes_role() ? "; " + own_role_.sql : std::string();
+  const auto found = run_on_savepoint(
+      fmt::format("{}{}; SELECT 1 FROM {} WHERE {} AND attempt_token = '{}'", release, own_role, table_,
+                  dialect().is_key(claim->consumer, claim->business_key), uuid_of(*claim->token)));
   return found && PQntuples(found.get()) == 1;
 }
 

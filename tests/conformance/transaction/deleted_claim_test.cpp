@@ -2,6 +2,7 @@
 // delivery would find no claim and run again.
 
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,23 @@ TEST_CASE("a handler may take a role that cannot read the inbox" * doctest::skip
     }
   }
   CHECK(db.effects() == 6);
+  // One message fails, so each of the others gets a savepoint. A large batch is confirmed in several statements.
+  std::vector<Message> messages;
+  for (int i = 0; i < 1200; ++i) messages.push_back({.business_key = std::to_string(1000 + i) + std::string(240, 'x')});
+  for (const bool one_fails : {true, false}) {
+    CAPTURE(one_fails);
+    TxConsumer of_batch(pool, one_fails ? "failing" : "batch");
+    const std::span batch(messages);
+    const auto results = of_batch.consume_batch(
+        one_fails ? batch.first(3) : batch,
+        [&](soci::session& sql, Delivery& delivery) {
+          sql << "set local role pg_monitor";
+          if (one_fails && delivery.index() == 1) throw std::runtime_error("no");
+        },
+        OnFailure::skip);
+    CHECK(results.front().outcome == consumed);
+    CHECK(results.back().outcome == consumed);
+  }
 }
 
 // The claims and results of a large batch are confirmed in several statements before the commit.
