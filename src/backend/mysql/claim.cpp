@@ -156,8 +156,11 @@ ClaimReply MysqlSession::claim(const ClaimRequest& row) {
 std::vector<ClaimReply> MysqlSession::begin_and_claim_all(std::span<const ClaimRequest> rows) {
   // Even with the longest texts, a statement with this many rows is far below any max_allowed_packet.
   constexpr std::size_t at_once = 500;
-  tracker_.begin_transaction();
-  if (!opens_with_rows()) begin();
+  if (opens_with_rows()) {
+    tracker_.begin_transaction();
+  } else {
+    begin();
+  }
   std::vector<ClaimReply> replies;
   replies.reserve(rows.size());
   for (std::size_t done = 0; done < rows.size(); done += at_once) {

@@ -77,13 +77,20 @@ class Watched {
   bool foreign_commit_ = false;
 };
 
+int watch(PGEventId event, void* info, void* unused);
+
+/// Returns null if the connection is not watched.
+Watched* watched_on(const PGconn* connection) noexcept {
+  return static_cast<Watched*>(PQinstanceData(connection, watch));
+}
+
 int watch(PGEventId event, void* info, void* /*unused*/) {
   if (event == PGEVT_RESULTCREATE) {
     const auto* created = static_cast<PGEventResultCreate*>(info);
-    if (auto* watched = static_cast<Watched*>(PQinstanceData(created->conn, watch))) watched->take(created->result);
+    if (Watched* watched = watched_on(created->conn)) watched->take(created->result);
   } else if (event == PGEVT_CONNDESTROY) {
-    delete static_cast<Watched*>(  // NOLINT(cppcoreguidelines-owning-memory): libpq holds it
-        PQinstanceData(static_cast<PGEventConnDestroy*>(info)->conn, watch));
+    delete watched_on(
+        static_cast<PGEventConnDestroy*>(info)->conn);  // NOLINT(cppcoreguidelines-owning-memory): libpq's
   }
   return 1;
 }
@@ -91,7 +98,7 @@ int watch(PGEventId event, void* info, void* /*unused*/) {
 }  // namespace
 
 void watch_results(PGconn* connection) {
-  if (connection == nullptr || PQinstanceData(connection, watch) != nullptr) return;
+  if (connection == nullptr || watched_on(connection) != nullptr) return;
   auto watched = std::make_unique<Watched>();
   if (PQregisterEventProc(connection, watch, "txinbox_results", nullptr) == 0 ||
       PQsetInstanceData(connection, watch, watched.get()) == 0) {
@@ -101,21 +108,21 @@ void watch_results(PGconn* connection) {
 }
 
 void forget_results(const PGconn* connection) noexcept {
-  if (auto* watched = static_cast<Watched*>(PQinstanceData(connection, watch))) *watched = {};
+  if (Watched* watched = watched_on(connection)) *watched = {};
 }
 
 std::string watched_sqlstate(const PGconn* connection) {
-  const auto* watched = static_cast<const Watched*>(PQinstanceData(connection, watch));
+  const Watched* watched = watched_on(connection);
   return watched == nullptr ? std::string() : std::string(watched->sqlstate());
 }
 
 bool watched_setting(const PGconn* connection) noexcept {
-  const auto* watched = static_cast<const Watched*>(PQinstanceData(connection, watch));
+  const Watched* watched = watched_on(connection);
   return watched != nullptr && watched->has_set();
 }
 
 bool watched_foreign_commit(const PGconn* connection) noexcept {
-  const auto* watched = static_cast<const Watched*>(PQinstanceData(connection, watch));
+  const Watched* watched = watched_on(connection);
   return watched != nullptr && watched->foreign_commit();
 }
 

@@ -11,7 +11,6 @@
 #include "backend/database_error.hpp"
 #include "backend/postgresql/array.hpp"
 #include "backend/postgresql/session.hpp"
-#include "base/hex.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -70,11 +69,8 @@ void PostgresqlSession::begin() {
 /// Returns a statement that writes only the result: until now, the trigger has refused to commit the claim. Texts are
 /// sent as hexadecimal digits, which mean the same bytes under every client_encoding that the handler may have set.
 std::string PostgresqlSession::store_sql(const ClosingClaim& claim) const {
-  return fmt::format(
-      "UPDATE {} SET result = pg_catalog.decode('{}', 'hex') WHERE consumer = "
-      "pg_catalog.convert_from(pg_catalog.decode('{}', 'hex'), 'UTF8') AND "
-      "business_key = pg_catalog.convert_from(pg_catalog.decode('{}', 'hex'), 'UTF8')",
-      table_, detail::to_hex(*claim.result), detail::to_hex(claim.consumer), detail::to_hex(claim.business_key));
+  return fmt::format("UPDATE {} SET result = {} WHERE {}", table_, dialect().bytes(*claim.result),
+                     dialect().is_key(claim.consumer, claim.business_key));
 }
 
 /// Allows the trigger to commit the claims if all of them are still there. A handler can have deleted its own claim.

@@ -46,12 +46,14 @@ Sqlite3Session::Sqlite3Session(ConnectionPtr owner, Ownership ownership)
       pooled_(ownership == Ownership::pool) {}
 
 Sqlite3Session::~Sqlite3Session() {
-  if (configured_ != nullptr && intact()) {
-    sqlite3_commit_hook(configured_, nullptr, nullptr);
-    sqlite3_rollback_hook(configured_, nullptr, nullptr);
-    sqlite3_set_authorizer(configured_, nullptr, nullptr);
-  }
+  if (configured_ != nullptr && intact()) remove_hooks();
   release_statements();
+}
+
+void Sqlite3Session::remove_hooks() noexcept {
+  sqlite3_commit_hook(configured_, nullptr, nullptr);
+  sqlite3_rollback_hook(configured_, nullptr, nullptr);
+  sqlite3_set_authorizer(configured_, nullptr, nullptr);
 }
 
 int Sqlite3Session::on_commit(void* hooks) {
@@ -208,9 +210,7 @@ bool Sqlite3Session::intact() noexcept {
   if (now == configured_ || configured_ == nullptr) return now != nullptr;
   if (begin_.prepared()) {
     release_statements();
-    sqlite3_commit_hook(configured_, nullptr, nullptr);
-    sqlite3_rollback_hook(configured_, nullptr, nullptr);
-    sqlite3_set_authorizer(configured_, nullptr, nullptr);
+    remove_hooks();
     try_sqlite3_exec(configured_, "ROLLBACK");  // releases the locks even if the handler has statements on it
     sqlite3_close_v2(configured_);              // SOCI could not close it; SQLite closes it at the latest with the last
                                                 // of these statements

@@ -26,7 +26,10 @@ namespace backend {
 /// and the guard is a savepoint. On such a connection, a handler's own COMMIT cannot be refused, and a crash may follow
 /// it. So the claims are inserted as torn, and are confirmed just before our COMMIT.
 ///
-/// session.cpp handles the settings. transaction.cpp handles the guarded transaction. purge.cpp removes old rows.
+/// An authorizer notices when a handler prepares a statement that can delete a claim.
+///
+/// session.cpp handles the settings. transaction.cpp handles the guarded transaction. single_statements.cpp runs other
+/// statements. purge.cpp removes old rows.
 class Sqlite3Session final : public Session {
  public:
   Sqlite3Session(ConnectionPtr, Ownership);
@@ -121,6 +124,7 @@ class Sqlite3Session final : public Session {
   Use statement(Sqlite3Statement& slot, const char* sql);
   void release_statements() noexcept;
   bool hooks_in_place(::sqlite3*) noexcept;
+  void remove_hooks() noexcept;
   void enter_queue(::sqlite3*);
   void begin_immediate(::sqlite3*);
   void open_guarded(::sqlite3*);

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <exception>
-#include <string>
 #include <string_view>
 #include <vector>
 
