@@ -31,14 +31,20 @@ bool ConsumedMessageTable::mark_torn(std::string_view consumer, std::string_view
                                      is_claim(consumer, business_key, token))) > 0;
 }
 
-bool ConsumedMessageTable::insert_torn(std::string_view consumer, std::string_view business_key,
-                                       const Token& token) const {
+bool ConsumedMessageTable::insert(std::string_view consumer, std::string_view business_key, RowState state,
+                                  const Token& token) const {
   const backend::Dialect& sql = session_.dialect();
   return backend::try_insert(
       session_,
-      fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, "
-                  "'torn', {}, {})",
-                  table(), sql.text(consumer), sql.text(business_key), sql.token(token), sql.now()));
+      fmt::format(
+          "INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, {}, '{}', {}, "
+          "{})",
+          table(), sql.text(consumer), sql.text(business_key), to_string(state), sql.token(token), sql.now()));
+}
+
+bool ConsumedMessageTable::insert_torn(std::string_view consumer, std::string_view business_key,
+                                       const Token& token) const {
+  return insert(consumer, business_key, RowState::torn, token);
 }
 
 std::string ConsumedMessageTable::restart_clock_sql(std::string_view consumer, std::string_view business_key,
@@ -65,12 +71,7 @@ bool ConsumedMessageTable::delete_parked(std::string_view consumer, std::string_
 }
 
 bool ConsumedMessageTable::insert_discarded(std::string_view consumer, std::string_view business_key) const {
-  const backend::Dialect& sql = session_.dialect();
-  return backend::try_insert(
-      session_,
-      fmt::format("INSERT INTO {} (consumer, business_key, state, attempt_token, consumed_at) VALUES ({}, "
-                  "{}, 'discarded', {}, {})",
-                  table(), sql.text(consumer), sql.text(business_key), sql.token(Token::random()), sql.now()));
+  return insert(consumer, business_key, RowState::discarded, Token::random());
 }
 
 bool ConsumedMessageTable::discard(std::string_view consumer, std::string_view business_key) const {

@@ -6,6 +6,7 @@
 #include <txinbox/version.hpp>
 
 #include "backend/session.hpp"
+#include "types/row_state.hpp"
 
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
@@ -44,6 +45,7 @@ class ConsumedMessageTable {
   bool has_rows_of(std::string_view consumer) const;
 
  private:
+  bool insert(std::string_view consumer, std::string_view business_key, RowState, const Token&) const;
   std::string table() const;
   std::string is_claim(std::string_view consumer, std::string_view business_key, const Token&) const;
 
