@@ -28,11 +28,12 @@ import time
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "faults": "txinbox_faults",
-            "cli": "txinbox_cli_tests", "http": "txinbox_http_tests", "kafka": "txinbox_kafka_tests",
-            "kafka-unit": "txinbox_kafka_unit_tests", "rabbitmq": "txinbox_rabbitmq_tests",
-            "redis": "txinbox_redis_tests", "redis-unit": "txinbox_redis_unit_tests",
-            "rocketmq": "txinbox_rocketmq_tests"}
+PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "orders": "txinbox_orders",
+            "faults": "txinbox_faults", "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
+            "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
+            "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
+            "redis-unit": "txinbox_redis_unit_tests", "rocketmq": "txinbox_rocketmq_tests"}
+NO_DATABASE = ("unit", "orders")
 NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 # Of the programs of components that need no server.
 FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "redis-unit": "component_redis"}
@@ -63,13 +64,15 @@ class Mutation:
         if "cases" in entry:
             self.filters.append(f"--test-case={entry['cases']}")
         self.program = entry.get("program", "conformance")
+        if self.program == "orders":
+            self.filters.append("--test-suite-exclude=long")
         self.database = entry.get("database", "sqlite3")
         if self.program not in PROGRAMS or self.database not in DATABASES:
             sys.exit(f"{group}.toml, mutation {number}: no such program or database")
 
     def server(self):
         """The URL of its server; "" if it needs no server, None if its server does not run."""
-        variable = DATABASES[self.database] if self.program != "unit" else None
+        variable = DATABASES[self.database] if self.program not in NO_DATABASE else None
         return os.environ.get(variable) if variable else ""
 
     def applied_to(self, text):
@@ -84,7 +87,7 @@ class Mutation:
 @functools.cache
 def test_files(program):
     """The names of the files of tests that the program has, without their ending."""
-    if program in ("conformance", "unit", "cli", "faults"):
+    if program in ("conformance", "unit", "orders", "cli", "faults"):
         return {file.stem for file in (ROOT / "tests" / program).rglob("*.cpp")}
     component = program.removesuffix("-unit")
     command = rf"txinbox_component_unit_tests\(\s*{component}\b" if component != program else (
@@ -280,7 +283,7 @@ def main():
         mutations = [(n, m) for n, m in mutations if str(n) in arguments.only or m.group in arguments.only]
     if arguments.list:
         table([("", "group", "file", "what", "tests")] +
-              [(str(n), m.group, m.file, m.what, f"{m.program} {m.database if m.program != 'unit' else ''}".strip())
+              [(str(n), m.group, m.file, m.what, f"{m.program} {m.database if m.program not in NO_DATABASE else ''}".strip())
                for n, m in mutations])
         return 0
 

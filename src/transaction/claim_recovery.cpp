@@ -78,13 +78,14 @@ void ClaimRecovery::resolve(backend::Session& session, Run& run) {
     if (resolve(session, run.claims[i])) run.found = true;
     if (!run.found && !check_all) break;
   }
-  if (!run.found && run.foreign_commit) insert_torn(session, run);
+  if (run.foreign_commit && (!run.found || run.inserting)) insert_torn(session, run);
   run.reply_lost = false;
 }
 
 /// The handler has rolled back the claims, and may have committed SQL after that. Another run could double this SQL.
 void ClaimRecovery::insert_torn(backend::Session& session, Run& run) {
   const ConsumedMessageTable table(session);
+  run.inserting = true;  // if a reply is lost, the next search finds the rows that were inserted until then
   for (const InsertedClaim& claim : run.claims) {
     if (claim.progress == HandlerProgress::not_started) continue;
     if (!table.insert_torn(claim.consumer, claim.business_key, claim.token)) continue;

@@ -66,6 +66,7 @@ class ClaimRecovery {
     bool found = false;           ///< At least one of the claims was in the table.
     bool reply_lost = false;      ///< A claim may be resolved already.
     bool foreign_commit = false;  ///< See `GuardedTransaction::may_have_foreign_commit`.
+    bool inserting = false;       ///< Some of its torn rows may be inserted already.
   };
 
   void add_torn(std::string_view business_key);

@@ -218,11 +218,13 @@ void GuardedTransaction::commit() {
     roll_back();
     throw;
   }
+  // If so, our transaction has ended: this commit can only fail, and the claims must be looked for.
+  const bool foreign_commit = session_.may_have_foreign_commit();
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
     status = session_.commit(rest, writes_);
   } catch (...) {
-    if (session_.may_have_committed()) {
+    if (session_.may_have_committed() && !foreign_commit) {
       session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
       state_ = State::in_doubt;
     } else {

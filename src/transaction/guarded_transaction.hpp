@@ -139,7 +139,7 @@ class GuardedTransaction {
   const std::vector<std::string>& taken_over() const noexcept { return taken_over_; }
 
   /// Whether the handler may have committed SQL of its own after it had rolled this transaction back.
-  bool may_have_foreign_commit() const noexcept { return guard_lost_ && foreign_commit_; }
+  bool may_have_foreign_commit() const noexcept { return foreign_commit_; }
 
   /// Returns the claims that may be in the table although we did not commit them.
   std::vector<InsertedClaim> take_unconfirmed_claims() noexcept { return std::exchange(unconfirmed_claims_, {}); }
@@ -159,7 +159,7 @@ class GuardedTransaction {
   State state_ = State::not_begun;
   bool session_usable_ = true;
   bool guard_lost_ = false;      ///< The handler had ended the transaction.
-  bool foreign_commit_ = false;  ///< The handler may have committed SQL of its own after that.
+  bool foreign_commit_ = false;  ///< The handler may have committed SQL of its own after it had ended ours.
   backend::ClaimedRow existing_;
   std::vector<InsertedClaim> claims_;
   std::vector<InsertedClaim> unconfirmed_claims_;

@@ -148,6 +148,8 @@ def all_steps(root):
         Step("timed", "the cases that need real time, on SQLite, MariaDB and PostgreSQL", 5,
              (Ctest(("timed", "^(sqlite3|mariadb|postgresql)$"), servers=("mariadb", "postgresql"),
                     environment=LONG + (("TXINBOX_RELAY_KILLS", "4"),)),)),
+        Step("orders", "deliveries keep their promises, whichever two things go wrong at the calls of their sessions", 7,
+             (Ctest(("^orders$",)),)),
         Step("servers", "the command, http and stopping on MariaDB and PostgreSQL; conformance on servers that wait for "
              "the disk", 6,
              (Ctest(("^(cli|http|stopping|conformance)$", "^(mariadb|postgresql)$"), servers=("mariadb", "postgresql"),

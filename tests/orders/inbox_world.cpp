@@ -1,0 +1,333 @@
+#include "orders/inbox_world.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <txinbox/error.hpp>
+#include <txinbox/native.hpp>
+
+#include "types/enum_names.hpp"
+
+namespace txinbox::test {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr detail::EnumNames<InboxAct, InboxAct::renews> act_names("succeeds", "stores", "refuses", "fails", "postpones",
+                                                                  "wraps", "swallows", "commits", "restarts",
+                                                                  "rolls_back", "works_outside", "forgets", "renews");
+constexpr detail::EnumNames<InboxMode, InboxMode::pair> mode_names("one", "counts_starts", "claim_wait", "valid_for",
+                                                                   "lease", "each", "each_stops", "at_once", "pair");
+
+/// Whether a handler breaks the rules, so that its message may be parked or have no effect.
+constexpr bool misbehaves(InboxAct act) { return act >= InboxAct::commits && act <= InboxAct::forgets; }
+
+/// Whether a handler can commit the claims of its transaction, or SQL of its own.
+constexpr bool may_commit(InboxAct act) {
+  return act == InboxAct::commits || act == InboxAct::restarts || act == InboxAct::works_outside;
+}
+
+/// The message of a batch that has another act than the first and the last one.
+constexpr std::size_t middle = 1;
+
+}  // namespace
+
+std::string_view to_string(InboxAct act) noexcept { return act_names[act]; }
+std::string_view to_string(InboxMode mode) noexcept { return mode_names[mode]; }
+
+InboxWorld::InboxWorld(ScriptedDatabase& database, InboxMode mode, InboxAct act)
+    : database_(database), mode_(mode), act_(act) {
+  for (Process& each : processes_) each.state = database.open_pool();
+}
+
+/// Each run begins in the same state: with an open connection that has seen no duplicate.
+void InboxWorld::start_process(Process& process) {
+  process.state->give_back(process.state->acquire({}));
+  process.pool = std::make_unique<Pool>(detail::PoolAccess::make(process.state));
+  if (mode_ == InboxMode::lease) {
+    process.lease_consumer = std::make_unique<LeaseConsumer>(
+        *process.pool, "svc",
+        LeaseOptions{.max_attempts = 1, .retry = {.max_attempts = 3, .initial_backoff = 0ms, .max_backoff = 0ms}});
+    return;
+  }
+  const auto pause = mode_ == InboxMode::valid_for ? 2ms : 0ms;
+  TxConsumerOptions options{.retry = {.max_attempts = 3, .initial_backoff = pause, .max_backoff = pause},
+                            .max_attempts = 1,
+                            .count_starts = mode_ == InboxMode::counts_starts};
+  if (mode_ == InboxMode::claim_wait) options.claim_wait = 0ms;
+  process.consumer = std::make_unique<TxConsumer>(*process.pool, "svc", std::move(options));
+}
+
+std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
+  problem_.clear();
+  sent_.clear();
+  if (is_batch(mode_)) sent_.push_back({"a", InboxAct::succeeds});
+  sent_.push_back({"b", act_});
+  if (is_batch(mode_)) sent_.push_back({"c", InboxAct::succeeds});
+  const std::size_t most_rounds = twists.size() + 5;
+  for (Process& each : processes_) start_process(each);
+  database_.start(std::move(twists));
+  const auto is_done = [&] { return std::ranges::all_of(sent_, &Sent::done); };
+  for (std::size_t round = 0; round < most_rounds && !is_done(); ++round) {
+    deliver(processes_.at(round % processes_.size()));
+  }
+  database_.end_script();
+  for (const Sent& each : sent_) {
+    if (!each.done) wrong(each, "is never acknowledged");
+  }
+  if (mode_ != InboxMode::valid_for) {
+    for (Sent& each : sent_) each.done = false;
+    deliver(processes_[0]);
+  }
+  for (Process& each : processes_) {
+    each.consumer.reset();
+    each.lease_consumer.reset();
+  }
+  return problem_;
+}
+
+void InboxWorld::wrong(const Sent& sent, const std::string& text) {
+  if (problem_.empty()) problem_ = fmt::format("{} {}; the last delivery ended with {}", sent.key, text, sent.end);
+}
+
+std::int64_t InboxWorld::effects_of(const Sent& sent) const {
+  return database_.value("SELECT count(*) FROM effect WHERE business_key = '" + sent.key + "'");
+}
+
+void InboxWorld::deliver(Process& process) {
+  if (is_batch(mode_)) {
+    deliver_batch(process);
+  } else {
+    deliver_one(process, sent_.front());
+  }
+  for (Sent& each : sent_) check(each);
+}
+
+void InboxWorld::deliver_one(Process& process, Sent& sent) {
+  if (mode_ == InboxMode::lease) {  // each delivery begins when the lease of the last one is over
+    database_.change("UPDATE txinbox_consumed_message SET lease_expires_at = '2020-01-01' WHERE state = 'consuming'");
+  }
+  Message message{.business_key = sent.key};
+  if (mode_ == InboxMode::valid_for) message.valid_for = 1ms;
+  try {
+    if (mode_ == InboxMode::lease) {
+      end(sent, process.lease_consumer->consume(message, [&](Lease& lease) { handle(lease); }));
+    } else {
+      end(sent, process.consumer->consume(
+                    message, [&](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); }));
+    }
+  } catch (...) {
+    end(sent, {.outcome = Outcome::failed, .error = std::current_exception()});
+  }
+}
+
+void InboxWorld::deliver_batch(Process& process) {
+  std::vector<Message> messages;
+  std::vector<Sent*> open;
+  for (Sent& each : sent_) {
+    if (each.done) continue;
+    messages.push_back({.business_key = each.key});
+    open.push_back(&each);
+  }
+  const Handler one = [&](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); };
+  const BatchHandler all = [&](::sqlite3* connection, std::span<Delivery> deliveries) {
+    for (Delivery& each : deliveries) handle(connection, each);
+  };
+  const OnFailure on_failure = mode_ == InboxMode::each_stops ? OnFailure::stop : OnFailure::skip;
+  std::vector<Result> results;
+  try {
+    if (mode_ == InboxMode::at_once) {
+      results = process.consumer->consume_batch(messages, all, on_failure);
+    } else if (mode_ == InboxMode::pair) {
+      results = process.consumer->consume_batch(messages, BatchHandlerPair{all, one}, on_failure);
+    } else {
+      results = process.consumer->consume_batch(messages, one, on_failure);
+    }
+  } catch (...) {
+    results.assign(messages.size(), {.outcome = Outcome::failed, .error = std::current_exception()});
+  }
+  for (std::size_t i = 0; i < open.size(); ++i) end(*open[i], results[i]);
+}
+
+InboxWorld::Sent& InboxWorld::sent_of(const Message& message) {
+  return *std::ranges::find(sent_, message.business_key, &Sent::key);
+}
+
+void InboxWorld::handle(Lease& lease) {
+  Sent& sent = sent_of(lease.message());
+  database_.change("INSERT INTO effect VALUES ('" + sent.key + "')");
+  ++sent.runs;
+  if (sent.act == InboxAct::renews) lease.renew();
+  if (sent.act == InboxAct::stores) lease.delivery().store("result of " + sent.key);
+  if (sent.act == InboxAct::fails) throw std::runtime_error("the handler fails");
+  if (sent.act == InboxAct::postpones && sent.runs <= 2) throw RetryLater(1s, "the handler needs time");
+}
+
+void InboxWorld::handle(::sqlite3* connection, Delivery& delivery) {
+  Sent& sent = sent_of(delivery.message());
+  const auto run = [&](const std::string& sql) { database_.run_of_handler(connection, sql); };
+  const std::string effect = "INSERT INTO effect VALUES ('" + sent.key + "')";
+  ++sent.runs;
+  switch (sent.act) {
+    case InboxAct::succeeds:
+      return run(effect);
+    case InboxAct::stores:
+      run(effect);
+      return delivery.store("result of " + sent.key);
+    case InboxAct::refuses:
+      run(effect);
+      delivery.refuse("refusal of " + sent.key);
+    case InboxAct::fails:
+      run(effect);
+      throw std::runtime_error("the handler fails");
+    case InboxAct::postpones:
+      run(effect);
+      if (sent.runs <= 2) throw RetryLater(1s, "the handler needs time");
+      return;
+    case InboxAct::wraps:
+      try {
+        return run(effect);
+      } catch (const DatabaseError&) {
+        throw std::runtime_error("the handler wraps the error");
+      }
+    case InboxAct::swallows:
+      run(effect);
+      try {
+        run("DELETE FROM effect WHERE business_key = 'none'");
+      } catch (const DatabaseError&) {  // this is what it does wrong
+      }
+      return;
+    case InboxAct::commits:
+      run(effect);
+      return run("COMMIT");
+    case InboxAct::restarts:
+      run(effect);
+      run("COMMIT");
+      return run("BEGIN");
+    case InboxAct::rolls_back:
+      run(effect);
+      return run("ROLLBACK");
+    case InboxAct::works_outside:
+      run("ROLLBACK");
+      run("BEGIN");
+      run(effect);
+      ++sent.unknown;
+      run("COMMIT");
+      --sent.unknown;
+      return;
+    case InboxAct::forgets:
+      run(effect);
+      return run("DELETE FROM txinbox_consumed_message WHERE business_key = '" + sent.key + "'");
+    case InboxAct::renews:
+      throw std::logic_error("it has no lease");
+  }
+}
+
+void InboxWorld::end(Sent& sent, const Result& result) {
+  const std::int64_t before = std::exchange(sent.effects, effects_of(sent));
+  sent.end = to_string(result.outcome);
+  if (result.error) sent.end += fmt::format(" ({})", error_class(result.error));
+  const Action action = result.outcome == Outcome::failed ? action_for(result.error) : action_for(result);
+  if (result.outcome == Outcome::consumed && ++sent.consumed > 1 && mode_ != InboxMode::valid_for) {
+    wrong(sent, "is consumed twice");
+  }
+  sent.done = action == Action::acknowledge || action == Action::dead_letter;
+  if (action == Action::stop) wrong(sent, "stops the consumer");
+  if (mode_ == InboxMode::valid_for && sent.effects > before + 1 + sent.unknown)
+    wrong(sent, "has two effects of one delivery");
+  if (mode_ == InboxMode::valid_for && result.outcome == Outcome::consumed && sent.act != InboxAct::refuses &&
+      sent.effects != before + 1) {
+    wrong(sent, "is consumed without an effect of this delivery");
+  }
+  check_end(sent, result);
+}
+
+void InboxWorld::check_end(const Sent& sent, const Result& result) {
+  if (!sent.done) return;
+  const InboxAct act = sent.act;
+  switch (result.outcome) {
+    case Outcome::consumed:
+    case Outcome::already_consumed:
+      if (act == InboxAct::refuses ? sent.effects != 0 : sent.effects < 1)
+        wrong(sent, "is acknowledged without its effect");
+      if (misbehaves(act)) wrong(sent, "counts as consumed");
+      if (act == InboxAct::fails) wrong(sent, "counts as consumed");
+      if (act == InboxAct::stores && result.stored != "result of " + sent.key) wrong(sent, "has another result");
+      if (act == InboxAct::refuses && result.stored != "refusal of " + sent.key) wrong(sent, "has another refusal");
+      if (act == InboxAct::succeeds && result.stored) wrong(sent, "has a result");
+      break;
+    case Outcome::parked:
+      if (act == InboxAct::swallows && sent.effects == 0) break;  // it must not do this
+      // Nobody can tell what such a handler has committed of the other messages of its batch.
+      if (misbehaves(act) || act == InboxAct::fails) break;
+      if (is_batch(mode_) && may_commit(act_) && database_.rule() != CommitRule::refuses) break;
+      wrong(sent, "is parked");
+      break;
+    default:
+      wrong(sent, "ends in a way that it cannot");
+  }
+}
+
+void InboxWorld::check(const Sent& sent) {
+  if (mode_ == InboxMode::valid_for) return;
+  const std::int64_t effects = effects_of(sent);
+  if (mode_ == InboxMode::lease) {
+    if (effects != sent.effects) wrong(sent, "has an effect after it was acknowledged");
+    return;
+  }
+  // Nobody can tell whether a handler's own COMMIT without a reply has committed.
+  if (effects > 1 + sent.unknown) wrong(sent, "has more than one effect");
+  const auto rows = [&](const std::string& condition) {
+    return database_.value("SELECT count(*) FROM txinbox_consumed_message WHERE business_key = '" + sent.key +
+                           "' AND " + condition);
+  };
+  if (rows("state = 'consumed'") == 1 && effects == 0 && sent.act != InboxAct::refuses) {
+    wrong(sent, "counts as consumed without its effect");
+  }
+  if (effects > sent.unknown && rows("state IN ('consumed', 'torn', 'parked')") == 0) {
+    wrong(sent, "has an effect without a row");
+  }
+  if (sent.done && sent.act == InboxAct::fails && effects != 0) wrong(sent, "has failed, and has an effect");
+}
+
+int try_inbox_orders(CommitRule rule, InboxMode mode, std::span<const InboxAct> acts, int count) {
+  ScriptedDatabase database(rule);
+  int tried = 0;
+  for (const InboxAct act : acts) {
+    // Nobody sees that such a handler has committed.
+    if (rule == CommitRule::commits && act == InboxAct::works_outside) continue;
+    InboxWorld world(database, mode, act);
+    std::vector<SqlTwistAt> twists;
+    const auto attempt = [&](const auto& self, int left) -> void {
+      ++tried;
+      const std::string problem = world.run(twists);
+      if (!problem.empty()) {
+        std::vector<std::string> names;
+        for (const SqlTwistAt& each : twists)
+          names.push_back(fmt::format("{} at call {}", to_string(each.what), each.call));
+        FAIL_CHECK(fmt::format("{}, {}, {}, {}: {}", to_string(rule), to_string(mode), to_string(act),
+                               fmt::join(names, ", "), problem));
+        return;
+      }
+      if (left == 0) return;
+      const auto calls = database.calls();
+      for (std::size_t call = twists.empty() ? 0 : twists.back().call + 1; call < calls.size(); ++call) {
+        for (const SqlTwist what : calls[call]) {
+          twists.push_back({call, what});
+          self(self, left - 1);
+          twists.pop_back();
+        }
+      }
+    };
+    attempt(attempt, count);
+  }
+  return tried;
+}
+
+}  // namespace txinbox::test
