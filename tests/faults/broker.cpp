@@ -77,7 +77,7 @@ bool Broker::check_promise(Service& later) {
       CHECK(end.rows.first <= deliveries_ + 1);
       doubled = doubled || end.rows.first > 1;
     } else {
-      CHECK(end.rows == Rows{1, 1});
+      CHECK(end.rows == FaultDatabase::effect_of(subject_));
     }
   }
   for (const Action each : later.deliver(messages_, write_two_rows)) CHECK(each == Action::acknowledge);

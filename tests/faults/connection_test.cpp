@@ -46,8 +46,8 @@ TEST_CASE("a connection cut after any number of packets doubles nothing within a
           doctest::skip(on_sqlite3())) {
   const FaultDatabase db;
   FaultProxy proxy(db.url(), on_mysql());
-  for (const Subject& subject : transaction_subjects()) {
-    if (!subject.pooled) continue;  // the service would have to make its connection anew
+  for (const Subject& subject : subjects()) {
+    if (!subject.pooled || subject.leased) continue;  // the service would have to make its connection anew
     CAPTURE(subject.name);
     Exchange exchange(db, proxy, subject, From::delivering, std::chrono::milliseconds(1));
     for (const FaultPoint& each : exchange.points(Grain::packet)) {

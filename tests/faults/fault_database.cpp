@@ -22,6 +22,9 @@ Rows FaultDatabase::rows_of(const Message& message) const {
   return {effects_of(message.business_key + "/1"), effects_of(message.business_key + "/2")};
 }
 
+/// The rows of a message that was refused are rolled back.
+Rows FaultDatabase::effect_of(const Subject& subject) { return subject.refuses ? Rows{0, 0} : Rows{1, 1}; }
+
 std::string FaultDatabase::lease_of(const Message& message) const {
   return claim_of(message) + " until " +
          text("select lease_expires_at from txinbox_consumed_message where business_key = '" + message.business_key +
@@ -44,8 +47,10 @@ void FaultDatabase::check_promise(const Subject& subject, std::span<const Messag
                    "where f.id = '" +
                    each.business_key + "' and m.business_key = '" + each.business_key + "'") == 1);
     } else {
-      CHECK(rows == Rows{1, 1});
+      CHECK(rows == effect_of(subject));
     }
+    CHECK(number("select count(*) from txinbox_outbox_message where aggregateid = '" + each.business_key + "'") ==
+          (subject.sends ? 1 : 0));
     CHECK(claim_of(each) == "consumed");
     CHECK(stored_for(each) == "stored for " + each.business_key);
   }

@@ -28,6 +28,9 @@ class FaultDatabase : public EffectDatabase {
 
   Rows rows_of(const Message&) const;
 
+  /// The rows of a message that took effect.
+  static Rows effect_of(const Subject&);
+
   using EffectDatabase::claim_of;
   std::string claim_of(const Message& message) const { return claim_of(message.business_key); }
 

@@ -73,12 +73,12 @@ void SqliteFaultCase::check_service(Service& another) {
   service_->with_session([&](soci::session& sql) { db_.check_clean(sql, settings_when_new); });
 }
 
-void for_each_sqlite_setup(const FaultDatabase& db,
+void for_each_sqlite_setup(const FaultDatabase& db, std::span<const Subject> tried,
                            const std::function<void(const SqliteImage&, const SqliteSetup&)>& try_all) {
   for (const std::string journal_mode : {"delete", "wal"}) {
     CAPTURE(journal_mode);
     const SqliteImage image(db, journal_mode);
-    for (const Subject& subject : subjects()) {
+    for (const Subject& subject : tried) {
       CAPTURE(subject.name);
       if (subject.pooled && journal_mode != "wal") continue;  // a pool sets the mode
       for (const Stage stage : {Stage::opening, Stage::delivery, Stage::closing}) {

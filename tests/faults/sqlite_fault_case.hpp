@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,8 @@ class SqliteFaultCase {
   std::optional<Service> service_;
 };
 
-/// Runs `try_all` for every subject, journal mode and stage.
-void for_each_sqlite_setup(const FaultDatabase&,
+/// Runs `try_all` for each of these subjects, every journal mode and every stage.
+void for_each_sqlite_setup(const FaultDatabase&, std::span<const Subject>,
                            const std::function<void(const SqliteImage&, const SqliteSetup&)>& try_all);
 
 }  // namespace txinbox::test

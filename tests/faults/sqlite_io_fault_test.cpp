@@ -43,7 +43,7 @@ void fail(SqliteFaultCase& each, SqliteVfs& vfs, std::size_t at, Failure failure
 TEST_CASE("a failing call to a file loses and doubles nothing" * doctest::skip(!on_sqlite3())) {
   SqliteVfs vfs;
   const FaultDatabase db;
-  for_each_sqlite_setup(db, [&](const SqliteImage& image, const SqliteSetup& setup) {
+  for_each_sqlite_setup(db, subjects(), [&](const SqliteImage& image, const SqliteSetup& setup) {
     const std::vector<Io> calls = rehearse(db, vfs, image, setup);
     REQUIRE(calls.size() > 2);
     for (std::size_t at = 0; at < calls.size(); ++at) {

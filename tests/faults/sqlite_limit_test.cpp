@@ -12,7 +12,7 @@ namespace txinbox::test {
 
 TEST_CASE("a result that is longer than the session's limit is an error, and not NULL" * doctest::skip(!on_sqlite3())) {
   const FaultDatabase db;
-  for (const Subject& subject : subjects()) {
+  for (const Subject& subject : basic_subjects()) {
     CAPTURE(subject.name);
     Service service(subject, db.url());
     service.warm_up();

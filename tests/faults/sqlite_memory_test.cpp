@@ -14,7 +14,7 @@ TEST_CASE("a failing allocation in SQLite loses and doubles nothing" * doctest::
   SqliteMemory memory;
   const SqliteVfs quick;
   const FaultDatabase db;
-  for_each_sqlite_setup(db, [&](const SqliteImage& image, const SqliteSetup& setup) {
+  for_each_sqlite_setup(db, basic_subjects(), [&](const SqliteImage& image, const SqliteSetup& setup) {
     int allocations = 0;
     {
       SqliteFaultCase rehearsal(db, image, setup);

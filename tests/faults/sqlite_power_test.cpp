@@ -210,7 +210,7 @@ const std::vector<Kept> all_ways = {Kept::nothing, Kept::all, Kept::prefix, Kept
 TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on_sqlite3())) {
   const SqliteVfs quick;
   FaultDatabase db;
-  for (const Subject& subject : subjects()) {
+  for (const Subject& subject : basic_subjects()) {
     for (const Start start : {Start::cold, Start::warm_with_checkpoints}) {
       const std::string kind = "power cut, unsynced writes: ";
       CHECK(lost_in_all_cuts(db, {subject, "wal", "full", start}, all_ways, kind) == 0);
@@ -223,7 +223,7 @@ TEST_CASE("a power cut undoes nothing that was acknowledged" * doctest::skip(!on
 TEST_CASE("with a weaker setting a power cut undoes acknowledged messages" * doctest::skip(!on_sqlite3())) {
   const SqliteVfs quick;
   FaultDatabase db;
-  for (const Subject& subject : subjects()) {
+  for (const Subject& subject : basic_subjects()) {
     if (subject.pooled) continue;
     const std::string kind = "power cut with weaker settings, unsynced writes: ";
     CHECK(lost_in_all_cuts(db, {subject, "wal", "normal", Start::warm}, all_ways, kind) > 0);

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include <txinbox/native.hpp>
+#include <txinbox/outbox.hpp>
 
 #include "faults/fenced_handler.hpp"
 #include "support/test_database.hpp"
@@ -39,12 +40,32 @@ void shorten_waits(soci::session& sql, Waits waits) {
 }
 
 /// Allows two runs of a delivery. So a fault is tested with a repeated run, and with a redelivery.
-TxConsumerOptions consumer_options() {
-  return {.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
+TxConsumerOptions consumer_options(const Subject& subject) {
+  TxConsumerOptions options{.retry = {.max_attempts = 2, .initial_backoff = std::chrono::milliseconds(0)}};
+  if (subject.no_wait) options.claim_wait = std::chrono::milliseconds(0);
+  return options;
 }
 
-LeaseOptions lease_options(Waits waits) {
-  return {.lease = on_sqlite3() ? std::chrono::minutes(1) : waits.lease, .retry = consumer_options().retry};
+/// The handler, and what the subject does after it.
+Handler with_more(const Subject& subject, const Handler& handler) {
+  if (subject.sends) {
+    return [&](soci::session& sql, Delivery& delivery) {
+      handler(sql, delivery);
+      const std::string& key = delivery.message().business_key;
+      Outbox::add(sql, {.topic = "faults", .key = key, .payload = "sent for " + key});
+    };
+  }
+  if (subject.refuses) {
+    return [&](soci::session& sql, Delivery& delivery) {
+      handler(sql, delivery);
+      delivery.refuse("stored for " + delivery.message().business_key);
+    };
+  }
+  return handler;
+}
+
+LeaseOptions lease_options(const Subject& subject, Waits waits) {
+  return {.lease = on_sqlite3() ? std::chrono::minutes(1) : waits.lease, .retry = consumer_options(subject).retry};
 }
 
 }  // namespace
@@ -57,10 +78,24 @@ const std::vector<Subject>& subjects() {
       {.name = "a batch of three on a caller's session", .messages = 3, .batch = true, .pooled = false},
       {.name = "a message under a lease", .messages = 1, .batch = false, .pooled = true, .leased = true},
       {.name = "a message on a native connection", .messages = 1, .batch = false, .pooled = false, .native = true},
+      {.name = "a batch of three at once",
+       .messages = 3,
+       .batch = true,
+       .pooled = true,
+       .handlers = Subject::Handlers::at_once},
+      {.name = "a batch of three with a pair of handlers",
+       .messages = 3,
+       .batch = true,
+       .pooled = true,
+       .handlers = Subject::Handlers::pair},
+      {.name = "a message that sends another", .messages = 1, .batch = false, .pooled = true, .sends = true},
+      {.name = "a message that is refused", .messages = 1, .batch = false, .pooled = true, .refuses = true},
+      {.name = "a message that does not wait", .messages = 1, .batch = false, .pooled = true, .no_wait = true},
   };
   return all;
 }
 
+std::span<const Subject> basic_subjects() { return std::span(subjects()).first(6); }
 std::span<const Subject> transaction_subjects() { return std::span(subjects()).first(4); }
 
 std::vector<Message> messages_for(const Subject& subject, int number) {
@@ -71,21 +106,20 @@ std::vector<Message> messages_for(const Subject& subject, int number) {
   return messages;
 }
 
-Service::Service(const Subject& subject, const std::string& url, Waits waits)
-    : batch_(subject.batch), native_(subject.native) {
+Service::Service(const Subject& subject, const std::string& url, Waits waits) : subject_(subject) {
   if (subject.leased) {
     pool_.emplace(open_pool(url, pool_options(waits)));
-    lease_consumer_.emplace(*pool_, consumer_name, lease_options(waits));
+    lease_consumer_.emplace(*pool_, consumer_name, lease_options(subject, waits));
   } else if (subject.pooled) {
     pool_.emplace(open_pool(url, pool_options(waits)));
-    consumer_.emplace(*pool_, consumer_name, consumer_options());
+    consumer_.emplace(*pool_, consumer_name, consumer_options(subject));
   } else {
     session_ = TestDatabase::session_through(url);
     shorten_waits(*session_, waits);
-    if (native_) {
-      consumer_.emplace(native_handle(*session_), consumer_name, consumer_options());
+    if (subject.native) {
+      consumer_.emplace(native_handle(*session_), consumer_name, consumer_options(subject));
     } else {
-      consumer_.emplace(*session_, consumer_name, consumer_options());
+      consumer_.emplace(*session_, consumer_name, consumer_options(subject));
     }
   }
 }
@@ -93,7 +127,7 @@ Service::Service(const Subject& subject, const std::string& url, Waits waits)
 Service::~Service() = default;
 
 std::vector<Action> Service::deliver(std::span<const Message> messages, const Handler& handler) {
-  results_ = consume(messages, handler);
+  results_ = consume(messages, with_more(subject_, handler));
   std::vector<Action> actions;
   for (const Result& each : results_) actions.push_back(action_for(each));
   return actions;
@@ -101,21 +135,35 @@ std::vector<Action> Service::deliver(std::span<const Message> messages, const Ha
 
 std::vector<Result> Service::consume(std::span<const Message> messages, const Handler& handler) {
   std::vector<Result> results;
-  if (!batch_) {
+  if (!subject_.batch) {
     for (const Message& each : messages) results.push_back(consume_one(each, handler));
     return results;
   }
   try {
-    return consumer_->consume_batch(messages, handler);
+    return consume_batch(messages, handler);
   } catch (...) {
     return {messages.size(), Result{.outcome = Outcome::failed, .error = std::current_exception()}};
+  }
+}
+
+std::vector<Result> Service::consume_batch(std::span<const Message> messages, const Handler& handler) {
+  const BatchHandler all = [&](soci::session& sql, std::span<Delivery> deliveries) {
+    for (Delivery& each : deliveries) handler(sql, each);
+  };
+  switch (subject_.handlers) {
+    case Subject::Handlers::at_once:
+      return consumer_->consume_batch(messages, all);
+    case Subject::Handlers::pair:
+      return consumer_->consume_batch(messages, BatchHandlerPair{all, handler});
+    default:
+      return consumer_->consume_batch(messages, handler);
   }
 }
 
 Result Service::consume_one(const Message& message, const Handler& handler) {
   try {
     if (lease_consumer_) return lease_consumer_->consume(message, fenced(*pool_, handler));
-    if (native_) return consumer_->consume(message, [&](NativeHandle, Delivery& d) { handler(*session_, d); });
+    if (subject_.native) return consumer_->consume(message, [&](NativeHandle, Delivery& d) { handler(*session_, d); });
     return consumer_->consume(message, handler);
   } catch (...) {
     return {.outcome = Outcome::failed, .error = std::current_exception()};
@@ -124,11 +172,17 @@ Result Service::consume_one(const Message& message, const Handler& handler) {
 
 /// Repeats the delivery after a transient error. On a slow machine, a time-out can occur when many services warm up at
 /// the same time.
-void Service::warm_up() {
-  const Message message{.business_key = "warm-up"};
+void Service::warm_up(std::chrono::milliseconds valid_for) {
+  static std::atomic<int> warmed_up = 0;
+  Message message{.business_key = "warm-up"};
+  if (subject_.sends) {  // a duplicate would send nothing
+    message.business_key += std::to_string(++warmed_up);
+    message.valid_for = valid_for;
+  }
   const auto consume = [&] {
+    if (subject_.sends) return consumer_->consume(message, with_more(subject_, [](soci::session&, Delivery&) {}));
     if (lease_consumer_) return lease_consumer_->consume(message, [](Lease&) {});
-    if (native_) return consumer_->consume(message, [](NativeHandle) {});
+    if (subject_.native) return consumer_->consume(message, [](NativeHandle) {});
     return consumer_->consume(message, [](soci::session&, Delivery&) {});
   };
   for (int tries = 0;; ++tries) {

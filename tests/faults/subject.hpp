@@ -25,11 +25,20 @@ struct Subject {
   bool pooled;
   bool leased = false;  ///< The handler runs under a lease, and not in the consumer's transaction.
   bool native = false;  ///< The consumer works on the client library's connection, without a SOCI session.
+  enum class Handlers { each, at_once, pair } handlers = Handlers::each;  ///< Of a batch.
+  bool sends = false;                                                     ///< The handler adds a message to the outbox.
+  bool refuses = false;  ///< The handler refuses the message after it has written its rows.
+  bool no_wait = false;  ///< `claim_wait` is zero: a delivery does not wait for another one of its key.
 };
 
-/// A message and a batch of three, each on a pool and on the caller's session; a message under a lease; and a message
-/// on the client library's connection.
+/// A message and a batch of three, each on a pool and on the caller's session; a message under a lease; a message on
+/// the client library's connection; on a pool, also batches with a handler for all messages and with a pair of
+/// handlers, a message that sends another, a message that is refused, and a message whose delivery does not wait.
 const std::vector<Subject>& subjects();
+
+/// The subjects whose handler runs once for each message, and neither sends nor refuses. The tests with the most cases
+/// try only these.
+std::span<const Subject> basic_subjects();
 
 /// The subjects whose handler runs in the consumer's transaction.
 std::span<const Subject> transaction_subjects();
@@ -60,8 +69,9 @@ class Service {
   /// The results of the last delivery, message by message.
   const std::vector<Result>& results() const { return results_; }
 
-  /// Consumes a message that belongs to no case. This does the work that is done once for each connection.
-  void warm_up();
+  /// Consumes a message that belongs to no case. This does the work that is done once for each connection. `valid_for`
+  /// is that of the messages of the cases.
+  void warm_up(std::chrono::milliseconds valid_for = {});
 
   /// Whether the caller's session was closed.
   bool has_lost_its_session() const { return session_ && !session_->is_connected(); }
@@ -71,10 +81,10 @@ class Service {
 
  private:
   std::vector<Result> consume(std::span<const Message>, const Handler&);
+  std::vector<Result> consume_batch(std::span<const Message>, const Handler&);
   Result consume_one(const Message&, const Handler&);
 
-  bool batch_;
-  bool native_;
+  const Subject& subject_;
   std::optional<Pool> pool_;
   std::unique_ptr<soci::session> session_;
   std::optional<TxConsumer> consumer_;
