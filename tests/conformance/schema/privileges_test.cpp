@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -163,6 +164,40 @@ TEST_CASE("the documented privileges are enough for the outbox and the relay, an
     db.run("delete from txinbox_outbox_message");
     db.run("delete from txinbox_outbox_relay");
   }
+}
+
+TEST_CASE("the documented privileges are enough for leases, for failed messages and for the outbox's messages" *
+          doctest::skip(database() == "sqlite3")) {
+  const TestDatabase db;
+  const std::string schema = schema_of(db);
+  const User user(db);
+  grant_service(user, db);
+  Pool pool = user.pool();
+  LeaseConsumer leases(pool, "svc", {.max_attempts = 1});
+  CHECK(leases.consume({.business_key = "lease"}, [](Lease& lease) { lease.renew(); }).outcome == Outcome::consumed);
+  const auto fail = [](Lease&) { throw std::runtime_error("fails"); };
+  for (const char* key : {"1", "2"}) CHECK(leases.consume({.business_key = key}, fail).outcome == Outcome::parked);
+  CHECK(list_failed(pool.acquire()).size() == 2);
+  CHECK(list_leases(pool.acquire()).empty());
+  CHECK(discard_failed(pool.acquire(), {.business_key = "1"}) == 1);
+  CHECK(leases.consume({.business_key = "1"}, fail).outcome == Outcome::discarded);
+  CHECK_THROWS(retry_failed(pool.acquire(), {.business_key = "2"}));
+  user.grant("delete on " + schema + ".txinbox_consumed_message");
+  CHECK(retry_failed(pool.acquire(), {.business_key = "2"}) == 1);
+  CHECK(leases.consume({.business_key = "2"}, [](Lease&) {}).outcome == Outcome::consumed);
+
+  for (int i = 0; i < 2; ++i) Outbox::add(*db.session(), {.topic = "t", .key = "k"});
+  db.run("update txinbox_outbox_message set attempts = 1, parked_at = " +
+         std::string(on_mysql() ? "utc_timestamp" : "now()"));
+  CHECK_THROWS(list_outbox(pool.acquire()));
+  for (const char* table : {"message", "relay", "part"}) user.grant("select on " + schema + ".txinbox_outbox_" + table);
+  const auto messages = list_outbox(pool.acquire());
+  REQUIRE(messages.size() == 2);
+  CHECK_THROWS(retry_outbox(pool.acquire(), {.id = messages[0].id}));
+  CHECK_THROWS(discard_outbox(pool.acquire(), {.id = messages[1].id}));
+  user.grant("update, delete on " + schema + ".txinbox_outbox_message");
+  CHECK(retry_outbox(pool.acquire(), {.id = messages[0].id}) == 1);
+  CHECK(discard_outbox(pool.acquire(), {.id = messages[1].id}) == 1);
 }
 
 TEST_CASE("a service that calls migrate at its start needs no privilege to create tables" *
