@@ -140,5 +140,19 @@ TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the ne
                                                    {"txinbox-failures", "3"}});
 }
 
+TEST_CASE("RabbitMQ: a dead letter is persistent, does not expire, and names no other user") {
+  amqp_basic_properties_t properties{};
+  properties._flags = AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG | AMQP_BASIC_TYPE_FLAG;
+  properties.expiration = amqp_cstring_bytes("1000");
+  properties.user_id = amqp_cstring_bytes("somebody");
+  properties.type = amqp_cstring_bytes("order");
+  const Incoming incoming = received(properties);
+  const rabbitmq::DeadLetterProperties with({.incoming = &incoming, .reason = "parked"}, 131'072);
+  CHECK((with.properties._flags & (AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG)) == 0);
+  CHECK((with.properties._flags & AMQP_BASIC_TYPE_FLAG) != 0);
+  CHECK((with.properties._flags & AMQP_BASIC_DELIVERY_MODE_FLAG) != 0);
+  CHECK(with.properties.delivery_mode == 2);
+}
+
 }  // namespace
 }  // namespace txinbox::test
