@@ -46,8 +46,9 @@ class Database {
   std::string url_;
 };
 
-/// The number of rows that the business work changes.
-inline constexpr int account_rows = 1000;
+/// The number of rows that the business work changes. Messages that are in flight at the same time change different
+/// rows. Otherwise the handlers of two batches would deadlock.
+inline constexpr int account_rows = 50'000;
 
 /// `count` messages with different keys, sorted by key.
 std::vector<Message> messages(std::string_view prefix, int first, int count);
