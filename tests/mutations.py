@@ -31,12 +31,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", "orders": "txinbox_orders",
             "faults": "txinbox_faults", "cli": "txinbox_cli_tests", "http": "txinbox_http_tests",
             "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
-            "rabbitmq": "txinbox_rabbitmq_tests", "redis": "txinbox_redis_tests",
-            "redis-unit": "txinbox_redis_unit_tests", "rocketmq": "txinbox_rocketmq_tests"}
+            "rabbitmq": "txinbox_rabbitmq_tests", "rabbitmq-unit": "txinbox_rabbitmq_unit_tests",
+            "redis": "txinbox_redis_tests", "redis-unit": "txinbox_redis_unit_tests",
+            "rocketmq": "txinbox_rocketmq_tests"}
 NO_DATABASE = ("unit", "orders")
 NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 # Of the programs of components that need no server.
-FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "redis-unit": "component_redis"}
+FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "rabbitmq-unit": "component_rabbitmq",
+           "redis-unit": "component_redis"}
 COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on a server that brokers.sh starts
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL",

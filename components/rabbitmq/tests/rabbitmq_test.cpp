@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "rabbitmq_broker.hpp"
 #include "support/effects.hpp"
+#include "support/source_subject.hpp"
 #include "support/thrown.hpp"
 
 namespace txinbox::test {
@@ -191,6 +193,22 @@ TEST_CASE("RabbitMQ: unacknowledged messages return at once") {
   CHECK(db.effects() == 500);
   CHECK(duplicates == 0);
   CHECK(broker.ready("stops") == 0);
+}
+
+TEST_CASE("RabbitMQ: messages behind one that is not acknowledged are acknowledged alone") {
+  RabbitMqBroker broker;
+  (void)broker.create("gaps");
+  for (const char* body : {"m0", "m1", "m2", "m3", "m4"}) broker.publish("gaps", body, "");
+  broker.flush();
+  {
+    const auto source = open_rabbitmq(RabbitMqBroker::options("gaps"));
+    const std::vector<Incoming> taken = take(*source, 5);
+    for (const std::size_t at : {3U, 1U}) acknowledge(*source, std::span(taken).subspan(at, 1));
+    acknowledge(*source, std::span(taken).first(1));  // now m0 and m1 are a prefix
+    source->close();
+  }
+  const auto source = open_rabbitmq(RabbitMqBroker::options("gaps"));
+  CHECK(bodies_of(take(*source, 2)) == "m2 m4 ");
 }
 
 TEST_CASE("RabbitMQ: a queue is consumed again after it was deleted and created; a dead letter waits for its queue") {
