@@ -9,7 +9,7 @@
 # The program gets TXINBOX_TEST_DATABASE and TXINBOX_TEST_URL, and TXINBOX_TEST_RESTART, a script that kills the server
 # and starts it again, if servers.sh has made one.
 #
-# If TXINBOX_TEST_CASE is set, it is doctest's filter. Status 77 means skipped.
+# TXINBOX_TEST_CASE and TXINBOX_TEST_EXCLUDE are doctest's filters, if they are set. Status 77 means skipped.
 set -eu
 
 database=$1 url_variable=$2
@@ -28,6 +28,7 @@ fi
 TXINBOX_TEST_DATABASE=$database TXINBOX_TEST_URL=$url TXINBOX_TEST_RESTART=$restart
 export TXINBOX_TEST_DATABASE TXINBOX_TEST_URL TXINBOX_TEST_RESTART
 if [ -n "${TXINBOX_TEST_CASE:-}" ]; then set -- "$@" "--test-case=$TXINBOX_TEST_CASE"; fi
+if [ -n "${TXINBOX_TEST_EXCLUDE:-}" ]; then set -- "$@" "--test-case-exclude=$TXINBOX_TEST_EXCLUDE"; fi
 case $1 in
   *.sh) ;;  # brokers.sh, which counts by itself
   *)

@@ -48,11 +48,13 @@ class Step:
     packages: str = "test"  # for install-packages.sh
 
 
-# Each broker with its title, and the minutes of its step.
-BROKERS = (("kafka", "Kafka", 5), ("rabbitmq", "RabbitMQ", 3), ("rocketmq", "RocketMQ", 12), ("redis", "Redis", 1))
+# Each broker with its title, and the minutes of its step and of its steps with kills.
+BROKERS = (("kafka", "Kafka", 5, 16), ("rabbitmq", "RabbitMQ", 3, 8), ("rocketmq", "RocketMQ", 12, 25),
+           ("redis", "Redis", 1, 11))
 NETWORK_MYSQL = "network, the first time: MySQL"
 NETWORK_BROKER = "network, the first time: jars of the broker"
 LONG = (("TXINBOX_TEST_LONG", "1"),)
+CHAIN = "*a chain of services*"  # a test case of Kafka that takes as long as the others together
 
 
 def kills(count):
@@ -102,24 +104,30 @@ def sanitizer(name, title, excluded=()):
                     builds=suites, **preset),)),
         Step(f"{name}-faults", f"faults and storms on SQLite, with {title}", 25,
              (Ctest(("^(faults|torture)$", "^sqlite3$"), builds=("tests_faults", "tests_torture"), **preset),)),
-        Step(f"{name}-brokers", f"the components for {', '.join(each for _, each, _ in brokers)}, with {title}", 13,
-             (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker, _, _ in brokers),
+        Step(f"{name}-brokers", f"the components for {', '.join(each for _, each, *_ in brokers)}, with {title}", 13,
+             (Ctest(("brokers", "sqlite3"), without=without, builds=tuple(f"tests_{broker}" for broker, *_ in brokers),
                     parallel=2, **preset),), needs=NETWORK_BROKER, repeats=True),
     ]
 
 
-def broker(name, title, minutes):
+def broker(name, title, minutes, killing_minutes):
     needs = NETWORK_BROKER if name in ("kafka", "rocketmq") else ""  # the others are Debian packages
     steps = [Step(name, f"the component for {title} on a real broker, on SQLite", minutes,
                   (Ctest((name, "^(sqlite3|slow)$"), parallel=1),), needs=needs, repeats=True)]
     databases = ("sqlite3",) if name == "redis" else ("sqlite3", "mariadb", "postgresql")
-    for database in databases:
+
+    def killing(kind, proves, database, environment=()):
         servers = () if database == "sqlite3" else (database,)
-        steps.append(Step(f"{name}-kills-{database}",
-                          f"{title}: 200 kills of consumers, brokers and database servers, on {database}", 25,
-                          (Ctest((name, database), without=("^unit$",), servers=servers, durable=True,
-                                 restartable=bool(servers), parallel=1, environment=kills(200)),),
-                          needs=needs, repeats=True))
+        part = Ctest((name, database), without=("^unit$",), servers=servers, durable=True, restartable=bool(servers),
+                     parallel=1, environment=kills(200) + environment)
+        return Step(f"{name}-{kind}-{database}", f"{title}: 200 kills of {proves}, on {database}", killing_minutes, (part,),
+                    needs=needs, repeats=True)
+
+    for database in databases:
+        alone = (("TXINBOX_TEST_EXCLUDE", CHAIN),) if name == "kafka" else ()
+        steps.append(killing("kills", "consumers, brokers and database servers", database, alone))
+        if name == "kafka":
+            steps.append(killing("chain", "the parts of a chain of services", database, (("TXINBOX_TEST_CASE", CHAIN),)))
     if name in ("kafka", "rabbitmq"):  # RocketMQ is too slow for a step: its steps with kills send a million
         environment = (("TXINBOX_BROKER_MESSAGES", "10000000"), ("TXINBOX_TEST_CASE", f"{title}: the memory does not grow*"))
         steps.append(Step(f"{name}-memory", f"{title}: the memory of a consumer does not grow with ten million messages",
@@ -135,9 +143,9 @@ def mutation_groups(root):
 def mutations(group):
     on_mysql = group == "procedures"
     servers = ("--mysql",) if on_mysql else ("--mariadb", "--postgresql")
+    needs = NETWORK_BROKER if group in ("kafka", "sources") else NETWORK_MYSQL if on_mysql else ""
     return Step(f"mutations-{group}", f"each mutation of {group} makes a test fail", 20,
-                (Script(("tests/servers.sh", *servers, "--", "tests/mutations.py", "--only", group)),),
-                needs=NETWORK_MYSQL if on_mysql else "")
+                (Script(("tests/servers.sh", *servers, "--", "tests/mutations.py", "--only", group)),), needs=needs)
 
 
 def all_steps(root):

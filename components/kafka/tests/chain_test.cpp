@@ -1,5 +1,5 @@
 // The chain of the examples: an order service, its relay, Kafka, and a stock service. All of them are killed
-// repeatedly, also the broker. In the steps kafka-kills-…, the database server is killed, too.
+// repeatedly, also the broker. In the steps kafka-chain-…, the database server is killed, too.
 //
 // TXINBOX_BROKER_KILLS is the number of kills.
 
