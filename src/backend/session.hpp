@@ -157,8 +157,8 @@ class Session {
   /// code does not show this.
   virtual bool refused_commit() const noexcept { return false; }
 
-  /// Call it in a transaction, before `commit` or `roll_back`. Whether the handler may have committed SQL in a
-  /// transaction of its own, after it had ended ours. It does no I/O, so it also answers after the connection was lost.
+  /// Call it before `commit` or `roll_back`. Whether the handler may have committed SQL in a transaction of its own,
+  /// provided that it had ended ours. It does no I/O. The answer means nothing if the transaction is still ours.
   virtual bool may_have_foreign_commit() const noexcept { return false; }
 
   /// Whether an earlier handler may have left something on the connection that makes later runs fail, and that

@@ -203,6 +203,10 @@ std::span<const backend::ClosingClaim> GuardedTransaction::confirm_all_but_last_
   }
 }
 
+/// Whether the handler has certainly ended the transaction, as far as the client knows without I/O. After a lost
+/// connection it does not know this.
+bool GuardedTransaction::has_ended() noexcept { return !session_.guard_likely_intact() && session_.intact(); }
+
 void GuardedTransaction::commit() {
   std::vector<backend::ClosingClaim> claims;
   claims.reserve(claims_.size());
@@ -218,8 +222,8 @@ void GuardedTransaction::commit() {
     roll_back();
     throw;
   }
-  // If so, our transaction has ended: this commit can only fail, and the claims must be looked for.
-  const bool foreign_commit = session_.may_have_foreign_commit();
+  // If so, this commit can only fail, and the claims must be looked for.
+  const bool foreign_commit = has_ended() && session_.may_have_foreign_commit();
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
     status = session_.commit(rest, writes_);
@@ -232,6 +236,7 @@ void GuardedTransaction::commit() {
       // If the handler had ended the transaction, `commit` would have returned `not_ours`. Its own statements have
       // released the guard, and then one of them failed.
       guard_lost_ = false;
+      foreign_commit_ = foreign_commit_ || foreign_commit;
     }
     throw;
   }
@@ -246,11 +251,13 @@ void GuardedTransaction::commit() {
 void GuardedTransaction::roll_back() noexcept {
   if (state_ != State::open) return;
   state_ = State::rolled_back;
-  foreign_commit_ = session_.may_have_foreign_commit();
+  const bool ended = has_ended();
+  const bool foreign_commit = session_.may_have_foreign_commit();
   const backend::RollbackStatus status = session_.roll_back();
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status == backend::RollbackStatus::ours) return;
   guard_lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
+  foreign_commit_ = foreign_commit && (guard_lost_ || ended);
   unconfirmed_claims_ = std::move(claims_);
 }
 

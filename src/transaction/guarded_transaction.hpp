@@ -150,6 +150,7 @@ class GuardedTransaction {
   backend::ClaimedRow* claim(const backend::ClaimRequest&);
   void record_claim(const backend::ClaimRequest&, HandlerProgress);
   bool take_over(const backend::ClaimRequest&);
+  bool has_ended() noexcept;
   bool is_own_claim(const backend::ClaimRequest&, const backend::ClaimedRow&);
   std::span<const backend::ClosingClaim> confirm_all_but_last_statement(std::span<const backend::ClosingClaim>);
 

@@ -20,8 +20,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr detail::EnumNames<InboxAct, InboxAct::renews> act_names("succeeds", "stores", "refuses", "fails", "postpones",
-                                                                  "wraps", "swallows", "commits", "restarts",
-                                                                  "rolls_back", "works_outside", "forgets", "renews");
+                                                                  "wraps", "goes_back", "swallows", "commits",
+                                                                  "restarts", "rolls_back", "works_outside", "forgets",
+                                                                  "renews");
 constexpr detail::EnumNames<InboxMode, InboxMode::pair> mode_names("one", "counts_starts", "claim_wait", "valid_for",
                                                                    "lease", "each", "each_stops", "at_once", "pair");
 
@@ -32,9 +33,6 @@ constexpr bool misbehaves(InboxAct act) { return act >= InboxAct::commits && act
 constexpr bool may_commit(InboxAct act) {
   return act == InboxAct::commits || act == InboxAct::restarts || act == InboxAct::works_outside;
 }
-
-/// The message of a batch that has another act than the first and the last one.
-constexpr std::size_t middle = 1;
 
 }  // namespace
 
@@ -196,6 +194,11 @@ void InboxWorld::handle(::sqlite3* connection, Delivery& delivery) {
       } catch (const DatabaseError&) {
         throw std::runtime_error("the handler wraps the error");
       }
+    case InboxAct::goes_back:
+      run("SAVEPOINT of_handler");
+      run(effect);
+      run("ROLLBACK TO of_handler");
+      return run(effect);
     case InboxAct::swallows:
       run(effect);
       try {

@@ -23,6 +23,7 @@ enum class InboxAct {
   fails,          ///< It throws an error that counts.
   postpones,      ///< It throws `RetryLater`, twice. Then it succeeds.
   wraps,          ///< It throws an exception of its own if a statement fails.
+  goes_back,      ///< It rolls back to a savepoint of its own, and goes on.
   swallows,       ///< It continues if a statement fails.
   commits,        ///< It commits the transaction.
   restarts,       ///< It commits the transaction and begins another one.
@@ -33,10 +34,10 @@ enum class InboxAct {
 };
 
 /// What a handler can do in the consumer's transaction, and under a lease.
-inline constexpr std::array acts_in_transaction = {InboxAct::succeeds,   InboxAct::stores,        InboxAct::refuses,
-                                                   InboxAct::fails,      InboxAct::postpones,     InboxAct::wraps,
-                                                   InboxAct::swallows,   InboxAct::commits,       InboxAct::restarts,
-                                                   InboxAct::rolls_back, InboxAct::works_outside, InboxAct::forgets};
+inline constexpr std::array acts_in_transaction = {
+    InboxAct::succeeds,   InboxAct::stores,        InboxAct::refuses,  InboxAct::fails,   InboxAct::postpones,
+    InboxAct::wraps,      InboxAct::goes_back,     InboxAct::swallows, InboxAct::commits, InboxAct::restarts,
+    InboxAct::rolls_back, InboxAct::works_outside, InboxAct::forgets};
 inline constexpr std::array acts_under_lease = {InboxAct::succeeds, InboxAct::stores, InboxAct::fails,
                                                 InboxAct::postpones, InboxAct::renews};
 

@@ -81,6 +81,8 @@ class ScriptedSession final : public Session {
       // Outside a transaction, such a server has autocommit off, or the session is read-only.
       const bool begins = sql == "BEGIN" || is_open(native()) || database_.rule() == CommitRule::refuses;
       if (!begins) try_run(native(), "BEGIN");
+      // On PostgreSQL, the tags of the two statements are the same.
+      if (database_.rule() == CommitRule::watches && sql.starts_with("ROLLBACK TO")) ++foreign_commits_;
       if (sqlite3_exec(native(), sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return;
       fail(sqlite3_extended_errcode(native()));
     });
@@ -248,7 +250,8 @@ class ScriptedSession final : public Session {
       case SqlTwist::busy:
         fail(busy_code);
       case SqlTwist::deadlock:
-        if (is_open(native())) try_run(native(), "ROLLBACK");
+        // PostgreSQL, which watches, keeps the transaction open.
+        if (is_open(native()) && database_.rule() != CommitRule::watches) try_run(native(), "ROLLBACK");
         fail(busy_code);
       case SqlTwist::full:
         fail(full_code);

@@ -169,10 +169,17 @@ TEST_CASE("claim_wait ends when the stop token is set") {
   TxConsumer consumer(pool, "svc");
   TxConsumer waits(pool, "svc", {.claim_wait = 1h, .stop = stop.get_token()});
   RunningDelivery first(waits);
-  auto copy = std::async(std::launch::async, [&] { return waits.consume(order, add_effect).outcome; });
+  auto copy = std::async(std::launch::async, [&]() -> std::string {
+    try {
+      return std::string(to_string(waits.consume(order, add_effect).outcome));
+    } catch (const Error& error) {
+      return std::string(to_string(error.code()));
+    }
+  });
   CHECK(copy.wait_for(50ms) == std::future_status::timeout);
   stop.request_stop();
-  CHECK(copy.get() == Outcome::in_progress);
+  const std::string end = copy.get();
+  CHECK((end == "in_progress" || end == "stopped"));  // stopped: on a busy machine, the thread had not begun to wait
   CHECK(first.end().outcome == Outcome::consumed);
 }
 
