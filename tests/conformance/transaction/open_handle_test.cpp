@@ -174,12 +174,12 @@ void check_way(const Way& way, const EffectDatabase& db, TxConsumer& consumer, b
   }
   for (const std::string& key : {std::string("left"), std::string("second"), std::string("last")}) {
     // The server can notice late that a connection is lost, and holds the lock on the key until then.
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     std::string outcome;
     do {
       outcome = outcome_of(consumer, key, add_key);
     } while (!outcome.ends_with("consumed") && std::chrono::steady_clock::now() < give_up);
-    CHECK(outcome.ends_with("consumed"));
+    CHECK_MESSAGE(outcome.ends_with("consumed"), key, " ends with ", outcome);
     if (outcome == "consumed") consumed.push_back(key);
   }
   check_effects(db, consumed);
