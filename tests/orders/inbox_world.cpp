@@ -11,6 +11,7 @@
 #include <txinbox/error.hpp>
 #include <txinbox/native.hpp>
 
+#include "support/every_order.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox::test {
@@ -303,6 +304,16 @@ void InboxWorld::check(const Sent& sent) {
   if (sent.done && sent.act == InboxAct::fails && effects != 0) wrong(sent, "has failed, and has an effect");
 }
 
+namespace {
+
+std::string text_of(const std::vector<SqlTwistAt>& twists) {
+  std::vector<std::string> names;
+  for (const SqlTwistAt& each : twists) names.push_back(fmt::format("{} at call {}", to_string(each.what), each.call));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 int try_inbox_orders(CommitRule rule, InboxMode mode, std::span<const InboxAct> acts, int count) {
   ScriptedDatabase database(rule);
   int tried = 0;
@@ -310,29 +321,13 @@ int try_inbox_orders(CommitRule rule, InboxMode mode, std::span<const InboxAct> 
     // Nobody sees that such a handler has committed.
     if (rule == CommitRule::commits && act == InboxAct::works_outside) continue;
     InboxWorld world(database, mode, act);
-    std::vector<SqlTwistAt> twists;
-    const auto attempt = [&](const auto& self, int left) -> void {
-      ++tried;
+    tried += try_every_order_of_points<SqlTwistAt>(count, [&](const std::vector<SqlTwistAt>& twists) {
       const std::string problem = world.run(twists);
-      if (!problem.empty()) {
-        std::vector<std::string> names;
-        for (const SqlTwistAt& each : twists)
-          names.push_back(fmt::format("{} at call {}", to_string(each.what), each.call));
-        FAIL_CHECK(fmt::format("{}, {}, {}, {}: {}", to_string(rule), to_string(mode), to_string(act),
-                               fmt::join(names, ", "), problem));
-        return;
-      }
-      if (left == 0) return;
-      const auto calls = database.calls();
-      for (std::size_t call = twists.empty() ? 0 : twists.back().call + 1; call < calls.size(); ++call) {
-        for (const SqlTwist what : calls[call]) {
-          twists.push_back({call, what});
-          self(self, left - 1);
-          twists.pop_back();
-        }
-      }
-    };
-    attempt(attempt, count);
+      if (problem.empty()) return database.calls();
+      FAIL_CHECK(fmt::format("{}, {}, {}, {}: {}", to_string(rule), to_string(mode), to_string(act), text_of(twists),
+                             problem));
+      return SqlCalls();
+    });
   }
   return tried;
 }

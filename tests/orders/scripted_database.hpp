@@ -38,9 +38,12 @@ std::string_view to_string(SqlTwist) noexcept;
 
 /// A twist at one call. The calls of all sessions are counted from 0.
 struct SqlTwistAt {
-  std::size_t call;
+  int call;
   SqlTwist what;
 };
+
+/// The twists that can happen at each call.
+using SqlCalls = std::vector<std::span<const SqlTwist>>;
 
 /// How the database treats a handler that ends the transaction.
 enum class CommitRule {
@@ -66,7 +69,7 @@ class ScriptedDatabase final : public backend::Database {
   void start(std::vector<SqlTwistAt> script);
 
   /// The calls of the last script: which twists each of them can have.
-  const std::vector<std::vector<SqlTwist>>& calls() const noexcept { return calls_; }
+  const SqlCalls& calls() const noexcept { return calls_; }
 
   /// The calls are not counted and nothing happens at them from now on.
   void end_script() noexcept { running_ = false; }
@@ -106,7 +109,7 @@ class ScriptedDatabase final : public backend::Database {
   friend class ScriptedConnector;
 
   /// Returns what happens at the next call.
-  std::optional<SqlTwist> next(std::vector<SqlTwist> possible);
+  std::optional<SqlTwist> next(std::span<const SqlTwist> possible);
 
   /// Lets the server end the commits that came late.
   void end_late_commits();
@@ -119,7 +122,7 @@ class ScriptedDatabase final : public backend::Database {
   ::sqlite3* const own_;  ///< The test's own connection.
   bool running_ = false;
   std::vector<SqlTwistAt> script_;
-  std::vector<std::vector<SqlTwist>> calls_;
+  SqlCalls calls_;
   std::map<::sqlite3*, ScriptedSession*> sessions_;
   std::vector<std::function<void()>> late_commits_;
 };

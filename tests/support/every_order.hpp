@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace txinbox::test {
@@ -19,6 +21,25 @@ int try_every_order(const Things& all, int count, int moments, int distance, con
     for (const auto thing : all) {
       twists.push_back({moment, thing});
       tried += try_every_order<Twist>(all, count - 1, moments, distance, try_one, twists, moment + distance);
+      twists.pop_back();
+    }
+  }
+  return tried;
+}
+
+/// Tries each way in which up to `count` things can happen at the points of a run. What happens can change the later
+/// points. `run` runs a list of `Twist{point, thing}`, in the order of the points. It returns the things that can
+/// happen at each of the run's points; none if nothing more must be tried after this list. Returns how many ways it has
+/// tried.
+template <class Twist, class Run>
+int try_every_order_of_points(int count, const Run& run, std::vector<Twist> twists = {}, int first = 0) {
+  const auto things_at = run(std::as_const(twists));
+  int tried = 1;
+  if (count == 0) return tried;
+  for (int point = first; point < static_cast<int>(things_at.size()); ++point) {
+    for (const auto thing : things_at[static_cast<std::size_t>(point)]) {
+      twists.push_back({point, thing});
+      tried += try_every_order_of_points<Twist>(count - 1, run, twists, point + 1);
       twists.pop_back();
     }
   }

@@ -1,6 +1,7 @@
 #include "support/lease_world.hpp"
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <type_traits>
 
@@ -10,6 +11,7 @@
 #include <txinbox/lease_store_error.hpp>
 
 #include "lease/lease_delivery.hpp"
+#include "support/every_order.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox::test {
@@ -418,34 +420,25 @@ std::string text_of(HandlerKind handler, const std::vector<LeaseTwistAt>& twists
   return fmt::format("handler {}, twists {}", to_string(handler), order);
 }
 
-int try_more(HandlerKind handler, std::vector<LeaseTwistAt>& twists, int count) {
-  LeaseWorld world(handler);
-  world.run(twists);
-  int tried = 1;
-  if (!world.problem().empty()) {
-    FAIL_CHECK("with ", text_of(handler, twists), world.problem());
-    return tried;
-  }
-  if (count == 0) return tried;
-  const int first = twists.empty() ? 0 : twists.back().point + 1;
-  for (int at = first; at < static_cast<int>(world.points().size()); ++at) {
-    for (const LeaseTwist what : all_lease_twists) {
-      if (is_of_store(what) && !world.points()[static_cast<std::size_t>(at)]) continue;
-      twists.push_back({at, what});
-      tried += try_more(handler, twists, count - 1);
-      twists.pop_back();
-    }
-  }
-  return tried;
-}
-
 }  // namespace
 
 int try_lease_orders(int count) {
+  using Things = std::span<const LeaseTwist>;
+  const Things all(all_lease_twists);
+  const Things elsewhere(std::ranges::find_if_not(all, is_of_store), all.end());
   int tried = 0;
   for (const HandlerKind handler : all_handlers) {
-    std::vector<LeaseTwistAt> twists;
-    tried += try_more(handler, twists, count);
+    tried += try_every_order_of_points<LeaseTwistAt>(count, [&](const std::vector<LeaseTwistAt>& twists) {
+      LeaseWorld world(handler);
+      world.run(twists);
+      std::vector<Things> things_at;
+      if (!world.problem().empty()) {
+        FAIL_CHECK("with ", text_of(handler, twists), world.problem());
+        return things_at;
+      }
+      for (const bool is_call : world.points()) things_at.push_back(is_call ? all : elsewhere);
+      return things_at;
+    });
   }
   return tried;
 }
