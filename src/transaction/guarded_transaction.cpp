@@ -223,12 +223,12 @@ void GuardedTransaction::commit() {
     throw;
   }
   // If so, this commit can only fail, and the claims must be looked for.
-  const bool foreign_commit = has_ended() && session_.may_have_foreign_commit();
+  foreign_commit_ = has_ended() && session_.may_have_foreign_commit();
   backend::CommitStatus status = backend::CommitStatus::not_ours;
   try {
     status = session_.commit(rest, writes_);
   } catch (...) {
-    if (session_.may_have_committed() && !foreign_commit) {
+    if (session_.may_have_committed() && !foreign_commit_) {
       session_usable_ = session_.roll_back() != backend::RollbackStatus::failed;
       state_ = State::in_doubt;
     } else {
@@ -236,7 +236,6 @@ void GuardedTransaction::commit() {
       // If the handler had ended the transaction, `commit` would have returned `not_ours`. Its own statements have
       // released the guard, and then one of them failed.
       guard_lost_ = false;
-      foreign_commit_ = foreign_commit_ || foreign_commit;
     }
     throw;
   }
@@ -257,7 +256,7 @@ void GuardedTransaction::roll_back() noexcept {
   session_usable_ = status != backend::RollbackStatus::failed;
   if (status == backend::RollbackStatus::ours) return;
   guard_lost_ = status == backend::RollbackStatus::not_ours && !claims_.empty();
-  foreign_commit_ = foreign_commit && (guard_lost_ || ended);
+  foreign_commit_ = foreign_commit_ || (foreign_commit && (guard_lost_ || ended));
   unconfirmed_claims_ = std::move(claims_);
 }
 

@@ -128,10 +128,13 @@ std::string MysqlSessionTracker::assignments() const {
 void MysqlSessionTracker::note_variable(std::string_view name, std::string_view value) {
   if (is_one_of(counters, name)) return;
   variable_in_reply_ = true;
-  if (name == "autocommit") heard_ = value == "ON";
-  if (name == "autocommit" && heard_) was_autocommit_on_ = true;
+  if (name == "autocommit") {
+    heard_ = value == "ON";
+    was_autocommit_on_ = was_autocommit_on_ || heard_;
+    return;
+  }
   if (undoing_ && name == is_state_tracked) undo_heard_ = true;
-  if (name == "autocommit" || undoing_) return;
+  if (undoing_) return;
   changed_.emplace(name);
   values_.insert_or_assign(std::string(name), std::string(value));
 }

@@ -109,18 +109,9 @@ class Sqlite3Database final : public Database {
     }
   }
 
-  // It fetches all rows, because a statement that is not at its end keeps the read transaction open.
   std::vector<Row> query(const NativeConnection& connection, const std::string& sql,
                          std::size_t columns) const override {
-    Sqlite3Statement statement(opened(connection), sql);
-    std::vector<Row> rows;
-    while (statement.fetch()) {
-      Row& row = rows.emplace_back(columns);
-      for (std::size_t i = 0; i < columns; ++i) {
-        if (!statement.is_null(static_cast<int>(i))) row[i] = statement.text(static_cast<int>(i));
-      }
-    }
-    return rows;
+    return Sqlite3Statement(opened(connection), sql).fetch_all(columns);
   }
 
   std::size_t run(const NativeConnection& connection, const std::string& sql) const override {

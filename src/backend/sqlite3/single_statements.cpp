@@ -50,15 +50,7 @@ std::optional<std::int64_t> Sqlite3Session::change_returning(const std::string& 
 
 std::vector<Row> Sqlite3Session::read(const std::string& sql, std::size_t columns) {
   Sqlite3OpenFile::refuse_moved(connection());
-  Sqlite3Statement select(connection(), sql);
-  std::vector<Row> rows;
-  while (select.fetch()) {
-    Row& row = rows.emplace_back(columns);
-    for (std::size_t i = 0; i < columns; ++i) {
-      if (!select.is_null(static_cast<int>(i))) row[i] = select.text(static_cast<int>(i));
-    }
-  }
-  return rows;
+  return Sqlite3Statement(connection(), sql).fetch_all(columns);
 }
 
 }  // namespace backend

@@ -93,6 +93,17 @@ bool Sqlite3Statement::fetch() {
   return false;
 }
 
+std::vector<Row> Sqlite3Statement::fetch_all(std::size_t columns) {
+  std::vector<Row> rows;
+  while (fetch()) {
+    Row& row = rows.emplace_back(columns);
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (!is_null(static_cast<int>(i))) row[i] = text(static_cast<int>(i));
+    }
+  }
+  return rows;
+}
+
 std::string Sqlite3Statement::text(int column) const {
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <string_view>
+#include <vector>
 
+#include "backend/query.hpp"
 #include "backend/sqlite3/native.hpp"
 
 namespace txinbox {
@@ -52,6 +55,9 @@ class Sqlite3Statement {
   bool is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
   long long integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
   void reset() noexcept { sqlite3_reset(statement_); }
+
+  /// Fetches all rows as text: a statement that is not at its end keeps the read transaction open.
+  std::vector<Row> fetch_all(std::size_t columns);
 
  private:
   void check_bound(int result) const;
