@@ -58,11 +58,6 @@ make_certificates >/dev/null 2>&1
 take_ports
 "$script" start "$folder/broker" "$port"
 export TXINBOX_BROKER_SCRIPT=$script TXINBOX_BROKER_FOLDER=$folder/broker TXINBOX_BROKER_PORT=$port
-# on_database.sh has added these filters already.
-if [ -z "${TXINBOX_TEST_DATABASE:-}" ]; then
-  if [ -n "${TXINBOX_TEST_CASE:-}" ]; then set -- "$@" "--test-case=$TXINBOX_TEST_CASE"; fi
-  if [ -n "${TXINBOX_TEST_EXCLUDE:-}" ]; then set -- "$@" "--test-case-exclude=$TXINBOX_TEST_EXCLUDE"; fi
-fi
 # shellcheck source=tests/count_skipped.sh
 . "$here/count_skipped.sh"
 count_skipped "$@"

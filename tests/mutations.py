@@ -285,8 +285,8 @@ def main():
         mutations = [(n, m) for n, m in mutations if str(n) in arguments.only or m.group in arguments.only]
     if arguments.list:
         table([("", "group", "file", "what", "tests")] +
-              [(str(n), m.group, m.file, m.what, f"{m.program} {m.database if m.program not in NO_DATABASE else ''}".strip())
-               for n, m in mutations])
+              [(str(n), m.group, m.file, m.what,
+                m.program if m.program in NO_DATABASE else f"{m.program} {m.database}") for n, m in mutations])
         return 0
 
     if arguments.check:
