@@ -100,6 +100,7 @@ void RabbitMqSource::connect() {
   require_queue(connection_.get(), consuming_channel, options_.queue, give_up);
   // Later, a dead letter waits for its queue, and other messages are consumed.
   if (!was_connected_ && has_dead_letters()) {
+    require_right_to_publish(connection_.get(), consuming_channel, give_up);
     require_queue(connection_.get(), consuming_channel, options_.dead_letters, give_up);
   }
   begin_to_consume(connection_.get(), options_, give_up);

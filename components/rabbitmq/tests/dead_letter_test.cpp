@@ -62,22 +62,50 @@ std::map<std::string, std::string> headers_of_letter(const std::string& queue) {
   return headers;
 }
 
-TEST_CASE("RabbitMQ: if the user may not publish dead letters, run ends with an error, and no message is lost") {
+// A message that is taken and not acknowledged counts against the limit. So a service that is started again and again
+// must not take one.
+TEST_CASE("RabbitMQ: if the user may not publish dead letters, run ends before it takes a message") {
   RabbitMqBroker broker;
   (void)broker.create_quorum("forbidden", 1);
   for (const char* body : {"", "m1", "m2", "m3"}) broker.publish("forbidden", body, nullptr);
   broker.flush();
   RabbitMqBroker::allow_writes("^$");
-  {
+  for (int start = 0; start < 5; ++start) {
     Service service("forbidden");
+    CHECK(thrown_by([&] { (void)service.run_until_idle(); }) == "access_refused");
+    CHECK(service.disconnected == 0);
+    CHECK(service.db.effects() == 0);
+  }
+  RabbitMqBroker::allow_writes(".*");
+  Service service("forbidden");
+  const RunSummary summary = service.run_until_idle();
+  CHECK(summary.dead_letters == 1);
+  CHECK(summary.consumed == 3);
+  CHECK(broker.ready("forbidden") == 0);
+  CHECK(broker.ready("forbidden.dead") == 1);
+}
+
+TEST_CASE(
+    "RabbitMQ: if the user loses the right to publish dead letters, run ends with an error, and no message is lost") {
+  RabbitMqBroker broker;
+  (void)broker.create_quorum("forbidden-later", 1);
+  for (const char* body : {"", "m1", "m2", "m3"}) broker.publish("forbidden-later", body, nullptr);
+  broker.flush();
+  {
+    Service service("forbidden-later");
+    service.on_event = [](const RunEvent& event) {
+      if (event.type == RunEventType::source && event.source_event->type == SourceEventType::connected) {
+        RabbitMqBroker::allow_writes("^$");
+      }
+    };
     CHECK(thrown_by([&] { (void)service.run_until_idle(); }) == "access_refused");
     CHECK(service.disconnected == 0);
   }
   RabbitMqBroker::allow_writes(".*");
-  Service service("forbidden");
+  Service service("forbidden-later");
   CHECK(service.run_until_idle().dead_letters == 1);
-  CHECK(broker.ready("forbidden") == 0);
-  CHECK(broker.ready("forbidden.dead") == 1);
+  CHECK(broker.ready("forbidden-later") == 0);
+  CHECK(broker.ready("forbidden-later.dead") == 1);
 }
 
 TEST_CASE("RabbitMQ: a dead letter whose headers do not fit loses the headers of the message, and others go on") {

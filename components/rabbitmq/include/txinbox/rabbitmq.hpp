@@ -92,7 +92,8 @@ RabbitMqOptions rabbitmq_options_from_url(std::string_view url);
 /// - If the queue or the dead-letter queue does not exist at the start, or the queue is a stream, `poll` throws `Error`
 ///   broker_refused. If the user, the password or the broker's certificate is refused, it throws `Error`
 ///   access_refused. The same is true if another consumer has the queue for itself. If the user may not publish dead
-///   letters, `dead_letter` or `poll` throws `Error` access_refused.
+///   letters, `poll` throws `Error` access_refused before it takes a message. If the user loses this right later,
+///   `dead_letter` or `poll` throws it.
 ///
 /// @errors `Error` invalid_argument for the options.
 /// @blocking it does not wait for the broker. `poll`, `acknowledge`, `dead_letter` and `close` return within 5 s,
