@@ -40,8 +40,12 @@ TEST_CASE(
     const Message message{.business_key = "k" + std::to_string(heartbeat.count())};
     const auto begin = Clock::now();
     const Result result = consumer.consume(message, [&](Lease& lease) {
-      const Connection held = pool.acquire();  // the heartbeat waits for this connection
-      CHECK(stop_is_requested(lease));
+      {
+        const Connection held = pool.acquire();  // the heartbeat waits for this connection
+        CHECK(stop_is_requested(lease));
+        CHECK(lease.remaining() == 0ms);
+      }
+      std::this_thread::sleep_for(200ms);  // now the heartbeat could renew, but it has given up
       CHECK(lease.remaining() == 0ms);
     });
     CHECK(result.outcome == consumed);  // no other worker has taken over
