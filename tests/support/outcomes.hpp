@@ -42,4 +42,15 @@ inline std::optional<ErrorCode> code_of(const std::exception_ptr& error) {
   }
 }
 
+/// The class of the error that `f` throws.
+template <class F>
+std::string class_of_error(const F& f) {
+  try {
+    f();
+  } catch (...) {
+    return error_class(std::current_exception());
+  }
+  return "nothing";
+}
+
 }  // namespace txinbox::test

@@ -32,24 +32,13 @@ void move(const fs::path& from, const fs::path& to) {
   }
 }
 
-/// `error_class` of what `f` throws.
-template <class F>
-std::string class_of_error(const F& f) {
-  try {
-    f();
-  } catch (...) {
-    return error_class(std::current_exception());
-  }
-  return "nothing";
-}
-
 constexpr auto moved = "sqlite3 1032";  // SQLITE_READONLY_DBMOVED
 
 /// Each way in which the file can be another one.
 void replace(const TestDatabase& live, const std::string& how) {
   live.disconnect();
   const fs::path file = file_of(live);
-  const fs::path away = file.string() + ".away";
+  const fs::path away = file.string() + moved_away;
   if (how == "a backup is moved over it") {
     const EffectDatabase backup;
     backup.disconnect();
@@ -141,6 +130,15 @@ TEST_CASE("a session of the caller's own whose file was replaced consumes nothin
   CHECK(class_of_error([&] { (void)consumer.consume(order, add_effect); }) == moved);
 }
 
+TEST_CASE("a connection that is held shows no rows of a file that was replaced" * doctest::skip(!on_sqlite3())) {
+  const EffectDatabase db;
+  Pool pool = db.pool(1);
+  Connection connection = pool.acquire();
+  CHECK(list_failed(connection).empty());
+  replace(db, "a backup is moved over it");
+  CHECK(class_of_error([&] { (void)list_failed(connection); }) == moved);
+}
+
 // A new connection would also read the write-ahead log of the old file, and damage the new one with it.
 TEST_CASE("a pool opens no connection to a file that has replaced its own" * doctest::skip(!on_sqlite3())) {
   const EffectDatabase db;
@@ -158,7 +156,7 @@ TEST_CASE("a file of SQLite that was moved back is used again" * doctest::skip(!
   CHECK(consumer.consume(order, add_effect).outcome == consumed);
   db.disconnect();
   const fs::path file = file_of(db);
-  const fs::path away = file.string() + ".away";
+  const fs::path away = file.string() + moved_away;
   move(file, away);
   CHECK(class_of_error([&] { (void)consumer.consume({.business_key = "new"}, add_effect); }) == moved);
   move(away, file);
