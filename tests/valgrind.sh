@@ -5,10 +5,11 @@
 # Usage: tests/valgrind.sh [OPTION]...
 #   --database NAME  sqlite3, mariadb or postgresql only; may be repeated
 #   --test FILTER    only the test cases with such a name, for example "*rolled-back*"
-#   --jobs N         build with N processes; by default, one for each processor
+#   --jobs N         build with N processes, and run N processes of tests; by default, one for each processor
 #   --help
 #
-# Builds in build/dev, and starts its own servers (tests/servers.sh). tests/valgrind.supp lists the errors of other
+# Builds in build/dev, and starts its own servers (tests/servers.sh). Each folder of tests/conformance is a process of its
+# own, because Valgrind runs only one thread of a process at a time. tests/valgrind.supp lists the errors of other
 # libraries, which are ignored. A child of fork() is not searched for leaks. All test cases run except one, which moves 24
 # MiB through hexadecimal text: under Valgrind this takes longer than the test waits.
 set -euo pipefail
@@ -38,9 +39,9 @@ done
 if [ ${#databases[@]} = 0 ]; then databases=(sqlite3 mariadb postgresql); fi
 build=$root/build/dev
 
-# Runs the tests on one database, whose server runs. Prints all of the output if they fail.
+# Runs the tests of one folder on one database, whose server runs. Prints all of the output if they fail.
 check() {
-  local name=$1 url= log status=0
+  local name=$1 module=$2 url= log status=0
   case $name in
     mariadb) name=mysql url=$TXINBOX_TEST_MARIADB_URL ;;
     postgresql) url=$TXINBOX_TEST_POSTGRESQL_URL ;;
@@ -49,25 +50,31 @@ check() {
   TXINBOX_TEST_DATABASE=$name TXINBOX_TEST_URL=$url \
     valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
     --error-exitcode=9 --num-callers=40 --suppressions="$root/tests/valgrind.supp" \
-    "$build/tests/txinbox_conformance" --test-case="$filter" \
+    "$build/tests/txinbox_conformance" --source-file="*/conformance/$module/*" --test-case="$filter" \
     --test-case-exclude="*bounded number of bytes*" >"$log" 2>&1 || status=$?
-  if [ $status != 0 ]; then cat "$log" >&2; fi
+  if [ $status != 0 ]; then
+    echo "tests/valgrind.sh: $module on $1 failed" >&2
+    cat "$log" >&2
+  fi
   grep '^\[doctest\] test cases:' "$log" || true
   rm -f "$log"
   return $status
 }
 
-# This part runs inside tests/servers.sh, which sets the URLs. All databases run at once, because most tests wait for a
-# server most of the time.
+# This part runs inside tests/servers.sh, which sets the URLs.
 if [ -n "${TXINBOX_VALGRIND_CHECKS:-}" ]; then
   cd "$build"
-  pids=() status=0
-  for database in "${databases[@]}"; do
-    check "$database" &
-    pids+=($!)
+  export root build filter
+  export -f check
+  modules=(consume) # the one that takes longest is the first
+  for folder in "$root"/tests/conformance/*/; do
+    module=$(basename "$folder")
+    if [ "$module" != consume ]; then modules+=("$module"); fi
   done
-  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-  exit $status
+  for module in "${modules[@]}"; do
+    for database in "${databases[@]}"; do printf '%s %s\n' "$database" "$module"; done
+  done | xargs -L 1 -P "$jobs" bash -c 'check "$@"' check
+  exit
 fi
 
 cd "$root"
@@ -76,7 +83,7 @@ cmake --preset dev >"$build/configure.log" 2>&1 || { cat "$build/configure.log" 
 cmake --build --preset dev -j "$jobs" --target txinbox_conformance >"$build/build.log" 2>&1 ||
   { cat "$build/build.log" >&2; exit 1; }
 
-arguments=(--test "$filter")
+arguments=(--test "$filter" --jobs "$jobs")
 for database in "${databases[@]}"; do
   arguments+=(--database "$database")
   if [ "$database" != sqlite3 ]; then servers+=("--$database"); fi
