@@ -10,8 +10,6 @@ TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 namespace {
 
-using namespace std::chrono_literals;
-
 /// Raises the client's limit of 1 MB, so that only the broker limits the size of a record.
 KafkaOptions with_large_messages(KafkaOptions options) {
   options.properties.try_emplace("message.max.bytes", "1000000000");
@@ -57,7 +55,8 @@ void ConfirmedProducer::on_report(rd_kafka_t*, const rd_kafka_message_t* message
   --producer.waiting_;
 }
 
-rd_kafka_resp_err_t ConfirmedProducer::produce(OutgoingRecord& record, std::uintptr_t id) {
+rd_kafka_resp_err_t ConfirmedProducer::produce(const OutgoingRecord& record, std::uintptr_t id) {
+  Headers headers(rd_kafka_headers_copy(record.headers.get()));  // librdkafka owns them if it accepts the record
   std::array<rd_kafka_vu_t, 6> values{};
   values[0].vtype = RD_KAFKA_VTYPE_TOPIC;
   values[0].u.cstr = record.topic.c_str();
@@ -68,12 +67,12 @@ rd_kafka_resp_err_t ConfirmedProducer::produce(OutgoingRecord& record, std::uint
   values[3].vtype = RD_KAFKA_VTYPE_KEY;
   values[3].u.mem = memory_of(record.key);
   values[4].vtype = RD_KAFKA_VTYPE_HEADERS;
-  values[4].u.headers = record.headers.get();
+  values[4].u.headers = headers.get();
   values[5].vtype = RD_KAFKA_VTYPE_OPAQUE;
   values[5].u.ptr = reinterpret_cast<void*>(id);  // NOLINT: librdkafka does not dereference it
   rd_kafka_error_t* error = rd_kafka_produceva(producer_.get(), values.data(), values.size());
   if (error == nullptr) {
-    static_cast<void>(record.headers.release());  // librdkafka owns them now
+    static_cast<void>(headers.release());
     return RD_KAFKA_RESP_ERR_NO_ERROR;
   }
   const auto code = rd_kafka_error_code(error);
@@ -88,14 +87,26 @@ bool ConfirmedProducer::reaches_broker() {
   return true;
 }
 
-std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<OutgoingRecord> records) {
+std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<const OutgoingRecord> records,
+                                                            Clock::time_point give_up) {
+  auto codes = publish_once(records, give_up);
+  if (records.size() == 1) return codes;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (codes[i] == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+      codes[i] = publish_once(records.subspan(i, 1), give_up).front();
+    }
+  }
+  return codes;
+}
+
+std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish_once(std::span<const OutgoingRecord> records,
+                                                                 Clock::time_point give_up) {
   // After a fatal error, the producer accepts no more records. The error can occur after the reports of the last call.
   if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) open();
   first_id_ += codes_.size();
   codes_.assign(records.size(), RD_KAFKA_RESP_ERR__TIMED_OUT);
   waiting_ = 0;
-  const auto give_up = std::chrono::steady_clock::now() + options_.dead_letter_timeout + 1s;
-  const auto in_time = [&] { return std::chrono::steady_clock::now() < give_up; };
+  const auto in_time = [&] { return Clock::now() < give_up; };
   for (std::size_t i = 0; i < records.size(); ++i) {
     auto code = produce(records[i], first_id_ + i);
     // The producer's queue has room again after a report was read.

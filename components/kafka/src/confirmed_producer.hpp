@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,8 @@ struct OutgoingRecord {
 /// connects at the first record.
 class ConfirmedProducer {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// It uses `brokers`, `properties` and `dead_letter_timeout` of the options. The time-out applies to each record.
   ///
   /// Errors: `Error` invalid_argument for the properties.
@@ -46,10 +49,14 @@ class ConfirmedProducer {
   ConfirmedProducer& operator=(const ConfirmedProducer&) = delete;
 
   /// Returns the broker's answer for each record, in their order. It is RD_KAFKA_RESP_ERR_NO_ERROR if the broker has
-  /// the record.
+  /// the record. The broker's limit applies to the batch in which the client sends records. So a record of a batch that
+  /// was too large is published once more, alone.
   ///
-  /// @blocking at most the timeout and a second.
-  std::vector<rd_kafka_resp_err_t> publish(std::span<OutgoingRecord> records);
+  /// @blocking until `give_up` at most.
+  std::vector<rd_kafka_resp_err_t> publish(std::span<const OutgoingRecord> records, Clock::time_point give_up);
+
+  /// A time after which a call of now need not wait: the time-out and a second.
+  Clock::time_point latest() const { return Clock::now() + options_.dead_letter_timeout + std::chrono::seconds(1); }
 
   /// The client's own codes, which are negative, do not tell the cause of a fatal error of the producer, for example a
   /// missing right to write. For such a code of the last call, it returns the code of the fatal error. Otherwise it
@@ -63,7 +70,8 @@ class ConfirmedProducer {
 
  private:
   void open();
-  rd_kafka_resp_err_t produce(OutgoingRecord& record, std::uintptr_t id);
+  rd_kafka_resp_err_t produce(const OutgoingRecord& record, std::uintptr_t id);
+  std::vector<rd_kafka_resp_err_t> publish_once(std::span<const OutgoingRecord> records, Clock::time_point give_up);
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);
 
   const KafkaOptions options_;

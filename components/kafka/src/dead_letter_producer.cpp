@@ -11,28 +11,39 @@ TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 namespace {
 
-Headers headers_of(const DeadLetter& letter) {
+/// Our headers, and those of the message. Without those, a header says how many are missing.
+Headers headers_of(const DeadLetter& letter, CopiedHeaders copied) {
   const Incoming& incoming = *letter.incoming;
   const auto ours = component::dead_letter_headers(letter);
   Headers headers(rd_kafka_headers_new(incoming.headers.size() + ours.size()));
+  std::size_t dropped = 0;
   for (const IncomingHeader& header : incoming.headers) {
-    if (!component::is_one_of(ours, header.name)) add_header(headers, header.name, header.value);
+    if (component::is_one_of(ours, header.name)) continue;
+    if (copied == CopiedHeaders::all) {
+      add_header(headers, header.name, header.value);
+    } else {
+      ++dropped;
+    }
   }
   for (const auto& [name, value] : ours) add_header(headers, name, value);
+  if (dropped > 0) add_header(headers, "txinbox-dropped-headers", std::to_string(dropped));
   return headers;
 }
 
 }  // namespace
 
 rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> letters) {
-  std::vector<OutgoingRecord> records;
-  records.reserve(letters.size());
-  for (const DeadLetter* letter : letters) {
-    const Incoming& incoming = *letter->incoming;
-    records.push_back({.topic = topic_, .key = incoming.key, .body = {}, .headers = headers_of(*letter)});
-    if (incoming.has_body) records.back().body = incoming.body;
+  const auto give_up = producer_.latest();
+  auto codes = publish(letters, CopiedHeaders::all, give_up);
+  std::vector<std::size_t> too_large;
+  std::vector<DeadLetter*> smaller;
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    if (codes[i] != RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || letters[i]->incoming->headers.empty()) continue;
+    too_large.push_back(i);
+    smaller.push_back(letters[i]);
   }
-  const auto codes = producer_.publish(records);
+  const auto second_codes = publish(smaller, CopiedHeaders::none, give_up);
+  for (std::size_t i = 0; i < smaller.size(); ++i) codes[too_large[i]] = second_codes[i];
   auto problem = RD_KAFKA_RESP_ERR_NO_ERROR;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     letters[i]->confirmed = codes[i] == RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -40,6 +51,18 @@ rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> let
   }
   throw_if_refused(problem, "dead-letter topic " + topic_);
   return problem;
+}
+
+std::vector<rd_kafka_resp_err_t> DeadLetterProducer::publish(std::span<DeadLetter* const> letters, CopiedHeaders copied,
+                                                             ConfirmedProducer::Clock::time_point give_up) {
+  std::vector<OutgoingRecord> records;
+  records.reserve(letters.size());
+  for (const DeadLetter* letter : letters) {
+    const Incoming& incoming = *letter->incoming;
+    records.push_back({.topic = topic_, .key = incoming.key, .body = {}, .headers = headers_of(*letter, copied)});
+    if (incoming.has_body) records.back().body = incoming.body;
+  }
+  return producer_.publish(records, give_up);
 }
 
 }  // namespace kafka

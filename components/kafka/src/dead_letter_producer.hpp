@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include <txinbox/kafka.hpp>
 #include <txinbox/source.hpp>
@@ -13,6 +14,9 @@ namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
 
+/// Which headers of a message its dead letter keeps.
+enum class CopiedHeaders { all, none };
+
 /// Publishes dead letters, and waits until the broker has them.
 class DeadLetterProducer {
  public:
@@ -20,7 +24,7 @@ class DeadLetterProducer {
   explicit DeadLetterProducer(const KafkaOptions& options) : topic_(options.dead_letters), producer_(options) {}
 
   /// Sets `confirmed` of the dead letters that the broker has. Returns the error of the first one that it does not
-  /// have.
+  /// have. A dead letter that is too large for the broker is published without the message's own headers.
   ///
   /// Errors: `Error` broker_refused or access_refused.
   ///
@@ -28,6 +32,9 @@ class DeadLetterProducer {
   rd_kafka_resp_err_t publish(std::span<DeadLetter* const> letters);
 
  private:
+  std::vector<rd_kafka_resp_err_t> publish(std::span<DeadLetter* const> letters, CopiedHeaders copied,
+                                           ConfirmedProducer::Clock::time_point give_up);
+
   const std::string topic_;
   ConfirmedProducer producer_;
 };

@@ -72,7 +72,7 @@ std::vector<PublishResult> publish(ConfirmedProducer& producer, std::span<const 
     records.push_back({.topic = message.topic, .key = {}, .body = message.payload, .headers = headers_of(message)});
     if (!message.key.empty()) records.back().key = message.key;
   }
-  const auto codes = producer.publish(records);
+  const auto codes = producer.publish(records, producer.latest());
   // A partition can have no leader although a broker answers. Then only the messages of this partition fail.
   const bool has_gone = std::ranges::any_of(codes, is_away) && !producer.reaches_broker();
   const auto is_unanswered = [&](rd_kafka_resp_err_t code) {

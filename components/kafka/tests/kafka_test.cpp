@@ -260,6 +260,44 @@ TEST_CASE("Kafka: a body and a dead letter can have more than 1 MB if the topics
   CHECK(summary.settled == 3);
 }
 
+TEST_CASE("Kafka: a dead letter whose headers do not fit loses the headers of the message, and others keep theirs") {
+  KafkaBroker broker;
+  broker.publisher().create("large-headers");
+  broker.publisher().create("large-headers.unused");
+  broker.publisher().create("large-headers.dead", 20'000);
+  const auto bad = [&](std::size_t bytes, const char* key) {
+    broker.publisher().publish("large-headers", {.body = "x",
+                                                 .key = std::string(key) + std::string(256, 'k'),  // too long
+                                                 .headers = {{"large", std::string(bytes, 'h')}, {"b", "2"}},
+                                                 .partition = 0});
+  };
+  bad(30'000, "too-large");
+  for (int i = 0; i < 10; ++i) bad(5'000, "fits");  // each fits, but not all in one batch
+  broker.flush();
+  EffectDatabase db;
+  Pool pool = db.pool();
+  TxConsumer consumer(pool, "svc");
+  {
+    const auto source = open_kafka(broker.options("large-headers"));
+    CHECK(run(*source, consumer, key_from_record(), add_effect, until_idle()).dead_letters == 11);
+  }
+  KafkaOptions options = broker.options("large-headers.dead");
+  options.dead_letters = "large-headers.unused";
+  int complete = 0;
+  int dropped = 0;
+  const MessageOf message_of = [&](const Incoming& in) {
+    const bool is_too_large = in.key->starts_with("too-large");
+    if (is_too_large && in.header("txinbox-dropped-headers") == "2" && !in.header("b")) ++dropped;
+    if (!is_too_large && !in.header("txinbox-dropped-headers") && in.header("b") == "2") ++complete;
+    CHECK(in.header("txinbox-reason") == "invalid_key");
+    return Message{.business_key = std::string(in.id)};
+  };
+  const auto source = open_kafka(options);
+  CHECK(run(*source, consumer, message_of, add_effect, until_idle()).consumed == 11);
+  CHECK(dropped == 1);
+  CHECK(complete == 10);
+}
+
 TEST_CASE("Kafka: if a topic is missing, run ends with an error that names it") {
   KafkaBroker broker;
   (void)broker.create("there");
