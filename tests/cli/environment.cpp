@@ -79,6 +79,7 @@ TEST_CASE("TXINBOX_FROM means the same as --from") {
   words.emplace_back("@key");
   const Ended by_record_key = run(words, db.url());
   CHECK(by_record_key.err.find("needs --from") == std::string::npos);
+  CHECK(by_record_key.err.find("TXINBOX_FROM is set, so") != std::string::npos);  // standard input is a pipe
   words.back() = "/no";
   words.emplace_back("--stop-on-error");
   const Ended stopping = run(words, db.url());

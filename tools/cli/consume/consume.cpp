@@ -2,6 +2,9 @@
 #include <memory>
 #include <optional>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <txinbox/schema.hpp>
 #include <txinbox/tx_consumer.hpp>
 
@@ -17,6 +20,7 @@
 #include "cli/subcommands.hpp"
 #include "console/duration.hpp"
 #include "console/open_database.hpp"
+#include "console/output.hpp"
 #include "console/usage_error.hpp"
 #include "console/wait_notice.hpp"
 #include "soci_adapter/soci_connection.hpp"
@@ -49,8 +53,17 @@ std::string broker_url(const ConsumeOptions& options) {
   return url;
 }
 
+/// Says that the messages come from a broker, if somebody has also given lines. `--from` says this itself.
+void note_unread_lines() {
+  struct stat input {};
+  if (::fstat(STDIN_FILENO, &input) != 0 || !(S_ISFIFO(input.st_mode) || S_ISREG(input.st_mode))) return;
+  message("txinbox: TXINBOX_FROM is set, so the messages come from its broker, and standard input is not read");
+}
+
 int run_consume(ConsumeOptions options) {
+  const bool is_from_option = !options.from.empty();
   options.from = broker_url(options);
+  if (!options.from.empty() && !is_from_option) note_unread_lines();
   const backend::UserSql& database = options.database.database().user_sql();
   const std::string sql = read_sql(options);
   backend::SqlSyntax syntax = database.default_syntax();
