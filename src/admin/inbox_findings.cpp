@@ -54,8 +54,8 @@ class Reader {
       const std::string state = row[1].value_or("");
       if (state == "torn") {
         add(Severity::warning, subject_of(consumer),
-            fmt::format("{} messages are torn, the first since {} UTC: a part of their effect can be there, and they "
-                        "do not run again",
+            fmt::format("torn messages: {}, the first since {} UTC; a part of their effect can be there, and they do "
+                        "not run again",
                         number(row[2]), row[3].value_or("")),
             fmt::format("repair the data of each, then `txinbox forget --consumer {} BUSINESS_KEY` lets its next "
                         "delivery run. To list them: SELECT business_key FROM {} WHERE consumer = {} AND "
@@ -63,11 +63,11 @@ class Reader {
                         consumer, table(), dialect_.text(consumer)));
       } else if (state == "parked") {
         add(Severity::note, subject_of(consumer),
-            fmt::format("{} messages are parked, the first since {} UTC", number(row[2]), row[3].value_or("")),
+            fmt::format("parked messages: {}, the first since {} UTC", number(row[2]), row[3].value_or("")),
             fmt::format("`txinbox failed list --consumer {} --state parked`, then retry or discard them", consumer));
       } else if (number(row[4]) > 0) {
         add(Severity::warning, subject_of(consumer),
-            fmt::format("{} leases expired and were not taken over, the first at {} UTC", number(row[4]),
+            fmt::format("expired leases that nobody has taken over: {}, the first at {} UTC", number(row[4]),
                         row[5].value_or("")),
             fmt::format("have the messages delivered again: the next delivery takes the lease over. To list them: "
                         "SELECT business_key FROM {} WHERE consumer = {} AND {}",
@@ -109,7 +109,7 @@ class Reader {
     const auto parked =
         number(backend::query_text(sql_, fmt::format("SELECT count(*) FROM {} WHERE parked_at IS NOT NULL", messages)));
     if (parked > 0) {
-      add(Severity::note, "outbox", fmt::format("{} messages are parked", parked),
+      add(Severity::note, "outbox", fmt::format("parked messages: {}", parked),
           "`txinbox outbox list --state parked`, then retry or discard them");
     }
   }

@@ -197,7 +197,7 @@ TEST_CASE("doctor reports a parked message as a note, and an expired lease as a 
   const Orders orders;
   orders.consume(Orders::line(1) + Orders::line(2));
   orders.db.run("update txinbox_consumed_message set state = 'parked' where business_key = 'o1'");
-  CHECK(run({"doctor"}, orders.db.url()).out.find("1 messages are parked") != std::string::npos);
+  CHECK(run({"doctor"}, orders.db.url()).out.find("parked messages: 1") != std::string::npos);
   orders.db.run("update txinbox_consumed_message set state = 'consuming', lease_owner = 'w', lease_expires_at = " +
                 sql_time(std::chrono::hours(-1)) + " where business_key = 'o2'");
   const Ended ended = run({"doctor", "--json"}, orders.db.url());
@@ -205,7 +205,7 @@ TEST_CASE("doctor reports a parked message as a note, and an expired lease as a 
   bool found = false;
   for (const auto& finding : nlohmann::json::parse(ended.out)) {
     if (finding.at("subject") != "consumer orders" || finding.at("severity") != "warning") continue;
-    found = finding.at("found").get<std::string>().starts_with("1 leases expired");
+    found = finding.at("found").get<std::string>().starts_with("expired leases that nobody has taken over: 1,");
   }
   CHECK(found);
 }

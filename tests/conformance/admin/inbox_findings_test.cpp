@@ -39,7 +39,7 @@ TEST_CASE("doctor reports leases that expired minutes ago, and no lease that is 
   REQUIRE(found.size() == 1);
   CHECK(found.front().severity == Severity::warning);
   CHECK(found.front().subject == "consumer svc");
-  CHECK_MESSAGE(found.front().found.starts_with("2 leases expired"), found.front().found);
+  CHECK_MESSAGE(found.front().found.starts_with("expired leases that nobody has taken over: 2,"), found.front().found);
   // The SQL in the remedy returns exactly these messages.
   const std::string& remedy = found.front().remedy;
   const auto sql = remedy.substr(remedy.find("SELECT business_key"));
@@ -58,14 +58,14 @@ TEST_CASE("doctor notes parked messages and warns of torn messages, for each con
   REQUIRE(found.size() == 3);
   CHECK(found[0].severity == Severity::warning);
   CHECK(found[0].subject == "consumer a");
-  CHECK(tells(found[0].found, "1 messages are torn"));
+  CHECK(tells(found[0].found, "torn messages: 1"));
   CHECK(tells(found[0].remedy, "repair the data"));
   CHECK(tells(found[0].remedy, "txinbox forget --consumer a"));
   CHECK_FALSE(tells(found[0].remedy, "discard"));
   CHECK(db.text(found[0].remedy.substr(found[0].remedy.find("SELECT business_key"))) == "3");
   CHECK(found[1].severity == Severity::note);
   CHECK(found[1].subject == "consumer a");
-  CHECK(tells(found[1].found, "2 messages are parked"));
+  CHECK(tells(found[1].found, "parked messages: 2"));
   CHECK(tells(found[1].remedy, "failed list --consumer a"));
   CHECK(found[2].severity == Severity::note);
   CHECK(found[2].subject == "consumer b");

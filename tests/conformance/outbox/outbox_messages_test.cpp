@@ -170,7 +170,7 @@ TEST_CASE("doctor warns of messages that no relay publishes, and notes parked me
     }
     return all;
   };
-  CHECK(found() == "note: 1 messages are parked\n");
+  CHECK(found() == "note: parked messages: 1\n");
   scene.set("w", "created_at = " +
                      here<std::string>("'2026-01-31 23:59:59'", "'2026-01-31 23:59:59'", "'2026-01-31 23:59:59+00'"));
   CHECK(found().starts_with("warning: the oldest message that is not published was added at 2026-01-31 23:59:59"));
