@@ -120,11 +120,11 @@ TEST_CASE("RabbitMQ: a published header does not shadow the message's id, type o
 }
 
 TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the newest only") {
-  std::array<amqp_table_entry_t, 3> entries{header("txinbox-reason", "conflict"), header("text", "value"),
-                                            header("txinbox-other", "kept")};
+  std::array<amqp_table_entry_t, 4> entries{header("txinbox-reason", "conflict"), header("text", "value"),
+                                            header("txinbox-other", "kept"), header("BCC", "elsewhere")};
   amqp_basic_properties_t properties{};
   properties._flags = AMQP_BASIC_HEADERS_FLAG;
-  properties.headers = {.num_entries = 3, .entries = entries.data()};
+  properties.headers = {.num_entries = 4, .entries = entries.data()};
   const Incoming incoming = received(properties);
   DeadLetter letter{.incoming = &incoming, .reason = "parked"};
   letter.consumer = "svc";
@@ -132,6 +132,7 @@ TEST_CASE("RabbitMQ: a second dead letter of a message has the headers of the ne
   const rabbitmq::DeadLetterProperties with(letter, 131'072);
   CHECK(names_of(with.properties.headers) == Names{{"text", "value"},
                                                    {"txinbox-other", "kept"},
+                                                   {"txinbox-bcc", "elsewhere"},
                                                    {"txinbox-reason", "parked"},
                                                    {"txinbox-error-class", ""},
                                                    {"txinbox-consumer", "svc"},

@@ -22,6 +22,9 @@ void check(const RocketMqOptions& options) {
   };
   if (options.topic.empty()) refuse("the topic is missing");
   if (options.group.empty()) refuse("the group is missing");
+  if (options.topic == "%DLQ%" + options.group) {
+    refuse("the topic is the group's own queue for dead letters: a dead letter would come back; take another group");
+  }
   if (options.invisible < least_invisible || options.invisible > most_invisible) {
     refuse("invisible is not from 10 s to 12 h");
   }

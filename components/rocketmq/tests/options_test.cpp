@@ -84,6 +84,8 @@ TEST_CASE("invalid options of RocketMQ are refused") {
   CHECK(refusal([](auto&) {}).empty());
   CHECK_FALSE(refusal([](auto& o) { o.topic.clear(); }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.group.clear(); }).empty());
+  CHECK_FALSE(refusal([](auto& o) { o.topic = "%DLQ%g"; }).empty());
+  CHECK(refusal([](auto& o) { o.topic = "%DLQ%other"; }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.host.clear(); }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.invisible = 9s; }).empty());
   CHECK_FALSE(refusal([](auto& o) { o.invisible = 13h; }).empty());
