@@ -153,8 +153,9 @@ inline void survives_kills(BrokerUnderTest& broker, const std::string& name) {
   CHECK(t.taken() == orders);
 }
 
-/// Waits until another order is consumed, and prints how long this took. Does nothing if all orders are consumed.
-inline void print_wait_for_more(const Orders& t, long long orders) {
+/// Waits until another order is consumed, and prints how long this took. Fails if none is consumed within two minutes.
+/// Does nothing if all orders are consumed.
+inline void waits_for_more(const Orders& t, long long orders) {
   const auto start = std::chrono::steady_clock::now();
   const auto before = t.orders();
   if (before >= orders) return;
@@ -163,6 +164,7 @@ inline void print_wait_for_more(const Orders& t, long long orders) {
   }
   const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - start;
   note("consumes again after " + std::to_string(waited.count()) + " s");
+  CHECK(t.orders() > before);
 }
 
 /// The broker is killed and started again while messages are consumed.
@@ -177,7 +179,7 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
     while (t.orders() == before && t.orders() < orders) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     broker.kill();
     broker.start();
-    print_wait_for_more(t, orders);
+    waits_for_more(t, orders);
   }
   // The same process consumes the messages that are published after the restart.
   t.publish(orders, orders + 50);
@@ -195,6 +197,24 @@ inline void survives_broker_restart(BrokerUnderTest& broker, const std::string& 
   CHECK(t.taken() == orders + 50);
 }
 
+/// The broker dies while the command runs, and stays away. With --idle-exit the command ends, with a status of its own.
+inline void ends_if_broker_stays_away(BrokerUnderTest& broker, const std::string& name) {
+  OrdersFromBroker t(broker, name);
+  t.publish(0, 10);
+  auto consumer = t.start({"--idle-exit", "10s"});
+  REQUIRE(consumer->printed("connected"));
+  broker.kill();
+  const Ended ended = consumer->wait();
+  CHECK_MESSAGE(ended.status == 5, ended.err);
+  CHECK_MESSAGE(ended.err.find("the broker cannot be reached, so messages may wait there") != std::string::npos,
+                ended.err);
+  broker.start();
+  const Ended rest = t.consume_rest();
+  CHECK_MESSAGE(rest.status == 0, rest.err);
+  CHECK(t.orders() == 10);
+  CHECK(t.taken() == 10);
+}
+
 /// The database's server is killed, and starts again only after some time. Then it is killed a few more times. The
 /// consumer continues by itself. Only for a server that may be killed, as in the steps …-kills-….
 inline void survives_database_restart(BrokerUnderTest& broker, const std::string& name) {
@@ -208,7 +228,7 @@ inline void survives_database_restart(BrokerUnderTest& broker, const std::string
     while (t.orders() == before) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     t.db.restart_server(i == 0 ? std::chrono::seconds(30) : std::chrono::seconds(0));
     const auto then = t.orders();
-    print_wait_for_more(t, orders);
+    waits_for_more(t, orders);
     REQUIRE(t.orders() > then);
   }
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::minutes(3);

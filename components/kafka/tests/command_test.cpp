@@ -18,6 +18,11 @@ TEST_CASE("Kafka: consumers that are killed lose nothing and double nothing") {
   survives_kills(broker, "kills");
 }
 
+TEST_CASE("Kafka: with --idle-exit the command ends with a status of its own if the broker stays away") {
+  KafkaBroker broker;
+  ends_if_broker_stays_away(broker, "stays-away");
+}
+
 TEST_CASE("Kafka: a broker that dies and comes back loses nothing and doubles nothing") {
   KafkaBroker broker;
   survives_broker_restart(broker, "restarts");

@@ -24,6 +24,11 @@ TEST_CASE("RabbitMQ: consumers join and leave, and fewer than 1 % of the message
   members_join_and_leave(broker, "joins");
 }
 
+TEST_CASE("RabbitMQ: with --idle-exit the command ends with a status of its own if the broker stays away") {
+  RabbitMqBroker broker;
+  ends_if_broker_stays_away(broker, "stays-away");
+}
+
 TEST_CASE("RabbitMQ: a broker that dies and comes back loses nothing and doubles nothing") {
   RabbitMqBroker broker;
   survives_broker_restart(broker, "restarts");

@@ -19,6 +19,11 @@ TEST_CASE("RocketMQ: consumers join and leave, and fewer than 1 % of the message
   members_join_and_leave(broker, "joins");
 }
 
+TEST_CASE("RocketMQ: with --idle-exit the command ends with a status of its own if the broker stays away") {
+  RocketMqBroker broker;
+  ends_if_broker_stays_away(broker, "stays-away");
+}
+
 TEST_CASE("RocketMQ: a broker that dies and comes back loses nothing and doubles nothing") {
   RocketMqBroker broker;
   survives_broker_restart(broker, "restarts");
