@@ -86,7 +86,7 @@ measure_broker() {
   # shellcheck source=tests/private_server.sh
   . "$folder/../tests/private_server.sh"
   take_ports
-  if taskset -c "$TXINBOX_BENCH_CPU_0" "$script" start "$broker" "$port" >&2; then
+  if TXINBOX_BROKER_JVM='' taskset -c "$TXINBOX_BENCH_CPU_0" "$script" start "$broker" "$port" >&2; then
     for database in "${databases[@]}"; do
       # In RocketMQ, a topic and its group are made before they are used.
       if [ "$name" = rocketmq ] && ! { "$script" topic "$broker" "bench-$database" >&2 &&

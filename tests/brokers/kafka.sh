@@ -26,7 +26,9 @@ artifacts=("org.apache.kafka:kafka_2.13:$version")
 
 usage() { sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"; }
 
-run_java() { exec java -Xms64m -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$jars/*" "$@"; }
+# A broker of the tests lives for minutes, so the fast compiler is enough. The benchmark sets the variable to nothing.
+# shellcheck disable=SC2086
+run_java() { exec java -Xms64m -Xmx256m -XX:+UseSerialGC ${TXINBOX_BROKER_JVM--XX:TieredStopAtLevel=1} -cp "$jars/*" "$@"; }
 
 write_config() {
   cat <<PROPERTIES

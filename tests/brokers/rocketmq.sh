@@ -105,8 +105,10 @@ CONF
 CONF
 }
 
+# A broker of the tests lives for minutes, so the fast compiler is enough. The benchmark sets the variable to nothing.
+# shellcheck disable=SC2086
 run_java() {
-  exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto "-Duser.home=$folder" \
+  exec java -XX:+UseSerialGC ${TXINBOX_BROKER_JVM--XX:TieredStopAtLevel=1} -Xshare:auto "-Duser.home=$folder" \
     "-Drmq.logback.configurationFile=$folder/logback.xml" -Drocketmq.broker.diskSpaceWarningLevelRatio=0.99 \
     -Drocketmq.broker.diskSpaceCleanForciblyRatio=0.98 --add-opens=java.base/java.nio=ALL-UNNAMED \
     --add-exports=java.base/jdk.internal.ref=ALL-UNNAMED --add-opens=java.base/sun.nio.ch=ALL-UNNAMED \
