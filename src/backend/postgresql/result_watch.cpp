@@ -33,7 +33,8 @@ class Watched {
     if (const char* code = PQresultErrorField(result, PG_DIAG_SQLSTATE)) {
       take_error(code);
     } else {
-      take_tag(PQcmdStatus(const_cast<PGresult*>(result)));  // NOLINT(cppcoreguidelines-pro-type-const-cast): libpq's
+      const char* tag = PQcmdStatus(const_cast<PGresult*>(result));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+      if (ended_ || may_end_or_set(*tag)) take_tag(tag);
     }
   }
 
@@ -45,6 +46,12 @@ class Watched {
   void take_error(const char* code) noexcept {
     if (code == commit_refused) ended_ = true;
     if (code != in_failed_sql_transaction) std::strncpy(sqlstate_.data(), code, sqlstate_.size() - 1);
+  }
+
+  /// Whether a tag with this first letter may be COMMIT, PREPARE TRANSACTION, ROLLBACK, SET, RESET or DISCARD. Each
+  /// delivery has several results, and the tags of most begin with another letter.
+  static constexpr bool may_end_or_set(char first) noexcept {
+    return first == 'C' || first == 'P' || first == 'R' || first == 'S' || first == 'D';
   }
 
   /// The tag of a command is its name, such as "INSERT 0 1". In a pool, the session is read-only outside our
