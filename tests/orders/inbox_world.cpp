@@ -242,6 +242,9 @@ void InboxWorld::end(Sent& sent, const Result& result) {
   if (result.outcome == Outcome::consumed && ++sent.consumed > 1 && mode_ != InboxMode::valid_for) {
     wrong(sent, "is consumed twice");
   }
+  if (++sent.deliveries == 1 && result.outcome == Outcome::already_consumed && mode_ != InboxMode::valid_for) {
+    wrong(sent, "is a duplicate although nobody has consumed it before");
+  }
   sent.done = action == Action::acknowledge || action == Action::dead_letter;
   if (action == Action::stop) wrong(sent, "stops the consumer");
   if (mode_ == InboxMode::valid_for && sent.effects > before + 1 + sent.unknown)

@@ -74,8 +74,9 @@ class InboxWorld {
   struct Sent {
     std::string key;
     InboxAct act;
-    int runs = 0;       ///< How often its handler has run.
-    int unknown = 0;    ///< How often the handler's own COMMIT had no reply.
+    int runs = 0;     ///< How often its handler has run.
+    int unknown = 0;  ///< How often the handler's own COMMIT had no reply.
+    int deliveries = 0;
     int consumed = 0;   ///< How often a delivery has consumed it.
     bool done = false;  ///< It was acknowledged, or published to the dead-letter queue.
     std::int64_t effects = 0;
