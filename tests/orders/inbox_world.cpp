@@ -22,8 +22,8 @@ namespace {
 
 constexpr detail::EnumNames<InboxAct, InboxAct::renews> act_names("succeeds", "stores", "refuses", "fails", "postpones",
                                                                   "wraps", "goes_back", "swallows", "commits",
-                                                                  "restarts", "rolls_back", "works_outside", "forgets",
-                                                                  "renews");
+                                                                  "commits_later", "restarts", "rolls_back",
+                                                                  "works_outside", "forgets", "renews");
 constexpr detail::EnumNames<InboxMode, InboxMode::pair> mode_names("one", "counts_starts", "claim_wait", "valid_for",
                                                                    "lease", "each", "each_stops", "at_once", "pair");
 
@@ -32,7 +32,8 @@ constexpr bool misbehaves(InboxAct act) { return act >= InboxAct::commits && act
 
 /// Whether a handler can commit the claims of its transaction, or SQL of its own.
 constexpr bool may_commit(InboxAct act) {
-  return act == InboxAct::commits || act == InboxAct::restarts || act == InboxAct::works_outside;
+  return act == InboxAct::commits || act == InboxAct::commits_later || act == InboxAct::restarts ||
+         act == InboxAct::works_outside;
 }
 
 }  // namespace
@@ -91,6 +92,10 @@ std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
   }
   return problem_;
 }
+
+/// Whether each message of the batch has a savepoint when a handler commits: the batch has failed before. Otherwise, or
+/// if a reply is lost, nobody can tell what the handler has committed of the other messages.
+bool InboxWorld::has_steps_of_its_own() const { return act_ == InboxAct::commits_later && !is_set() && !is_disturbed_; }
 
 void InboxWorld::wrong(const Sent& sent, const std::string& text) {
   if (problem_.empty()) problem_ = fmt::format("{} {}; the last delivery ended with {}", sent.key, text, sent.end);
@@ -211,6 +216,10 @@ void InboxWorld::handle(::sqlite3* connection, Delivery& delivery) {
     case InboxAct::commits:
       run(effect);
       return run("COMMIT");
+    case InboxAct::commits_later:
+      run(effect);
+      if (sent.runs == 1) throw std::runtime_error("the handler fails");
+      return run("COMMIT");
     case InboxAct::restarts:
       run(effect);
       run("COMMIT");
@@ -272,9 +281,8 @@ void InboxWorld::check_end(const Sent& sent, const Result& result) {
       break;
     case Outcome::parked:
       if (act == InboxAct::swallows && sent.effects == 0) break;  // it must not do this
-      // Nobody can tell what such a handler has committed of the other messages of its batch.
       if (misbehaves(act) || act == InboxAct::fails) break;
-      if (is_batch(mode_) && may_commit(act_) && database_.rule() != CommitRule::refuses) break;
+      if (may_commit(act_) && database_.rule() != CommitRule::refuses && !has_steps_of_its_own()) break;
       wrong(sent, "is parked");
       break;
     default:
@@ -290,8 +298,7 @@ void InboxWorld::check(const Sent& sent) {
     return;
   }
   // The next message of the set has opened another transaction. After a lost connection, it may have been ours.
-  const bool is_set = mode_ == InboxMode::at_once || mode_ == InboxMode::pair;
-  if (is_set && is_disturbed_ && sent.act == InboxAct::works_outside) return;
+  if (is_set() && is_disturbed_ && sent.act == InboxAct::works_outside) return;
   // Nobody can tell whether a handler's own COMMIT without a reply has committed.
   if (effects > 1 + sent.unknown) wrong(sent, "has more than one effect");
   const auto rows = [&](const std::string& condition) {

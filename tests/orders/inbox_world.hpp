@@ -26,6 +26,7 @@ enum class InboxAct {
   goes_back,      ///< It rolls back to a savepoint of its own, and goes on.
   swallows,       ///< It continues if a statement fails.
   commits,        ///< It commits the transaction.
+  commits_later,  ///< It fails. When it runs again, it commits the transaction.
   restarts,       ///< It commits the transaction and begins another one.
   rolls_back,     ///< It rolls the transaction back, and ends.
   works_outside,  ///< It rolls the transaction back, and commits its effect in a transaction of its own.
@@ -35,9 +36,9 @@ enum class InboxAct {
 
 /// What a handler can do in the consumer's transaction, and under a lease.
 inline constexpr std::array acts_in_transaction = {
-    InboxAct::succeeds,   InboxAct::stores,        InboxAct::refuses,  InboxAct::fails,   InboxAct::postpones,
-    InboxAct::wraps,      InboxAct::goes_back,     InboxAct::swallows, InboxAct::commits, InboxAct::restarts,
-    InboxAct::rolls_back, InboxAct::works_outside, InboxAct::forgets};
+    InboxAct::succeeds, InboxAct::stores,     InboxAct::refuses,       InboxAct::fails,   InboxAct::postpones,
+    InboxAct::wraps,    InboxAct::goes_back,  InboxAct::swallows,      InboxAct::commits, InboxAct::commits_later,
+    InboxAct::restarts, InboxAct::rolls_back, InboxAct::works_outside, InboxAct::forgets};
 inline constexpr std::array acts_under_lease = {InboxAct::succeeds, InboxAct::stores, InboxAct::fails,
                                                 InboxAct::postpones, InboxAct::renews};
 
@@ -88,6 +89,10 @@ class InboxWorld {
     std::unique_ptr<TxConsumer> consumer;
     std::unique_ptr<LeaseConsumer> lease_consumer;
   };
+
+  /// Whether a handler gets the whole batch.
+  bool is_set() const { return mode_ == InboxMode::at_once || mode_ == InboxMode::pair; }
+  bool has_steps_of_its_own() const;
 
   void start_process(Process&);
   void deliver(Process&);
