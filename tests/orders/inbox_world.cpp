@@ -58,6 +58,10 @@ void InboxWorld::start_process(Process& process) {
   }
   const auto pause = mode_ == InboxMode::valid_for ? 2ms : 0ms;
   TxConsumerOptions options{.retry = {.max_attempts = 3, .initial_backoff = pause, .max_backoff = pause},
+                            .observer =
+                                [this](const Event& event) {
+                                  if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
+                                },
                             .max_attempts = 1,
                             .count_starts = mode_ == InboxMode::counts_starts};
   if (mode_ == InboxMode::claim_wait) options.claim_wait = 0ms;
@@ -86,6 +90,9 @@ std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
     for (Sent& each : sent_) each.done = false;
     deliver(processes_[0]);
   }
+  if (!is_disturbed_ && mode_ != InboxMode::lease) {
+    for (const Sent& each : sent_) check_heard(each);
+  }
   for (Process& each : processes_) {
     each.consumer.reset();
     each.lease_consumer.reset();
@@ -93,9 +100,17 @@ std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
   return problem_;
 }
 
-/// Whether each message of the batch has a savepoint when a handler commits: the batch has failed before. Otherwise, or
-/// if a reply is lost, nobody can tell what the handler has committed of the other messages.
-bool InboxWorld::has_steps_of_its_own() const { return act_ == InboxAct::commits_later && !is_set() && !is_disturbed_; }
+/// Whether the library knows what a handler has committed of another message of its batch when it commits.
+///
+/// - The handler of a later message had not begun. So the library removes the claim of that message, if nothing
+/// disturbs
+///   this.
+/// - An earlier message was complete if it had a savepoint of its own: if the batch had failed before.
+bool InboxWorld::is_apart(const Sent& sent) const {
+  if (is_set()) return false;
+  if (sent.key == "c") return act_ != InboxAct::restarts && !database_.has_disturbed_library();
+  return act_ == InboxAct::commits_later && !is_disturbed_;
+}
 
 void InboxWorld::wrong(const Sent& sent, const std::string& text) {
   if (problem_.empty()) problem_ = fmt::format("{} {}; the last delivery ended with {}", sent.key, text, sent.end);
@@ -160,12 +175,10 @@ void InboxWorld::deliver_batch(Process& process) {
   for (std::size_t i = 0; i < open.size(); ++i) end(*open[i], results[i]);
 }
 
-InboxWorld::Sent& InboxWorld::sent_of(const Message& message) {
-  return *std::ranges::find(sent_, message.business_key, &Sent::key);
-}
+InboxWorld::Sent& InboxWorld::sent_of(std::string_view key) { return *std::ranges::find(sent_, key, &Sent::key); }
 
 void InboxWorld::handle(Lease& lease) {
-  Sent& sent = sent_of(lease.message());
+  Sent& sent = sent_of(lease.message().business_key);
   database_.change("INSERT INTO effect VALUES ('" + sent.key + "')");
   ++sent.runs;
   if (sent.act == InboxAct::renews) lease.renew();
@@ -175,7 +188,7 @@ void InboxWorld::handle(Lease& lease) {
 }
 
 void InboxWorld::handle(::sqlite3* connection, Delivery& delivery) {
-  Sent& sent = sent_of(delivery.message());
+  Sent& sent = sent_of(delivery.message().business_key);
   const auto run = [&](const std::string& sql) { database_.run_of_handler(connection, sql); };
   const std::string effect = "INSERT INTO effect VALUES ('" + sent.key + "')";
   ++sent.runs;
@@ -282,12 +295,20 @@ void InboxWorld::check_end(const Sent& sent, const Result& result) {
     case Outcome::parked:
       if (act == InboxAct::swallows && sent.effects == 0) break;  // it must not do this
       if (misbehaves(act) || act == InboxAct::fails) break;
-      if (may_commit(act_) && database_.rule() != CommitRule::refuses && !has_steps_of_its_own()) break;
+      if (may_commit(act_) && database_.rule() != CommitRule::refuses && !is_apart(sent)) break;
       wrong(sent, "is parked");
       break;
     default:
       wrong(sent, "ends in a way that it cannot");
   }
+}
+
+/// Somebody must hear of each message whose effect may be half there.
+void InboxWorld::check_heard(const Sent& sent) {
+  const bool is_torn =
+      database_.value("SELECT count(*) FROM txinbox_consumed_message WHERE state = 'torn' AND business_key = '" +
+                      sent.key + "'") == 1;
+  if (is_torn != (sent.torn == 1)) wrong(sent, fmt::format("is torn, and there were {} events", sent.torn));
 }
 
 void InboxWorld::check(const Sent& sent) {

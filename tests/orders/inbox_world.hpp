@@ -79,6 +79,7 @@ class InboxWorld {
     int unknown = 0;  ///< How often the handler's own COMMIT had no reply.
     int deliveries = 0;
     int consumed = 0;   ///< How often a delivery has consumed it.
+    int torn = 0;       ///< How often an observer has heard that it is torn.
     bool done = false;  ///< It was acknowledged, or published to the dead-letter queue.
     std::int64_t effects = 0;
     std::string end = {};  ///< What the last delivery has returned.
@@ -92,17 +93,18 @@ class InboxWorld {
 
   /// Whether a handler gets the whole batch.
   bool is_set() const { return mode_ == InboxMode::at_once || mode_ == InboxMode::pair; }
-  bool has_steps_of_its_own() const;
 
   void start_process(Process&);
   void deliver(Process&);
   void deliver_one(Process&, Sent&);
   void deliver_batch(Process&);
-  Sent& sent_of(const Message&);
+  Sent& sent_of(std::string_view key);
   void handle(::sqlite3*, Delivery&);
   void handle(Lease&);
+  bool is_apart(const Sent&) const;
   void end(Sent&, const Result&);
   void check_end(const Sent&, const Result&);
+  void check_heard(const Sent&);
   void check(const Sent&);
   void wrong(const Sent&, const std::string&);
   std::int64_t effects_of(const Sent&) const;

@@ -111,6 +111,7 @@ void ScriptedDatabase::start(std::vector<SqlTwistAt> script) {
   script_ = std::move(script);
   calls_.clear();
   running_ = true;
+  has_disturbed_library_ = false;
 }
 
 std::optional<SqlTwist> ScriptedDatabase::next(std::span<const SqlTwist> possible) {
@@ -122,6 +123,7 @@ std::optional<SqlTwist> ScriptedDatabase::next(std::span<const SqlTwist> possibl
   if (std::ranges::find(possible, found->what) == possible.end()) {
     throw std::logic_error(fmt::format("call {} cannot have {}", call, to_string(found->what)));
   }
+  if (!in_handler_) has_disturbed_library_ = true;
   return found->what;
 }
 
@@ -130,7 +132,14 @@ void ScriptedDatabase::end_late_commits() {
 }
 
 void ScriptedDatabase::run_of_handler(::sqlite3* connection, const std::string& sql) {
-  sessions_.at(connection)->run_of_handler(sql);
+  in_handler_ = true;
+  try {
+    sessions_.at(connection)->run_of_handler(sql);
+  } catch (...) {
+    in_handler_ = false;
+    throw;
+  }
+  in_handler_ = false;
 }
 
 std::int64_t ScriptedDatabase::value(const std::string& sql) {

@@ -83,6 +83,9 @@ class ScriptedDatabase final : public backend::Database {
   std::int64_t value(const std::string& sql);
   void change(const std::string& sql);
 
+  /// Whether something has happened at a call of the library, and not only at statements of handlers.
+  bool has_disturbed_library() const noexcept { return has_disturbed_library_; }
+
   CommitRule rule() const noexcept { return rule_; }
 
   std::string_view name() const noexcept override { return real_.name(); }
@@ -121,6 +124,8 @@ class ScriptedDatabase final : public backend::Database {
   const std::filesystem::path folder_;
   ::sqlite3* const own_;  ///< The test's own connection.
   bool running_ = false;
+  bool in_handler_ = false;
+  bool has_disturbed_library_ = false;
   std::vector<SqlTwistAt> script_;
   SqlCalls calls_;
   std::map<::sqlite3*, ScriptedSession*> sessions_;
