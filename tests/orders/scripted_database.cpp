@@ -21,8 +21,8 @@ using namespace backend;
 
 namespace {
 
-constexpr detail::EnumNames<SqlTwist, SqlTwist::commit_late> twist_names("busy", "deadlock", "full", "lose_request",
-                                                                         "lose_reply", "commit_late");
+constexpr detail::EnumNames<SqlTwist, SqlTwist::commit_late> twist_names("busy", "deadlock", "full", "read_only",
+                                                                         "lose_request", "lose_reply", "commit_late");
 constexpr detail::EnumNames<CommitRule, CommitRule::commits> rule_names("refuses", "watches", "commits");
 
 /// A connection that the database owns.

@@ -26,9 +26,11 @@ namespace txinbox::test {
 
 /// What can happen at a call.
 enum class SqlTwist {
-  busy,          ///< The server refuses the statement. A later try may succeed. The transaction stays open.
-  deadlock,      ///< The same, but the server rolls the transaction back.
-  full,          ///< The server has no disk space for the statement. The transaction stays open.
+  busy,       ///< The server refuses the statement. A later try may succeed. The transaction stays open.
+  deadlock,   ///< The same, but the server rolls the transaction back.
+  full,       ///< The server has no disk space for the statement. The transaction stays open.
+  read_only,  ///< The server has become a replica: it refuses this statement and the next ones of the connection, and
+              ///< rolls nothing back. Reads go on.
   lose_request,  ///< The connection ends before the server gets the statement. The server rolls back.
   lose_reply,    ///< The server runs the statement, then the connection ends. The server rolls back what is open.
   commit_late,   ///< The connection ends. The server commits later: when another session waits for its locks.

@@ -16,16 +16,18 @@
 #include <txinbox/database_error.hpp>
 
 #include "backend/database_error.hpp"
+#include "backend/registry.hpp"
 #include "backend/session.hpp"
 #include "orders/scripted_database.hpp"
 
 namespace txinbox::test {
 
 /// The twists that a statement, a COMMIT and a call that only needs the connection can have.
-inline constexpr std::array all_sql_twists = {SqlTwist::busy,         SqlTwist::deadlock,   SqlTwist::full,
-                                              SqlTwist::lose_request, SqlTwist::lose_reply, SqlTwist::commit_late};
+inline constexpr std::array all_sql_twists = {SqlTwist::busy,       SqlTwist::deadlock,     SqlTwist::full,
+                                              SqlTwist::read_only,  SqlTwist::lose_request, SqlTwist::lose_reply,
+                                              SqlTwist::commit_late};
 inline constexpr std::span of_commit(all_sql_twists);
-inline constexpr std::span of_statement = of_commit.first(5);
+inline constexpr std::span of_statement = of_commit.first(6);
 inline constexpr std::span of_connection = of_statement.last(2);
 
 inline bool is_open(::sqlite3* connection) noexcept { return sqlite3_get_autocommit(connection) == 0; }
@@ -33,6 +35,12 @@ inline bool is_open(::sqlite3* connection) noexcept { return sqlite3_get_autocom
 inline void try_run(::sqlite3* connection, const std::string& sql) noexcept {
   sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, nullptr);
 }
+
+/// The error of a server that has become a replica. SQLite has none, so it is MariaDB's.
+struct ReplicaError final : std::runtime_error, DatabaseError {
+  ReplicaError() : runtime_error("txinbox: the test makes the server a replica"), DatabaseError("mysql", "1290") {}
+  const char* what() const noexcept override { return runtime_error::what(); }
+};
 
 /// A session of SQLite with its protected functions.
 struct OpenSession : backend::Session {
@@ -109,15 +117,18 @@ class ScriptedSession final : public backend::Session {
     refuse_lost();
     database_.end_late_commits();
     const auto twist = database_.next(of_commit);
-    may_have_committed_ = twist != SqlTwist::busy && twist != SqlTwist::deadlock && twist != SqlTwist::full;
+    may_have_committed_ = !read_only_ && (!twist || *twist >= SqlTwist::lose_request);
     if (twist == SqlTwist::commit_late) {
       commit_late(claims, writes);
       fail(lost_code);
     }
-    return play(twist, [&] {
-      const Ours ours(*this);
-      return real_->commit(claims, writes);
-    });
+    return play(
+        twist,
+        [&] {
+          const Ours ours(*this);
+          return real_->commit(claims, writes);
+        },
+        Needs::primary);
   }
   bool may_have_committed() const noexcept override { return may_have_committed_; }
   bool refused_commit() const noexcept override { return real_->refused_commit(); }
@@ -196,6 +207,13 @@ class ScriptedSession final : public backend::Session {
     backend::throw_database_error(database_.name(), native(), *last_error_, "txinbox: the test makes this call fail");
   }
 
+  [[noreturn]] void fail_as_replica() {
+    read_only_ = true;
+    if (backend::find_database("mysql") == nullptr) fail(lost_code);  // this build has only SQLite
+    last_error_ = std::to_string(lost_code);  // for a handler that wraps the error: it is one of this connection, too
+    throw ReplicaError();
+  }
+
   void refuse_lost() {
     if (lost_) fail(lost_code);
   }
@@ -217,19 +235,24 @@ class ScriptedSession final : public backend::Session {
   std::invoke_result_t<Step> call(const Step& step) {
     refuse_lost();
     database_.end_late_commits();
-    return play(database_.next(of_statement), step);
+    return play(database_.next(of_statement), step, Needs::primary);
   }
 
   /// A read does not wait for a late commit.
   template <class Step>
   std::invoke_result_t<Step> look(const Step& step) {
     refuse_lost();
-    return play(database_.next(of_statement), step);
+    return play(database_.next(of_statement), step, Needs::any);
   }
 
+  enum class Needs { any, primary };  ///< The server that a call needs.
+
   template <class Step>
-  std::invoke_result_t<Step> play(std::optional<SqlTwist> twist, const Step& step) {
-    if (!twist) return step();
+  std::invoke_result_t<Step> play(std::optional<SqlTwist> twist, const Step& step, Needs needs) {
+    if (!twist) {
+      if (read_only_ && needs == Needs::primary) fail_as_replica();
+      return step();
+    }
     switch (*twist) {
       case SqlTwist::busy:
         fail(busy_code);
@@ -239,6 +262,8 @@ class ScriptedSession final : public backend::Session {
         fail(busy_code);
       case SqlTwist::full:
         fail(full_code);
+      case SqlTwist::read_only:
+        fail_as_replica();
       case SqlTwist::lose_reply: {
         const int seen = foreign_commits_;
         try {
@@ -271,6 +296,7 @@ class ScriptedSession final : public backend::Session {
   ScriptedDatabase& database_;
   std::unique_ptr<backend::Session> real_;
   bool lost_ = false;
+  bool read_only_ = false;
   bool may_have_committed_ = false;
   bool is_ours_ = false;
   int foreign_commits_ = 0;
