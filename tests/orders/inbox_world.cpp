@@ -57,7 +57,9 @@ void InboxWorld::start_process(Process& process) {
     return;
   }
   const auto pause = mode_ == InboxMode::valid_for ? 2ms : 0ms;
-  TxConsumerOptions options{.retry = {.max_attempts = 3, .initial_backoff = pause, .max_backoff = pause},
+  // Without a second attempt, the consumer must look for what a lost connection has left before the delivery ends.
+  const int attempts = database_.rule() == CommitRule::watches ? 1 : 3;
+  TxConsumerOptions options{.retry = {.max_attempts = attempts, .initial_backoff = pause, .max_backoff = pause},
                             .observer =
                                 [this](const Event& event) {
                                   if (event.type == EventType::torn) ++sent_of(event.business_key).torn;
