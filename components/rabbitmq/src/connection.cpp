@@ -193,21 +193,6 @@ void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, c
   require(amqp_get_rpc_reply(connection), queue.c_str());
 }
 
-void require_right_to_publish(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up) {
-  // The default exchange gives it to the queue whose name is empty, and there is none.
-  require(amqp_basic_publish(connection, channel, amqp_empty_bytes, amqp_empty_bytes, 0, 0, nullptr, amqp_empty_bytes),
-          "asking for the right to publish");
-  // The broker answers no message. But this request fails if the message has made it close the channel.
-  end_requests_at(connection, give_up);
-  amqp_basic_qos(connection, channel, 0, 1, 0);
-  try {
-    require(amqp_get_rpc_reply(connection), "asking for the right to publish");
-  } catch (Lost& why) {
-    why.refuses_letters = true;
-    throw;
-  }
-}
-
 void begin_to_consume(amqp_connection_state_t connection, const RabbitMqOptions& options, Clock::time_point give_up) {
   end_requests_at(connection, give_up);
   amqp_basic_qos(connection, consuming_channel, 0, options.prefetch, 0);
@@ -245,11 +230,6 @@ void throw_if_refused(const Lost& lost, const RabbitMqOptions& options) {
   }
   switch (lost.reply_code) {
     case AMQP_ACCESS_REFUSED:
-      if (lost.refuses_letters) {
-        refuse(ErrorCode::access_refused,
-               "give the user the right to write to the exchange amq.default, which dead letters need, or consume "
-               "without a queue for dead letters");
-      }
       // The broker has the same code for a consumer that is exclusive and for a right that is missing.
       if (lost.refuses_consumer) {
         refuse(

@@ -23,7 +23,6 @@ struct Lost {
   std::string why;                ///< A text for a log. It does not contain a password.
   int reply_code = 0;             ///< The broker's reply code, for example 404. 0 if the broker has sent none.
   bool refuses_consumer = false;  ///< The broker has refused `basic.consume`.
-  bool refuses_letters = false;   ///< The user may not publish dead letters.
   bool is_untrusted = false;      ///< The broker's certificate was refused.
   bool is_late = false;           ///< The broker has not confirmed in time. The connection is still open.
 };
@@ -82,15 +81,6 @@ void ask_for_confirmations(amqp_connection_state_t connection, amqp_channel_t ch
 /// @blocking until `give_up` at most.
 void require_queue(amqp_connection_state_t connection, amqp_channel_t channel, const std::string& queue,
                    Clock::time_point give_up);
-
-/// Finds out whether the user may publish dead letters, before a message is taken: each message that is taken and not
-/// acknowledged counts against the delivery limit of a quorum queue. Publishes a message that no queue gets. If the
-/// user may not publish, the broker closes the channel.
-///
-/// Errors: `Lost`.
-///
-/// @blocking until `give_up` at most.
-void require_right_to_publish(amqp_connection_state_t connection, amqp_channel_t channel, Clock::time_point give_up);
 
 /// Begins to consume. The channel must be open.
 ///

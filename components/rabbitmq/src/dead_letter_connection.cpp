@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
 constexpr amqp_channel_t only_channel = 1;
+constexpr milliseconds longest_close = 500ms;
 
 milliseconds left_until(Clock::time_point time) {
   return std::max(0ms, std::chrono::ceil<milliseconds>(time - Clock::now()));
@@ -45,6 +46,24 @@ class WriteLimit {
 };
 
 }  // namespace
+
+void DeadLetterConnection::check_right(Clock::time_point give_up) {
+  const auto latest = give_up - longest_close;
+  try {
+    connect(latest);
+    constexpr Id question{};  // no letter has this id: connections are counted from 1
+    // No queue has an empty name.
+    publish(question, {}, nullptr, amqp_empty_bytes, false, latest);
+    const auto& asked = waiting_[question];
+    while (is_open_ && asked.answer == Answer::none && !is_blocked_ && Clock::now() < latest) {
+      (void)read_frame(left_until(latest));
+    }
+  } catch (const Lost&) {
+    return disconnect();
+  }
+  throw_if_for_all();
+  close(give_up);
+}
 
 DeadLetterConnection::Result DeadLetterConnection::publish(Id id, const DeadLetter& letter, const Limits& limits) {
   try {
@@ -136,11 +155,17 @@ void DeadLetterConnection::connect(Clock::time_point give_up) {
 
 void DeadLetterConnection::send(Id id, const DeadLetter& letter, Clock::time_point give_up) {
   const DeadLetterProperties with(letter, static_cast<std::size_t>(amqp_get_frame_max(connection_.get())));
+  // The message is mandatory. Otherwise the broker would confirm and drop a message for a queue that does not exist.
+  publish(id, options_.dead_letters, &with.properties, received_of(*letter.incoming).message.body, true, give_up);
+}
+
+/// Publishes a message to the default exchange, which gives it to the queue of this name.
+void DeadLetterConnection::publish(Id id, const std::string& queue, const amqp_basic_properties_t* properties,
+                                   amqp_bytes_t body, bool mandatory, Clock::time_point give_up) {
   waiting_[id] = {.tag = ++published_, .since = Clock::now()};
   const WriteLimit limit(amqp_get_sockfd(connection_.get()), left_until(give_up));
-  // The message is mandatory. Otherwise the broker would confirm and drop a message for a queue that does not exist.
-  require(amqp_basic_publish(connection_.get(), only_channel, amqp_empty_bytes, bytes_of(options_.dead_letters), 1, 0,
-                             &with.properties, received_of(*letter.incoming).message.body),
+  require(amqp_basic_publish(connection_.get(), only_channel, amqp_empty_bytes, bytes_of(queue), mandatory ? 1 : 0, 0,
+                             properties, body),
           "publishing a dead letter");
 }
 

@@ -40,6 +40,16 @@ class DeadLetterConnection {
     Clock::time_point give_up;  ///< It ends at this time at the latest.
   };
 
+  /// Finds out whether the user may publish dead letters. Call it before a message is taken: a message that is taken
+  /// and not acknowledged counts against the delivery limit of a quorum queue, and a service without this right may be
+  /// started again and again. Publishes a message that no queue gets. If the broker does not answer, for example
+  /// because its memory is full, the first dead letter finds out.
+  ///
+  /// Errors: `Error` access_refused.
+  ///
+  /// @blocking until `give_up` at most.
+  void check_right(Clock::time_point give_up);
+
   /// Publishes a letter, and waits for the answer. If the answer comes later, the next call for this letter returns it:
   /// the letter is not published twice on one connection.
   ///
@@ -75,6 +85,8 @@ class DeadLetterConnection {
 
   void connect(Clock::time_point give_up);
   void send(Id id, const DeadLetter& letter, Clock::time_point give_up);
+  void publish(Id id, const std::string& queue, const amqp_basic_properties_t* properties, amqp_bytes_t body,
+               bool mandatory, Clock::time_point give_up);
   bool read_frame(std::chrono::milliseconds wait);
   void handle_method(amqp_channel_t channel, const amqp_method_t& method);
   void answered(std::uint64_t tag, bool multiple, Answer answer);

@@ -92,6 +92,7 @@ bool RabbitMqSource::is_connected(milliseconds wait) {
 
 void RabbitMqSource::connect() {
   const auto give_up = Clock::now() + longest_step;
+  if (has_dead_letters() && !std::exchange(was_right_checked_, true)) return letters_.check_right(give_up);
   if (!connection_) {
     connection_ = log_in(options_, give_up);
     return;
@@ -100,7 +101,6 @@ void RabbitMqSource::connect() {
   require_queue(connection_.get(), consuming_channel, options_.queue, give_up);
   // Later, a dead letter waits for its queue, and other messages are consumed.
   if (!was_connected_ && has_dead_letters()) {
-    require_right_to_publish(connection_.get(), consuming_channel, give_up);
     require_queue(connection_.get(), consuming_channel, options_.dead_letters, give_up);
   }
   begin_to_consume(connection_.get(), options_, give_up);

@@ -85,6 +85,19 @@ TEST_CASE("RabbitMQ: if the user may not publish dead letters, run ends before i
   CHECK(broker.ready("forbidden.dead") == 1);
 }
 
+TEST_CASE("RabbitMQ: a service that starts while the broker accepts no messages consumes those that are there") {
+  RabbitMqBroker broker;
+  (void)broker.create("full");
+  for (const char* body : {"m1", "m2", "m3"}) broker.publish("full", body, nullptr);
+  broker.flush();
+  RabbitMqBroker::set_memory_limit("1MB");
+  {
+    Service service("full");
+    CHECK(service.run_until_idle().consumed == 3);
+  }
+  RabbitMqBroker::set_memory_limit("512MB");
+}
+
 TEST_CASE(
     "RabbitMQ: if the user loses the right to publish dead letters, run ends with an error, and no message is lost") {
   RabbitMqBroker broker;
