@@ -102,6 +102,8 @@ TEST_CASE("a message that failed under a lease is failing, and can be retried an
   CHECK(discard_failed(*db.session(), {}) == 1);
   CHECK(only_failed(db, {.state = FailedState::discarded}).attempts == 1);
   CHECK(list_leases(*db.session()).empty());
+  CHECK(db.number("select count(*) from txinbox_consumed_message where lease_owner is not null or lease_expires_at is "
+                  "not null") == 0);
   LeaseConsumer consumer(pool, "svc");
   CHECK(consumer.consume(order, [](Lease&) { FAIL("a discarded message ran"); }).outcome == Outcome::discarded);
 }

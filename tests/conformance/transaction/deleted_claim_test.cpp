@@ -71,15 +71,18 @@ TEST_CASE("in a batch, a handler that deletes its own claim fails only its own m
   const EffectDatabase db;
   Pool pool = db.pool(1);
   TxConsumer consumer(pool, "svc");
+  int runs_of_b = 0;
   const auto results = consumer.consume_batch(
       messages_of({"a", "order123", "b"}),
-      [](soci::session& sql, Delivery& delivery) {
+      [&](soci::session& sql, Delivery& delivery) {
+        if (delivery.message().business_key == "b") ++runs_of_b;
         delivery.message().business_key == "order123" ? delete_claim(sql, delivery) : add_effect(sql, delivery);
       },
       OnFailure::skip);
   CHECK(outcomes(results) == Outcomes{consumed, Outcome::failed, consumed});
   CHECK(db.effects_of("a") == 1);
   CHECK(db.effects_of("b") == 1);
+  CHECK(runs_of_b == 2);  // without and with savepoints: the savepoint of the other message has found it
   check_runs_again(db, consumer);
 }
 
