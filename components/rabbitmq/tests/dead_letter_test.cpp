@@ -87,12 +87,12 @@ TEST_CASE("RabbitMQ: if the user may not publish dead letters, run ends before i
 
 TEST_CASE("RabbitMQ: a service that starts while the broker accepts no messages consumes those that are there") {
   RabbitMqBroker broker;
-  (void)broker.create("full");
-  for (const char* body : {"m1", "m2", "m3"}) broker.publish("full", body, nullptr);
+  (void)broker.create("full-memory");
+  for (const char* body : {"m1", "m2", "m3"}) broker.publish("full-memory", body, nullptr);
   broker.flush();
   RabbitMqBroker::set_memory_limit("1MB");
   {
-    Service service("full");
+    Service service("full-memory");
     CHECK(service.run_until_idle().consumed == 3);
   }
   RabbitMqBroker::set_memory_limit("512MB");
