@@ -94,6 +94,20 @@ TEST_CASE("a batch of any size has the same result as one message at a time") {
   }
 }
 
+TEST_CASE("with --max-attempts 1, copies of a failing key run once, in a batch of any size") {
+  const std::string bad = order("n4", "null");
+  const std::string stream = bad + order("n1") + bad + bad + order("n1") + order("n2");
+  const Left single = outcome(stream, {"--max-attempts", "1", "--batch", "1"});
+  CHECK(single.status == 1);
+  CHECK(single.orders == 3 + 2);
+  CHECK(single.err.find("line 1: statement 1: ") == 0);
+  CHECK(single.err.find("line 3: statement") == std::string::npos);  // it is parked by now
+  for (const std::string& size : std::vector<std::string>{"2", "3", "100"}) {
+    CAPTURE(size);
+    CHECK(outcome(stream, {"--max-attempts", "1", "--batch", size}) == single);
+  }
+}
+
 TEST_CASE("with --stop-on-error, no message of a batch is consumed after the line that stops the run") {
   const std::string before = order("n1") + order("before") + order("n2") + order("n1") + order("n3");
   for (const std::string& bad :

@@ -1,6 +1,7 @@
 // Delivery::refuse: the handler's SQL is rolled back, and the answer is stored.
 
 #include <stdexcept>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -153,18 +154,28 @@ TEST_CASE("in a batch, a handler that ends the transaction and refuses has the r
         CHECK(result.refused);
         CHECK(result.stored == "402 b");
       });
+      const BatchHandler at_once = [&](soci::session& session, std::span<Delivery> deliveries) {
+        for (Delivery& each : deliveries) handler(session, each);
+      };
+      const auto check = [&](TxConsumer& batch, const std::vector<Result>& results, bool in_parts) {
+        if (in_parts) CHECK(results[2].outcome == consumed);
+        if (thrown == "nothing") {
+          if (in_parts) CHECK(results[0].outcome == consumed);
+          check_refused(results[1], "402 b");
+          check_replayed(batch.consume({.business_key = "b"}, must_not_run), "402 b");
+        } else {
+          CHECK(thrown == "transaction_lost");
+          CHECK(error_class(results[1].error) == thrown);
+          CHECK(batch.consume({.business_key = "b"}, must_not_run).outcome == parked);
+        }
+      };
+      const auto messages = messages_of({"a", "b", "c"});
       auto batch = consumer("batch");
-      const auto results = batch.consume_batch(messages_of({"a", "b", "c"}), handler, OnFailure::skip);
-      CHECK(results[2].outcome == consumed);
-      if (thrown == "nothing") {
-        CHECK(results[0].outcome == consumed);
-        check_refused(results[1], "402 b");
-        check_replayed(batch.consume({.business_key = "b"}, must_not_run), "402 b");
-      } else {
-        CHECK(thrown == "transaction_lost");
-        CHECK(error_class(results[1].error) == thrown);
-        CHECK(batch.consume({.business_key = "b"}, must_not_run).outcome == parked);
-      }
+      check(batch, batch.consume_batch(messages, handler, OnFailure::skip), true);
+      auto set = consumer("set");
+      check(set, set.consume_batch(messages, at_once, OnFailure::skip), false);
+      auto pair = consumer("pair");
+      check(pair, pair.consume_batch(messages, BatchHandlerPair{at_once, handler}, OnFailure::skip), false);
     }
   }
 }
