@@ -132,6 +132,26 @@ TEST_CASE("a message whose errors look like outages is parked, whatever exceptio
   world.check_parked(consumer, handler, on_postgresql() ? "postgresql 53100" : "mysql 1021");
 }
 
+TEST_CASE("a message whose handler meets a missing table, or ends its connection, is parked while others are consumed" *
+          doctest::skip(on_sqlite3())) {
+  OutageOfMessage world;
+  Pool pool = world.db.pool();
+  TxConsumer consumer(pool, "order-service", {.observer = world.observer(), .max_attempts = 3});
+  std::string statement = "insert into no_such_table values (1)";
+  std::string last_error = on_postgresql() ? "postgresql 42P01" : "mysql 1146";
+  SUBCASE("a missing table") {}
+  SUBCASE("its connection") {
+    statement = on_postgresql() ? "select pg_terminate_backend(pg_backend_pid())" : "kill connection_id()";
+    last_error = "connection_lost";
+  }
+  const auto handler = [&](soci::session& sql, Delivery& delivery) {
+    if (delivery.message().business_key != "bad") return world.good(delivery.message());
+    ++world.attempts;
+    sql << statement;
+  };
+  world.check_parked(consumer, handler, last_error);
+}
+
 TEST_CASE("a message whose errors look like outages is parked under a lease, too") {
   OutageOfMessage world;
   Pool pool = world.db.pool();
