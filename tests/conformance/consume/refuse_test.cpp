@@ -1,7 +1,7 @@
 // Delivery::refuse: the handler's SQL is rolled back, and the answer is stored.
 
-#include <stdexcept>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
