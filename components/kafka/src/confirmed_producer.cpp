@@ -80,6 +80,10 @@ rd_kafka_resp_err_t ConfirmedProducer::produce(const OutgoingRecord& record, std
   return code;
 }
 
+bool ConfirmedProducer::has_fatal_error() const {
+  return rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 bool ConfirmedProducer::reaches_broker() {
   const rd_kafka_metadata_t* metadata = nullptr;
   if (rd_kafka_metadata(producer_.get(), 0, nullptr, &metadata, 1'000) != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
@@ -91,8 +95,9 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<const Outg
                                                             Clock::time_point give_up) {
   auto codes = publish_once(records, give_up);
   if (records.size() == 1) return codes;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (codes[i] == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+  // A new attempt would open a new producer, and `cause_of` would no longer find the fatal error of this one.
+  for (std::size_t i = 0; i < records.size() && !has_fatal_error(); ++i) {
+    if (codes[i] == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || codes[i] == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE) {
       codes[i] = publish_once(records.subspan(i, 1), give_up).front();
     }
   }
@@ -102,7 +107,7 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<const Outg
 std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish_once(std::span<const OutgoingRecord> records,
                                                                  Clock::time_point give_up) {
   // After a fatal error, the producer accepts no more records. The error can occur after the reports of the last call.
-  if (rd_kafka_fatal_error(producer_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR) open();
+  if (has_fatal_error()) open();
   first_id_ += codes_.size();
   codes_.assign(records.size(), RD_KAFKA_RESP_ERR__TIMED_OUT);
   waiting_ = 0;

@@ -70,6 +70,7 @@ class ConfirmedProducer {
 
  private:
   void open();
+  bool has_fatal_error() const;
   rd_kafka_resp_err_t produce(const OutgoingRecord& record, std::uintptr_t id);
   std::vector<rd_kafka_resp_err_t> publish_once(std::span<const OutgoingRecord> records, Clock::time_point give_up);
   static void on_report(rd_kafka_t*, const rd_kafka_message_t* message, void* self);

@@ -42,8 +42,10 @@ rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> let
     too_large.push_back(i);
     smaller.push_back(letters[i]);
   }
-  const auto second_codes = publish(smaller, CopiedHeaders::none, give_up);
-  for (std::size_t i = 0; i < smaller.size(); ++i) codes[too_large[i]] = second_codes[i];
+  if (!smaller.empty()) {
+    const auto second_codes = publish(smaller, CopiedHeaders::none, give_up);
+    for (std::size_t i = 0; i < smaller.size(); ++i) codes[too_large[i]] = second_codes[i];
+  }
   auto problem = RD_KAFKA_RESP_ERR_NO_ERROR;
   for (std::size_t i = 0; i < letters.size(); ++i) {
     letters[i]->confirmed = codes[i] == RD_KAFKA_RESP_ERR_NO_ERROR;
