@@ -12,6 +12,7 @@
 #include <txinbox/native.hpp>
 
 #include "support/every_order.hpp"
+#include "support/outcomes.hpp"
 #include "types/enum_names.hpp"
 
 namespace txinbox::test {
@@ -120,6 +121,11 @@ void InboxWorld::wrong(const Sent& sent, const std::string& text) {
 
 std::int64_t InboxWorld::effects_of(const Sent& sent) const {
   return database_.value("SELECT count(*) FROM effect WHERE business_key = '" + sent.key + "'");
+}
+
+bool InboxWorld::is_consumed(const Sent& sent) const {
+  return database_.value("SELECT count(*) FROM txinbox_consumed_message WHERE state = 'consumed' AND business_key = '" +
+                         sent.key + "'") == 1;
 }
 
 void InboxWorld::deliver(Process& process) {
@@ -268,6 +274,10 @@ void InboxWorld::end(Sent& sent, const Result& result) {
   }
   if (++sent.deliveries == 1 && result.outcome == Outcome::already_consumed && mode_ != InboxMode::valid_for) {
     wrong(sent, "is a duplicate although nobody has consumed it before");
+  }
+  // No other worker takes a lease over during a delivery.
+  if (result.error && code_of(result.error) == ErrorCode::lease_lost && is_consumed(sent)) {
+    wrong(sent, "is told as lost although it was completed");
   }
   sent.done = action == Action::acknowledge || action == Action::dead_letter;
   if (action == Action::stop) wrong(sent, "stops the consumer");
