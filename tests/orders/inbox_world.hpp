@@ -108,7 +108,7 @@ class InboxWorld {
   void check(const Sent&);
   void wrong(const Sent&, const std::string&);
   std::int64_t effects_of(const Sent&) const;
-  bool is_consumed(const Sent&) const;
+  bool has_row(const Sent&, const std::string& condition) const;
 
   ScriptedDatabase& database_;
   const InboxMode mode_;
