@@ -14,6 +14,9 @@ namespace txinbox::component {
 /// A header of a dead letter: its name and its value.
 using DeadLetterHeader = std::pair<const char*, std::string>;
 
+/// If the headers of a message do not fit, its dead letter has none of them, but this one with their number.
+inline constexpr auto dropped_headers = "txinbox-dropped-headers";
+
 /// The headers that say why a message is a dead letter.
 inline std::array<DeadLetterHeader, 6> dead_letter_headers(const DeadLetter& letter) {
   return {{{"txinbox-reason", std::string(letter.reason)},

@@ -26,7 +26,7 @@ Headers headers_of(const DeadLetter& letter, CopiedHeaders copied) {
     }
   }
   for (const auto& [name, value] : ours) add_header(headers, name, value);
-  if (dropped > 0) add_header(headers, "txinbox-dropped-headers", std::to_string(dropped));
+  if (dropped > 0) add_header(headers, component::dropped_headers, std::to_string(dropped));
   return headers;
 }
 

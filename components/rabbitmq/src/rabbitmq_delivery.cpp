@@ -140,7 +140,7 @@ DeadLetterProperties::DeadLetterProperties(const DeadLetter& letter, std::size_t
   properties._flags &= ~static_cast<amqp_flags_t>(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
   if (!fits_into_frame(properties, frame_max)) {
     entries_.erase(entries_.begin(), entries_.begin() + copied);
-    add("txinbox-dropped-headers", std::to_string(copied));
+    add(component::dropped_headers, std::to_string(copied));
     set_headers();
   }
 }
