@@ -92,11 +92,11 @@ bool RabbitMqSource::is_connected(milliseconds wait) {
 
 void RabbitMqSource::connect() {
   const auto give_up = Clock::now() + longest_step;
-  if (has_dead_letters() && !std::exchange(was_right_checked_, true)) return letters_.check_right(give_up);
   if (!connection_) {
     connection_ = log_in(options_, give_up);
     return;
   }
+  if (has_dead_letters() && !std::exchange(asked_for_right_, true)) return letters_.check_right(give_up);
   open_channel(connection_.get(), consuming_channel, give_up);
   require_queue(connection_.get(), consuming_channel, options_.queue, give_up);
   // Later, a dead letter waits for its queue, and other messages are consumed.

@@ -69,7 +69,7 @@ class RabbitMqSource final : public Source {
   bool was_warned_ = false;  ///< Whether `warn_of_delivery_limit` has reported.
   DeadLetterConnection letters_{options_};
   QueueLength queue_length_;
-  bool was_right_checked_ = false;  ///< Whether the user may publish dead letters.
+  bool asked_for_right_ = false;  ///< Whether `check_right` was called.
   bool was_connected_ = false;
   bool is_closed_ = false;
   std::uint64_t reconnects_ = 0;

@@ -93,7 +93,7 @@ TEST_CASE("RabbitMQ: if the length of the queue is refused, the source goes on w
     CHECK(incoming.size() == 1);
     CHECK(source->status().connected);
     CHECK(source->status().lag.has_value() == !refuses);
-    CHECK(broker.connections() == 2);  // the first one asks for the right to publish dead letters
+    CHECK(broker.connections() == 2);  // one of them asks for the right to publish dead letters
   }
 }
 
