@@ -115,6 +115,9 @@ void InboxWorld::check(const Sent& sent) {
   }
   // The next message of the set has opened another transaction. After a lost connection, it may have been ours.
   if (is_set() && is_disturbed_ && sent.act == InboxAct::works_outside) return;
+  // A delivery with one attempt records what the handler has committed in one more transaction. Two disturbances can
+  // keep it from that.
+  if (is_disturbed_twice_ && database_.rule() == CommitRule::watches && sent.act == InboxAct::works_outside) return;
   // Nobody can tell whether a handler's own COMMIT without a reply has committed.
   if (effects > 1 + sent.unknown) wrong(sent, "has more than one effect");
   if (has_row(sent, "state = 'consumed'") && effects == 0 && sent.act != InboxAct::refuses) {

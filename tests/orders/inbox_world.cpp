@@ -69,6 +69,7 @@ std::string InboxWorld::run(std::vector<SqlTwistAt> twists) {
   const std::size_t most_rounds = twists.size() + 5;
   for (Process& each : processes_) start_process(each);
   is_disturbed_ = !twists.empty();
+  is_disturbed_twice_ = twists.size() > 1;
   database_.start(std::move(twists));
   const auto is_done = [&] { return std::ranges::all_of(sent_, &Sent::done); };
   for (std::size_t round = 0; round < most_rounds && !is_done(); ++round) {
@@ -106,7 +107,10 @@ void InboxWorld::deliver_one(Process& process, Sent& sent) {
     database_.change("UPDATE txinbox_consumed_message SET lease_expires_at = '2020-01-01' WHERE state = 'consuming'");
   }
   Message message{.business_key = sent.key};
-  if (mode_ == InboxMode::valid_for) message.valid_for = 1ms;
+  if (mode_ == InboxMode::valid_for) {  // each delivery begins when the last one is too old
+    message.valid_for = 1ms;
+    database_.change("UPDATE txinbox_consumed_message SET consumed_at = '2020-01-01' WHERE state = 'consumed'");
+  }
   try {
     if (mode_ == InboxMode::lease) {
       end(sent, process.lease_consumer->consume(message, [&](Lease& lease) { handle(lease); }));

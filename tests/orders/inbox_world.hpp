@@ -116,7 +116,8 @@ class InboxWorld {
   std::array<Process, 2> processes_;
   std::vector<Sent> sent_;
   std::string problem_;
-  bool is_disturbed_ = false;  ///< The script has a twist.
+  bool is_disturbed_ = false;        ///< The script has a twist.
+  bool is_disturbed_twice_ = false;  ///< It has two.
 };
 
 /// Tries each way in which up to `count` twists can happen to messages with each of these acts. Each way in which

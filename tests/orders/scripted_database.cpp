@@ -107,7 +107,7 @@ void ScriptedDatabase::start(std::vector<SqlTwistAt> script) {
                             "txinbox_outbox_message", "effect"}) {
     change(std::string("DELETE FROM ") + table);
   }
-  for (const auto& [connection, session] : sessions_) session->record_claim_result(false);
+  for (const auto& [connection, session] : sessions_) session->start();
   script_ = std::move(script);
   calls_.clear();
   running_ = true;

@@ -65,6 +65,12 @@ class ScriptedSession final : public backend::Session {
   }
   ~ScriptedSession() override { database_.sessions_.erase(native()); }
 
+  /// A new script begins: the server is a primary again, and the last keys were no duplicates.
+  void start() noexcept {
+    record_claim_result(false);
+    read_only_ = false;
+  }
+
   /// Runs a handler's statement.
   void run_of_handler(const std::string& sql) {
     last_error_.reset();
@@ -118,7 +124,7 @@ class ScriptedSession final : public backend::Session {
     database_.end_late_commits();
     const auto twist = database_.next(of_commit);
     may_have_committed_ = !read_only_ && (!twist || *twist >= SqlTwist::lose_request);
-    if (twist == SqlTwist::commit_late) {
+    if (twist == SqlTwist::commit_late && !read_only_) {
       commit_late(claims, writes);
       fail(lost_code);
     }
@@ -267,7 +273,7 @@ class ScriptedSession final : public backend::Session {
       case SqlTwist::lose_reply: {
         const int seen = foreign_commits_;
         try {
-          (void)step();
+          if (!read_only_ || needs == Needs::any) (void)step();
         } catch (const DatabaseError&) {  // the reply is lost, too
         }
         foreign_commits_ = seen;
