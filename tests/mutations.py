@@ -43,7 +43,10 @@ COMPONENTS = {"kafka", "rabbitmq", "redis", "rocketmq"}  # their programs run on
 # The variables that servers.sh sets; None where there is no server.
 DATABASES = {"sqlite3": None, "mysql": "TXINBOX_TEST_MARIADB_URL", "postgresql": "TXINBOX_TEST_POSTGRESQL_URL",
              "mysql-server": "TXINBOX_TEST_MYSQL_URL"}  # "mysql" is MariaDB, "mysql-server" is MySQL
-TEST_TIMEOUT = 120  # in seconds, because a mutation can make a test wait forever
+# A mutation can make a test wait forever. So a test has a limit in seconds: the first one without a mutation, and with one
+# ten times what it took without, so that a busy machine does not count as a test that noticed the mutation.
+UNCHANGED_LIMIT = 600
+SHORTEST_LIMIT = 60
 
 
 class Untried(Exception):
@@ -148,8 +151,8 @@ class Copy:
         targets = [PROGRAMS[program], *NEEDED.get(program, ())]
         self.run(["cmake", "--build", f"build/{self.preset}", f"-j{self.build_jobs}", "--target", *targets], "the build")
 
-    def test(self, mutation, *more):
-        """The exit status (None after the time-out), and the output."""
+    def test(self, mutation, limit, *more):
+        """The exit status (None if the test had not ended at the limit), and the output."""
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
         if mutation.program in FOLDERS:
@@ -164,7 +167,7 @@ class Copy:
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                    start_new_session=True)
         try:
-            output, _ = running.communicate(timeout=TEST_TIMEOUT)
+            output, _ = running.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
             self.end(running)
             return None, ""
@@ -180,17 +183,22 @@ class Copy:
             os.killpg(running.pid, signal.SIGKILL)
             running.communicate()
 
-    def check_unchanged(self, mutation):
+    def limit_of(self, mutation):
+        """Runs the tests without the mutation, and returns the limit for their run with it."""
         self.build(mutation.program)
-        _, counted = self.test(mutation, "--count")
+        _, counted = self.test(mutation, UNCHANGED_LIMIT, "--count")
         found = re.search(r"current filters: (\d+)", counted)
         if not found or int(found[1]) < 1:
             raise Untried("none of its test cases is there")
-        status, output = self.test(mutation)
+        begin = time.monotonic()
+        status, output = self.test(mutation, UNCHANGED_LIMIT)
+        if status is None:
+            raise Untried(f"its test cases do not end within {UNCHANGED_LIMIT} s without it")
         if status != 0:
             raise Untried(f"its test cases fail without it:\n{output[-3000:]}")
+        return max(SHORTEST_LIMIT, 10 * (time.monotonic() - begin))
 
-    def outcome_of(self, mutation):
+    def outcome_of(self, mutation, limit):
         """The result of the tests, and the test case that noticed the mutation."""
         file = self.tree / mutation.file
         text = file.read_text()
@@ -198,13 +206,13 @@ class Copy:
         try:
             file.write_text(changed)
             self.build(mutation.program)
-            status, output = self.test(mutation, "--abort-after=1")
+            status, output = self.test(mutation, limit, "--abort-after=1")
         finally:
             file.write_text(text)
         if status == 0:
             return "SURVIVED", ""
         if status is None:
-            return "killed", f"(no end within {TEST_TIMEOUT} s)"
+            return "killed", f"(no end within {limit:.0f} s)"
         case = re.search(r"^TEST CASE:\s+(.*)$", output, re.MULTILINE)
         return "killed", case[1] if case else f"(exit status {status})"
 
@@ -217,7 +225,7 @@ def try_all(mutations, arguments, folder):
             results[number] = ("skipped", f"{DATABASES[mutation.database]} is not set")
         else:
             waiting.put((number, mutation))
-    checked = {}
+    limits = {}
     lock = threading.Lock()
 
     def work(worker):
@@ -236,10 +244,9 @@ def try_all(mutations, arguments, folder):
             tests = (mutation.program, mutation.database, tuple(mutation.filters))
             try:
                 mutation.applied_to((copy.tree / mutation.file).read_text())
-                if tests not in checked:
-                    copy.check_unchanged(mutation)
-                    checked[tests] = True
-                result = copy.outcome_of(mutation)
+                if tests not in limits:
+                    limits[tests] = copy.limit_of(mutation)
+                result = copy.outcome_of(mutation, limits[tests])
             except Untried as why:
                 result = ("NOT TRIED", str(why))
             with lock:
