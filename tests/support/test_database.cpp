@@ -117,9 +117,7 @@ TestDatabase::~TestDatabase() {
   try {
     if (on_sqlite3()) {
       const std::string file = url_.substr(std::string("sqlite://").size());
-      for (const std::string& each : {file, file + moved_away}) {
-        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(each + suffix);
-      }
+      for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(file + suffix);
     } else if (on_mysql()) {
       const auto server = open(server_url(), "");
       disconnect_others(*server, name_);

@@ -28,9 +28,6 @@ inline bool has_procedures() { return on_mysql() && !on_mariadb(); }
 /// Whether it is a server of MariaDB or MySQL with a binary log. A Galera node may have none.
 bool has_binary_log();
 
-/// What a test adds to the name of a file of SQLite when it moves the file away.
-inline constexpr auto moved_away = ".away";
-
 /// An empty database for one test: a file, a MySQL database, or a PostgreSQL schema on the server that TXINBOX_TEST_URL
 /// names. The destructor removes it, even if others are still connected.
 class TestDatabase {
