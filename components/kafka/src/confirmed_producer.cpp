@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "kafka_error.hpp"
+
 namespace txinbox {
 TXINBOX_NAMESPACE_BEGIN
 namespace kafka {
@@ -97,9 +99,7 @@ std::vector<rd_kafka_resp_err_t> ConfirmedProducer::publish(std::span<const Outg
   if (records.size() == 1) return codes;
   // A new attempt would open a new producer, and `cause_of` would no longer find the fatal error of this one.
   for (std::size_t i = 0; i < records.size() && !has_fatal_error(); ++i) {
-    if (codes[i] == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || codes[i] == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE) {
-      codes[i] = publish_once(records.subspan(i, 1), give_up).front();
-    }
+    if (is_too_large(codes[i])) codes[i] = publish_once(records.subspan(i, 1), give_up).front();
   }
   return codes;
 }

@@ -38,7 +38,7 @@ rd_kafka_resp_err_t DeadLetterProducer::publish(std::span<DeadLetter* const> let
   std::vector<std::size_t> too_large;
   std::vector<DeadLetter*> smaller;
   for (std::size_t i = 0; i < letters.size(); ++i) {
-    if (codes[i] != RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || letters[i]->incoming->headers.empty()) continue;
+    if (!is_too_large(codes[i]) || letters[i]->incoming->headers.empty()) continue;
     too_large.push_back(i);
     smaller.push_back(letters[i]);
   }

@@ -10,6 +10,10 @@ std::string describe(rd_kafka_resp_err_t code) {
   return std::string(rd_kafka_err2name(code)) + " (" + rd_kafka_err2str(code) + ")";
 }
 
+bool is_too_large(rd_kafka_resp_err_t code) noexcept {
+  return code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+}
+
 void throw_if_refused(rd_kafka_resp_err_t code, const std::string& what) {
   const auto refuse = [&](ErrorCode error, const char* remedy) {
     throw Error(error, "Kafka: " + what + ": " + describe(code) + "; " + remedy);

@@ -15,6 +15,9 @@ namespace kafka {
 /// Errors: `Error` broker_refused or access_refused.
 void throw_if_refused(rd_kafka_resp_err_t code, const std::string& what);
 
+/// Whether the broker, or the client, takes no record or no batch of this size.
+bool is_too_large(rd_kafka_resp_err_t code) noexcept;
+
 /// The code's name and meaning, for a log. It is librdkafka's text for the code, which contains no values.
 std::string describe(rd_kafka_resp_err_t code);
 

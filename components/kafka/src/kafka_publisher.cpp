@@ -52,11 +52,10 @@ bool is_away(rd_kafka_resp_err_t code) {
 }
 
 PublishResult result_of(rd_kafka_resp_err_t code) {
+  if (is_too_large(code)) return {PublishStatus::rejected, describe(code)};
   switch (code) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:
       return {};
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
     case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
       return {PublishStatus::rejected, describe(code)};

@@ -213,10 +213,9 @@ void KafkaSource::dead_letter(std::span<DeadLetter> letters) {
   if (held.empty()) return;
   const auto code = dead_letters_->publish(held);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) return;
-  report(SourceEventType::warning, "a dead letter is not in topic " + options_.dead_letters + ": " + describe(code) +
-                                       (code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE
-                                            ? "; raise max.message.bytes of the topic: a dead letter has more headers"
-                                            : ""));
+  report(SourceEventType::warning,
+         "a dead letter is not in topic " + options_.dead_letters + ": " + describe(code) +
+             (is_too_large(code) ? "; raise max.message.bytes of the topic: a dead letter has more headers" : ""));
 }
 
 bool KafkaSource::holds(const Incoming& message) const {
