@@ -90,6 +90,7 @@ struct Entry {
   std::exception_ptr suspected = {};   ///< Such an error of its latest job, if it may be the reason of it.
   std::exception_ptr proven = {};      ///< Such an error, if the message is the reason. It is not counted yet.
   std::string_view reason = {};        ///< Why the message is a dead letter.
+  bool letter_failed = false;          ///< It is a dead letter that the broker has not confirmed when it was published.
   std::exception_ptr error = {};
 
   /// Whether it may be the reason of an error as of an outage. Then it runs alone.

@@ -314,7 +314,8 @@ void Scheduler::dead_letter_confirmed(const EntryPtr& entry) {
 void Scheduler::dead_letter_failed(const EntryPtr& entry, std::exception_ptr error, Time now) {
   if (entry->is_lost) return;
   const auto wait = backoff_.after(++entry->retries);
-  dead_letters_.emplace(now + wait, entry);
+  entry->letter_failed = true;
+  if (!has_ended_) dead_letters_.emplace(now + wait, entry);
   occurrences_.push_back({.type = RunEventType::dead_letter_failed,
                           .entry = entry,
                           .business_key = entry->message.business_key,
@@ -355,6 +356,7 @@ std::optional<Scheduler::Time> Scheduler::next_due(Time now) const {
 }
 
 void Scheduler::end(std::exception_ptr error) {
+  std::erase_if(dead_letters_, [](const auto& letter) { return letter.second->letter_failed; });
   has_ended_ = true;
   if (!error_) error_ = std::move(error);
 }

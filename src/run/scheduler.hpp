@@ -63,7 +63,8 @@ struct Lost {
 /// - Messages that wait, in some lanes or without a lane, never keep a worker from messages of other lanes. They are
 ///   counted apart, up to `RunOptions::max_waiting`.
 /// - At most `max_in_flight` + `max_waiting` messages are held.
-/// - After `end`, nothing begins.
+/// - After `end`, nothing begins. A dead letter that the broker has not confirmed is not published again: each try can
+///   take seconds. The broker delivers its message again.
 ///
 /// If a job ends with an error that looks like an outage, there are two possible reasons: the database is away, or one
 /// of the messages causes the error. These steps find out which it is:

@@ -84,6 +84,8 @@ template <class T>
 concept SilentSubject = SourceSubject<T> && requires(T subject) {
   /// How long a call may take: 5 s, or more for a client that cannot do better.
   { T::longest_call } -> std::convertible_to<std::chrono::milliseconds>;
+  /// How long `run` may go on after a stop: the rest of a call, and the end of the connection.
+  { T::longest_stop } -> std::convertible_to<std::chrono::milliseconds>;
   /// When this broker can fall silent.
   { T::silences() } -> std::same_as<std::vector<Silence>>;
   /// Now the broker stops, and the connections stay open.

@@ -263,5 +263,27 @@ TEST_CASE("a lane that the broker takes back and gives again does not wait for t
   CHECK(world.acknowledged(0) == 5);
 }
 
+TEST_CASE("after the end, a dead letter is published once, and not again if the broker has not confirmed it") {
+  const RunOptions options = SchedulerWorld::options_of_test();
+  detail::Scheduler scheduler(options, 1, false, 1);
+  detail::Scheduler::Time now{};
+  const auto add = [&] { scheduler.add_dead_letter({}, "invalid_key", {}, now); };
+  const auto publish = [&] {
+    now += 1h;
+    const auto due = scheduler.take_dead_letters(now);
+    for (const auto& each : due) scheduler.dead_letter_failed(each, {}, now);
+    return due.size();
+  };
+  add();
+  CHECK(publish() == 1);
+  CHECK(publish() == 1);
+  add();
+  scheduler.end();
+  CHECK(publish() == 1);  // the second one: nobody has tried it
+  CHECK(publish() == 0);
+  CHECK_FALSE(scheduler.is_empty());
+  CHECK(scheduler.summary().dead_letters == 0);
+}
+
 }  // namespace
 }  // namespace txinbox::test

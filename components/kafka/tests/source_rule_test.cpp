@@ -13,6 +13,7 @@
 #include "mock_cluster.hpp"
 #include "publisher.hpp"
 #include "support/source_rule.hpp"
+#include "support/source_rule_run.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -64,6 +65,7 @@ class Topic {
   void lose_messages(Source& /*source*/) { cluster_.fail(heartbeat, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID); }
 
   static constexpr auto longest_call = 5s;
+  static constexpr auto longest_stop = 8s;
   static std::vector<Silence> silences() { return {Silence::at_start, Silence::with_messages}; }
   void fall_silent() { cluster_.fall_silent(); }
   void fall_silent_in_message() { fall_silent(); }
@@ -88,6 +90,7 @@ TEST_CASE_TEMPLATE_INVOKE(source_outlives_refused_letters, Topic);
 TEST_CASE_TEMPLATE_INVOKE(source_writes_letters, Topic);
 TEST_CASE_TEMPLATE_INVOKE(source_forgets_the_lost, Topic);
 TEST_CASE_TEMPLATE_INVOKE(source_outlives_silence, Topic);
+TEST_CASE_TEMPLATE_INVOKE(source_lets_run_stop, Topic);
 TEST_SUITE_END();
 
 TEST_CASE("the rule of sources: an id of any bytes is delivered, and is in the dead letter" * doctest::skip(true)) {

@@ -14,6 +14,7 @@
 #include "rabbitmq_broker.hpp"
 #include "support/silent_relay.hpp"
 #include "support/source_rule.hpp"
+#include "support/source_rule_run.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -61,6 +62,7 @@ class Queue {
   static void lose_messages(Source& /*source*/) { RabbitMqBroker::close_connections(); }
 
   static constexpr auto longest_call = std::chrono::seconds(5);
+  static constexpr auto longest_stop = std::chrono::seconds(5);
   static std::vector<Silence> silences() {
     return {Silence::at_start, Silence::with_messages, Silence::within_message};
   }
@@ -99,6 +101,7 @@ TEST_CASE_TEMPLATE_INVOKE(source_writes_letters, Queue);
 TEST_CASE_TEMPLATE_INVOKE(source_takes_any_id, Queue);
 TEST_CASE_TEMPLATE_INVOKE(source_forgets_the_lost, Queue);
 TEST_CASE_TEMPLATE_INVOKE(source_outlives_silence, Queue);
+TEST_CASE_TEMPLATE_INVOKE(source_lets_run_stop, Queue);
 
 }  // namespace
 }  // namespace txinbox::test

@@ -12,6 +12,7 @@
 #include "fake_proxy.hpp"
 #include "rocketmq_broker.hpp"
 #include "support/source_rule.hpp"
+#include "support/source_rule_run.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -60,6 +61,7 @@ class Proxy {
   }
 
   static constexpr auto longest_call = 5s;
+  static constexpr auto longest_stop = 5s;
   static std::vector<Silence> silences() {
     return {Silence::at_start, Silence::with_messages, Silence::within_message};
   }
@@ -75,6 +77,7 @@ class Proxy {
 };
 
 TEST_CASE_TEMPLATE_INVOKE(source_outlives_silence, Proxy);
+TEST_CASE_TEMPLATE_INVOKE(source_lets_run_stop, Proxy);
 
 TEST_CASE("the rule of sources: a dead letter that is refused stops nothing else, and is taken later" *
           doctest::skip(true)) {
