@@ -69,6 +69,14 @@ TOOLS = {
         "run/delivery_key.hpp",
         "soci_adapter/soci_connection.hpp",
     ],
+    "tools/sim": [
+        "backend/database.hpp",
+        "backend/dialect.hpp",
+        "backend/registry.hpp",
+        "backend/session.hpp",
+        "base/hex.hpp",
+        "pool/pool_state.hpp",
+    ],
     "tools/torture": [
         "message",
         "backend/database.hpp",
@@ -85,7 +93,7 @@ WRITE = re.compile(r'"\(?(INSERT INTO|UPDATE|DELETE FROM) ')
 WRITERS = ["backend", "tables"]
 
 # The files that may include CLI11. The tests and the benchmarks may, too.
-CLI11 = ["tools/console/command.cpp", "tools/torture/main.cpp", "tools/torture/options.cpp"]
+CLI11 = ["tools/console/command.cpp", "tools/sim/main.cpp", "tools/torture/main.cpp", "tools/torture/options.cpp"]
 
 # What components/shared may include of the library.
 SHARED = ["txinbox/error.hpp", "txinbox/outbox.hpp", "txinbox/source.hpp"]

@@ -1,0 +1,169 @@
+// The simulated database: its locks, and what each personality does.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "sim/database/server.hpp"
+#include "sim/runner.hpp"
+#include "sim/threads.hpp"
+
+namespace txinbox::test {
+namespace {
+
+using namespace std::chrono_literals;
+using sim::Personality;
+using sim::Server;
+using sim::ServerSession;
+using sim::Threads;
+
+/// Runs a test with a server of each personality.
+void for_each_server(const std::function<void(Server&)>& test) {
+  static const sim::Migrated migrated = sim::make_migrated();
+  for (const Personality& personality : sim::personalities) {
+    CAPTURE(personality.name);
+    Threads::run({.seed = 1}, [&] {
+      Server server(personality, migrated);
+      test(server);
+    });
+  }
+}
+
+std::unique_ptr<ServerSession> connect(Server& server) {
+  return std::make_unique<ServerSession>(server, Threads::instance()->current_process_ptr());
+}
+
+std::string insert(std::string_view key) {
+  return fmt::format(
+      "INSERT INTO txinbox_consumed_message (consumer, business_key, state, attempt_token) "
+      "VALUES ('svc', '{}', 'consumed', x'00')",
+      key);
+}
+
+std::int64_t count(Server& server) {
+  return server.query("SELECT count(*) FROM txinbox_consumed_message").at(0).at(0).integer;
+}
+
+/// The code of the error of a statement. Empty if it succeeds.
+std::string error_of(ServerSession& session, const std::string& sql) {
+  try {
+    session.execute(sql);
+  } catch (const sim::SimulatedError& error) {
+    return error.code();
+  }
+  return {};
+}
+
+TEST_CASE("simulated database: only what was committed is seen by others") {
+  for_each_server([](Server& server) {
+    const auto session = connect(server);
+    session->execute("BEGIN");
+    session->execute(insert("a"));
+    CHECK(count(server) == 0);
+    session->execute("SAVEPOINT s");
+    session->execute(insert("b"));
+    session->execute("ROLLBACK TO s");
+    session->execute("COMMIT");
+    CHECK(count(server) == 1);
+    session->execute("BEGIN");
+    session->execute("DELETE FROM txinbox_consumed_message");
+    CHECK(count(server) == 1);
+    session->execute("ROLLBACK");
+    CHECK(count(server) == 1);
+    session->execute("UPDATE txinbox_consumed_message SET state = 'torn' WHERE business_key = 'a'");
+    CHECK(server.query("SELECT state FROM txinbox_consumed_message").at(0).at(0).bytes == "torn");
+  });
+}
+
+TEST_CASE("simulated database: an insert of a key waits for the transaction that has inserted it") {
+  for (const std::string end : {"COMMIT", "ROLLBACK"}) {
+    CAPTURE(end);
+    for_each_server([&](Server& server) {
+      const auto first = connect(server);
+      const auto second = connect(server);
+      first->execute("BEGIN");
+      first->execute(insert("a"));
+      std::optional<std::string> error;
+      const std::jthread waits([&] { error = error_of(*second, insert("a")); });
+      Threads::instance()->sleep_for(500ms);
+      CHECK_FALSE(error);
+      first->execute(end);
+      Threads::instance()->sleep_for(500ms);
+      REQUIRE(error);
+      CHECK(*error == (end == "COMMIT" ? server.personality().error.duplicate : ""));
+      CHECK(count(server) == 1);
+    });
+  }
+}
+
+TEST_CASE("simulated database: the wait for a lock ends after a second") {
+  for_each_server([](Server& server) {
+    const auto first = connect(server);
+    const auto second = connect(server);
+    first->execute("BEGIN");
+    first->execute(insert("a"));
+    CHECK(error_of(*second, insert("a")) == server.personality().error.lock_timeout);
+    first->execute("COMMIT");
+    CHECK(error_of(*second, insert("b")) == "");
+  });
+}
+
+TEST_CASE("simulated database: of two transactions that wait for each other, one gets a deadlock") {
+  for_each_server([](Server& server) {
+    if (server.personality().has_one_writer) return;  // the second one cannot begin
+    const auto first = connect(server);
+    const auto second = connect(server);
+    for (auto* const each : {first.get(), second.get()}) each->execute("BEGIN");
+    first->execute(insert("a"));
+    second->execute(insert("b"));
+    std::string error;
+    std::jthread waits([&] { error = error_of(*first, insert("b")); });
+    Threads::instance()->sleep_for(100ms);
+    CHECK(error_of(*second, insert("a")) == server.personality().error.deadlock);
+    if (!server.personality().deadlock_rolls_back) second->execute("ROLLBACK");
+    waits.join();
+    CHECK(error == "");
+    first->execute("COMMIT");
+    CHECK(count(server) == 2);
+  });
+}
+
+TEST_CASE("simulated database: a failed statement changes nothing, and PostgreSQL accepts no other one then") {
+  for_each_server([](Server& server) {
+    const auto session = connect(server);
+    session->execute(insert("a"));
+    session->execute("BEGIN");
+    session->execute(insert("b"));
+    CHECK(error_of(*session, insert("a")) == server.personality().error.duplicate);
+    const bool aborts = server.personality().error_aborts_transaction;
+    CHECK(error_of(*session, insert("c")) == (aborts ? server.personality().error.aborted : ""));
+    session->execute("COMMIT");
+    CHECK(count(server) == (aborts ? 1 : 3));
+  });
+}
+
+TEST_CASE("simulated database: a restart ends all transactions, and keeps what was committed") {
+  for_each_server([](Server& server) {
+    const auto session = connect(server);
+    session->execute(insert("a"));
+    session->execute("BEGIN");
+    session->execute(insert("b"));
+    server.restart(Threads::instance()->now() + 1s);
+    CHECK(error_of(*session, "COMMIT") == server.personality().error.lost);
+    CHECK_FALSE(server.is_up());
+    Threads::instance()->sleep_for(2s);
+    CHECK(server.is_up());
+    CHECK(count(server) == 1);
+    CHECK(error_of(*connect(server), insert("b")) == "");
+  });
+}
+
+}  // namespace
+}  // namespace txinbox::test

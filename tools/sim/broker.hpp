@@ -1,0 +1,114 @@
+#pragma once
+
+// A simulated broker with lanes, like Kafka: each lane belongs to one member of the group, which reads it from the last
+// offset that was acknowledged.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <txinbox/source.hpp>
+
+#include "sim/threads.hpp"
+
+namespace txinbox::sim {
+
+struct BrokerMessage {
+  std::string id;
+  std::string body;
+};
+
+struct BrokerFaults {
+  double lose_acknowledgement = 0;  ///< Of a call: the connection ends before the broker gets it.
+  double refuse_dead_letter = 0;
+
+  friend bool operator==(const BrokerFaults&, const BrokerFaults&) = default;
+};
+
+class SimSource;
+
+class Broker {
+ public:
+  explicit Broker(std::size_t lanes) : lanes_(lanes) {}
+
+  BrokerFaults faults;
+
+  /// It is called for each message when the broker learns that it is done. The dead letter is null if there is none.
+  std::function<void(const BrokerMessage&, const DeadLetter*)> on_end;
+
+  void publish(std::size_t lane, BrokerMessage);
+
+  /// Takes a lane from its member and gives it to another one, or back.
+  void move_lane();
+
+  /// Removes members that have not polled for the time-out of the session.
+  void expel_silent();
+
+  /// How many messages are not acknowledged.
+  std::size_t waiting() const;
+  std::string describe_waiting() const;
+  std::size_t lanes() const noexcept { return lanes_.size(); }
+  std::uint64_t deliveries() const noexcept { return deliveries_; }
+
+ private:
+  friend class SimSource;
+
+  struct Lane {
+    std::vector<std::shared_ptr<const BrokerMessage>> messages = {};
+    std::size_t acknowledged = 0;
+    SimSource* owner = nullptr;
+    std::uint64_t epoch = 0;  ///< It grows when the owner changes.
+    std::size_t next = 0;     ///< What the owner gets next.
+    bool is_paused = false;
+  };
+
+  void join(SimSource&);
+  void leave(SimSource&) noexcept;
+  void give(Lane&, SimSource*);
+  void balance();
+
+  std::vector<Lane> lanes_;
+  std::vector<SimSource*> members_;
+  std::uint64_t deliveries_ = 0;
+};
+
+/// A member of the group.
+class SimSource final : public Source {
+ public:
+  explicit SimSource(Broker& broker);
+  ~SimSource() override;
+
+  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
+  void acknowledge(std::span<const Incoming* const> messages) override;
+  bool has_dead_letters() const override { return true; }
+  void dead_letter(std::span<DeadLetter> letters) override;
+  bool holds(const Incoming& message) const override;
+  void pause(std::uint64_t lane) override;
+  void resume(std::uint64_t lane) override;
+  bool can_rewind() const override { return true; }
+  void rewind(const Incoming& first) override;
+  void wake() noexcept override;
+  SourceStatus status() override;
+  void close() noexcept override;
+
+ private:
+  friend class Broker;
+  struct Ticket {
+    std::size_t lane, offset;
+    std::uint64_t epoch;
+  };
+  Ticket ticket_of(const Incoming&) const;
+  std::vector<Incoming> take(std::size_t max);
+
+  Broker& broker_;
+  bool is_member_ = false;
+  bool has_lost_ = false;    ///< Lanes were revoked since the last poll.
+  bool has_gained_ = false;  ///< Lanes were assigned.
+  bool is_woken_ = false;
+  SimTime last_poll_{0};
+  std::vector<Ticket> tickets_;
+};
+
+}  // namespace txinbox::sim

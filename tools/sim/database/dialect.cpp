@@ -1,0 +1,73 @@
+#include "sim/database/dialect.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/hex.hpp"
+
+namespace txinbox::sim {
+
+namespace {
+
+constexpr std::string_view ignore_mark = " /* unless it exists */";
+constexpr std::string_view replace_mark = " /* or replace */";
+
+class SimDialect final : public backend::Dialect {
+ public:
+  std::string table(std::string_view name) const override { return fmt::format("main.\"{}\"", name); }
+
+  std::string text(std::string_view value) const override {
+    std::string quoted(1, '\'');
+    for (const char c : value) {
+      if (c == '\'') quoted += c;
+      quoted += c;
+    }
+    return quoted += '\'';
+  }
+  std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
+  std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
+  std::string parameter(backend::ParameterType, int position) const override { return fmt::format("?{}", position); }
+
+  std::string now() const override { return "sim_now(0)"; }
+  std::string now_plus(std::chrono::milliseconds later) const override {
+    return fmt::format("sim_now({})", later.count());
+  }
+  std::string now_in_microseconds() const override { return "(sim_since('1970-01-01 00:00:00.000') * 1000)"; }
+  std::string before(std::chrono::milliseconds age) const override { return now_plus(-age); }
+  std::string milliseconds_since(std::string_view column) const override {
+    return fmt::format("sim_since({})", column);
+  }
+  std::string utc_text(std::string_view column) const override { return fmt::format("{} || '000'", column); }
+  std::string hex_text(std::string_view column) const override {
+    return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
+  }
+
+  std::string unless_exists(std::string_view /*key*/) const override { return std::string(ignore_mark); }
+  std::string replace_existing(std::string_view /*key*/, std::string_view /*number*/,
+                               std::span<const std::string_view> /*columns*/) const override {
+    return std::string(replace_mark);
+  }
+
+  std::string marked(std::string_view number) const override { return fmt::format("sim_mark({})", number); }
+  std::string returning(std::string_view /*number*/) const override { return {}; }
+
+  std::string greater(std::string_view a, std::string_view b) const override {
+    return fmt::format("max({}, {})", a, b);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<backend::Dialect> make_sim_dialect() { return std::make_unique<SimDialect>(); }
+
+std::string resolve_conflict_mark(const std::string& sql) {
+  constexpr std::string_view insert = "INSERT";
+  for (const auto& [mark, word] : {std::pair(ignore_mark, " OR IGNORE"), std::pair(replace_mark, " OR REPLACE")}) {
+    if (!sql.ends_with(mark)) continue;
+    return sql.substr(0, insert.size()) + word + sql.substr(insert.size(), sql.size() - insert.size() - mark.size());
+  }
+  return sql;
+}
+
+}  // namespace txinbox::sim

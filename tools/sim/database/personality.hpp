@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace txinbox::sim {
+
+/// What differs from one database to another. docs/internals/simulation.md names the case that proves each line on the
+/// real server.
+struct Personality {
+  std::string_view name;
+
+  /// The database whose error codes the errors have.
+  std::string_view codes;
+
+  /// A handler's COMMIT of the guarded transaction fails, and rolls it back.
+  bool refuses_commit_of_handler;
+
+  /// BEGIN waits until no other transaction is open.
+  bool has_one_writer;
+
+  /// After an error, the transaction accepts nothing but ROLLBACK, or a rollback to a savepoint.
+  bool error_aborts_transaction;
+
+  /// After a deadlock, the server has rolled the transaction back.
+  bool deadlock_rolls_back;
+
+  struct Codes {
+    std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, read_only, full, aborted, refused;
+  } error;
+};
+
+inline constexpr std::array personalities = {
+    Personality{.name = "sqlite3",
+                .codes = "sqlite3",
+                .refuses_commit_of_handler = true,
+                .has_one_writer = true,
+                .error_aborts_transaction = false,
+                .deadlock_rolls_back = false,
+                .error = {"1555", "5", "5", "10", "14", "8", "13", "1", "531"}},
+    Personality{.name = "postgresql",
+                .codes = "postgresql",
+                .refuses_commit_of_handler = true,
+                .has_one_writer = false,
+                .error_aborts_transaction = true,
+                .deadlock_rolls_back = false,
+                .error = {"23505", "40P01", "55P03", "08006", "08001", "25006", "53100", "25P02", "TX001"}},
+    Personality{.name = "mariadb",
+                .codes = "mysql",
+                .refuses_commit_of_handler = false,
+                .has_one_writer = false,
+                .error_aborts_transaction = false,
+                .deadlock_rolls_back = true,
+                .error = {"1062", "1213", "1205", "2013", "2003", "1290", "1114", "", ""}},
+    Personality{.name = "mysql",
+                .codes = "mysql",
+                .refuses_commit_of_handler = false,
+                .has_one_writer = false,
+                .error_aborts_transaction = false,
+                .deadlock_rolls_back = true,
+                .error = {"1062", "1213", "1205", "2013", "2003", "1290", "1114", "", ""}},
+};
+
+}  // namespace txinbox::sim

@@ -1,0 +1,272 @@
+#include "sim/database/server.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace txinbox::sim {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::map<::sqlite3*, ServerSession*>& sessions() {
+  static std::map<::sqlite3*, ServerSession*> all;
+  return all;
+}
+
+/// How long a lost connection's transaction stays open at the server.
+constexpr SimTime longest_end = 50ms;
+
+}  // namespace
+
+Server::Server(const Personality& personality, const Migrated& migrated)
+    : migrated_(migrated), store_(personality, migrated_.tables) {
+  for (const auto& [table, row] : migrated_.rows) store_.load(*store_.find_table(table), row);
+  own_ = std::make_unique<ServerSession>(*this, nullptr);
+}
+
+Server::~Server() = default;
+
+bool Server::happens(double rate) {
+  return rate > 0 && std::uniform_real_distribution<>()(Threads::instance()->random()) < rate;
+}
+
+void Server::restart(SimTime until) {
+  down_until_ = until;
+  ++restarts_;
+  for (ServerSession* const each : sessions_) {
+    if (each != own_.get()) each->end();
+  }
+  store_.roll_back_all();  // those of connections that were lost during COMMIT
+}
+
+void Server::end_sessions(const Process& process) noexcept {
+  for (ServerSession* const each : sessions_) {
+    if (each->client_.get() == &process) each->end();
+  }
+}
+
+std::vector<Values> Server::query(const std::string& sql) {
+  std::vector<Values> rows;
+  own_->run(sql, {}, &rows);
+  return rows;
+}
+
+ServerSession::ServerSession(Server& server, std::shared_ptr<Process> client)
+    : server_(server), client_(std::move(client)), view_{.store = &server.store()} {
+  if (sqlite3_open(":memory:", &connection_) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
+  add_virtual_tables(connection_, view_, server.tables());
+  server_.sessions_.push_back(this);
+  sessions()[connection_] = this;
+}
+
+ServerSession::~ServerSession() {
+  end();
+  for (const auto& [sql, statement] : statements_) sqlite3_finalize(statement);
+  std::erase(server_.sessions_, this);
+  sessions().erase(connection_);
+  sqlite3_close_v2(connection_);
+}
+
+ServerSession& ServerSession::of(::sqlite3* connection) { return *sessions().at(connection); }
+
+void ServerSession::end() noexcept {
+  is_lost_ = true;
+  roll_back();
+}
+
+void ServerSession::lose(std::string_view what) {
+  throw SimulatedError(server_.personality(), server_.personality().error.lost, what);
+}
+
+void ServerSession::call(const std::function<void()>& work, bool is_commit) {
+  auto& threads = *Threads::instance();
+  const auto wait = [&] {
+    threads.sleep_for(1us + SimTime(threads.random()() % static_cast<std::uint64_t>(server_.faults.slowest.count())));
+  };
+  threads.kill_point();
+  may_have_committed = false;
+  if (is_lost_) lose("lost connection");
+  wait();
+  if (is_lost_) lose("connection that the server has ended");
+  if (!server_.is_up() || server_.happens(server_.faults.lose_request)) {
+    end();
+    lose("lost request");
+  }
+  may_have_committed = is_commit;
+  commits_late_ = is_commit && server_.happens(server_.faults.commit_late);
+  std::optional<std::string> code;
+  const std::size_t changes = has_transaction() ? Store::changes(*view_.transaction) : 0;
+  try {
+    if (server_.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
+    work();
+  } catch (const ServerError& error) {
+    code = error.what();
+    fail_statement(error, changes);
+  }
+  if (std::exchange(commits_late_, false)) end();
+  if (is_lost_) lose("connection that the server has ended");
+  if (server_.happens(server_.faults.lose_reply)) {
+    end();
+    lose("lost reply");
+  }
+  wait();
+  if (is_lost_) lose("connection that the server has ended");
+  if (code) throw SimulatedError(server_.personality(), *code, "error of the server");
+}
+
+void ServerSession::fail_statement(const ServerError& error, std::size_t changes) {
+  if (!has_transaction()) return;
+  const Personality& personality = server_.personality();
+  if (error.what() == personality.error.deadlock && personality.deadlock_rolls_back) return roll_back();
+  server_.store().undo_since(*view_.transaction, changes);
+  if (personality.error_aborts_transaction) view_.transaction->is_aborted = true;
+}
+
+void ServerSession::begin() {
+  roll_back();
+  transaction_ = server_.store().begin(server_.lock_timeout_);
+  view_.transaction = transaction_.get();
+}
+
+void ServerSession::commit() {
+  if (!has_transaction()) return;
+  if (view_.transaction->is_aborted) return roll_back();  // PostgreSQL answers ROLLBACK, and reports no error
+  if (commits_late_) return commit_late();
+  server_.store().commit(*view_.transaction);
+  view_.transaction = nullptr;
+  transaction_.reset();
+}
+
+void ServerSession::roll_back() noexcept {
+  if (!has_transaction()) return;
+  server_.store().roll_back(*view_.transaction);
+  view_.transaction = nullptr;
+  ended_.push_back(std::move(transaction_));
+}
+
+/// The server does COMMIT when the client is already gone.
+void ServerSession::commit_late() {
+  view_.transaction = nullptr;
+  const auto commit = [&server = server_, restarts = server_.restarts_, transaction = std::move(transaction_)] {
+    Threads::instance()->sleep_for(SimTime(Threads::instance()->random()() % longest_end.count()));
+    if (server.restarts_ == restarts) server.store().commit(*transaction);
+  };
+  (void)Threads::instance()->start_process("late commit", commit);
+}
+
+void ServerSession::refuse_aborted() const {
+  if (has_transaction() && view_.transaction->is_aborted) throw ServerError(server_.personality().error.aborted);
+}
+
+void ServerSession::set_savepoint(const std::string& name) {
+  refuse_aborted();
+  if (has_transaction()) server_.store().set_savepoint(*view_.transaction, name);
+}
+
+bool ServerSession::release_savepoint(const std::string& name) {
+  return is_usable() && server_.store().release_savepoint(*view_.transaction, name);
+}
+
+bool ServerSession::roll_back_to_savepoint(const std::string& name) {
+  return has_transaction() && server_.store().roll_back_to_savepoint(*view_.transaction, name);
+}
+
+void ServerSession::run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
+  sqlite3_stmt*& statement = statements_[sql];
+  if (statement == nullptr && sqlite3_prepare_v2(connection_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(connection_));
+  }
+  int position = 0;
+  for (const Value& each : parameters) {
+    ++position;
+    const auto size = static_cast<int>(each.bytes.size());
+    switch (each.type) {
+      case Value::Type::null:
+        sqlite3_bind_null(statement, position);
+        break;
+      case Value::Type::integer:
+        sqlite3_bind_int64(statement, position, each.integer);
+        break;
+      case Value::Type::real:
+        sqlite3_bind_double(statement, position, each.real);
+        break;
+      case Value::Type::text:
+        sqlite3_bind_text(statement, position, each.bytes.data(), size, SQLITE_STATIC);
+        break;
+      case Value::Type::blob:
+        sqlite3_bind_blob(statement, position, each.bytes.data(), size, SQLITE_STATIC);
+        break;
+    }
+  }
+  view_.error = nullptr;
+  int result = SQLITE_OK;
+  while ((result = sqlite3_step(statement)) == SQLITE_ROW) {
+    if (rows == nullptr) continue;
+    Values& row = rows->emplace_back();
+    for (int i = 0; i < sqlite3_column_count(statement); ++i) row.push_back(column_of(statement, i));
+  }
+  sqlite3_reset(statement);
+  if (parameters.empty()) {  // a text with literals does not come again
+    sqlite3_finalize(statement);
+    statements_.erase(sql);
+  }
+  if (view_.error) std::rethrow_exception(std::exchange(view_.error, nullptr));
+  if (result != SQLITE_DONE)
+    throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(connection_));
+}
+
+std::size_t ServerSession::run(const std::string& sql, const Values& parameters, std::vector<Values>* rows) {
+  refuse_aborted();
+  const bool is_alone = !has_transaction();
+  const bool is_read = sql.starts_with("SELECT");
+  if (is_alone && !is_read) begin();
+  const std::size_t changes = has_transaction() ? Store::changes(*view_.transaction) : 0;
+  while (true) {
+    view_.changed = 0;
+    try {
+      run_once(sql, parameters, rows);
+      if (is_alone && !is_read) commit();
+      return view_.changed;
+    } catch (const RowChanged&) {
+      if (is_lost_) return 0;  // the server has ended the session while it waited
+      server_.store().undo_since(*view_.transaction, changes);
+    } catch (const ServerError&) {
+      if (is_alone) roll_back();
+      throw;
+    }
+  }
+}
+
+void ServerSession::execute(const std::string& sql) {
+  const auto name = [&] { return sql.substr(sql.rfind(' ') + 1); };
+  const std::string_view text = sql;
+  call(
+      [&] {
+        if (text == "BEGIN") return begin();
+        if (text == "COMMIT") {
+          const bool is_ours = has_transaction() && view_.transaction->is_guarded;
+          if (is_ours && server_.personality().refuses_commit_of_handler) {
+            has_refused_commit = true;
+            roll_back();
+            throw ServerError(server_.personality().error.refused);
+          }
+          if (has_transaction()) ++foreign_commits;
+          return commit();
+        }
+        if (text == "ROLLBACK") return roll_back();
+        if (text.starts_with("SAVEPOINT ")) return set_savepoint(name());
+        if (text.starts_with("ROLLBACK TO ")) {
+          (void)roll_back_to_savepoint(name());
+          return;
+        }
+        (void)run(sql);
+      },
+      text == "COMMIT");
+}
+
+}  // namespace txinbox::sim

@@ -1,0 +1,151 @@
+#pragma once
+
+// A simulated database server, its connections, and what can go wrong between a client and the server.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sqlite3.h>
+#include <txinbox/database_error.hpp>
+
+#include "sim/database/store.hpp"
+#include "sim/database/virtual_tables.hpp"
+#include "sim/threads.hpp"
+
+namespace txinbox::sim {
+
+/// How often something goes wrong, as a share of the calls.
+struct DatabaseFaults {
+  double lose_request = 0;  ///< The connection ends before the server gets the statement.
+  double lose_reply = 0;    ///< The server runs the statement, then the connection ends.
+  double commit_late = 0;   ///< The connection ends while COMMIT is under way. The server commits later.
+  double refuse = 0;        ///< The server has no disk space for a statement.
+  SimTime slowest{std::chrono::microseconds(200)};  ///< Of a call, without a wait for locks.
+
+  friend bool operator==(const DatabaseFaults&, const DatabaseFaults&) = default;
+};
+
+class Server;
+
+/// The error that a client gets.
+class SimulatedError final : public std::runtime_error, public DatabaseError {
+ public:
+  SimulatedError(const Personality& personality, std::string_view code, std::string_view what)
+      : runtime_error("simulated " + std::string(what)), DatabaseError(personality.codes, std::string(code)) {}
+  const char* what() const noexcept override { return runtime_error::what(); }
+};
+
+/// The server's side of a connection.
+class ServerSession {
+ public:
+  explicit ServerSession(Server&, std::shared_ptr<Process> client);
+  ~ServerSession();
+  ServerSession(const ServerSession&) = delete;
+  ServerSession& operator=(const ServerSession&) = delete;
+
+  /// The session of a connection that a handler has got.
+  static ServerSession& of(::sqlite3*);
+
+  ::sqlite3* handle() const noexcept { return is_lost_ ? nullptr : connection_; }
+  bool is_lost() const noexcept { return is_lost_; }
+  Server& server() const noexcept { return server_; }
+
+  /// Sends a request, lets the server do `work`, and waits for the reply.
+  ///
+  /// Errors: `SimulatedError`.
+  void call(const std::function<void()>& work, bool is_commit = false);
+
+  // --- What the server does. Only within `call`.
+
+  void begin();
+  void commit();
+  void roll_back() noexcept;
+  bool has_transaction() const noexcept { return view_.transaction != nullptr; }
+  Transaction* transaction() const noexcept { return view_.transaction; }
+  bool is_usable() const noexcept { return has_transaction() && !view_.transaction->is_aborted; }
+
+  void set_savepoint(const std::string& name);
+  bool release_savepoint(const std::string& name);
+  bool roll_back_to_savepoint(const std::string& name);
+
+  /// Runs one statement on the tables. Without a transaction, it runs in one of its own.
+  std::size_t run(const std::string& sql, const Values& parameters = {}, std::vector<Values>* rows = nullptr);
+
+  /// The last argument of sim_mark().
+  std::int64_t marked() const noexcept { return view_.marked; }
+
+  // --- A handler's statement, or one of a check
+
+  /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT x, ROLLBACK TO x, or a statement on the tables.
+  void execute(const std::string& sql);
+
+  /// The client's process is gone, or the network. The server rolls back.
+  void end() noexcept;
+
+  /// How often somebody else than txinbox has committed something.
+  int foreign_commits = 0;
+  bool has_refused_commit = false;
+  bool may_have_committed = false;
+
+ private:
+  friend class Server;
+  void refuse_aborted() const;
+  void fail_statement(const ServerError&, std::size_t changes);
+  void run_once(const std::string& sql, const Values& parameters, std::vector<Values>* rows);
+  void commit_late();
+  [[noreturn]] void lose(std::string_view what);
+
+  Server& server_;
+  const std::shared_ptr<Process> client_;
+  ::sqlite3* connection_ = nullptr;
+  View view_;
+  std::shared_ptr<Transaction> transaction_;
+  std::vector<std::shared_ptr<Transaction>> ended_;  ///< A thread may still wait in one of them.
+  std::map<std::string, sqlite3_stmt*> statements_;
+  bool is_lost_ = false;
+  bool commits_late_ = false;  ///< The connection ends during this call's COMMIT.
+};
+
+class Server {
+ public:
+  Server(const Personality&, const Migrated&);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  const Personality& personality() const noexcept { return store_.personality(); }
+  Store& store() noexcept { return store_; }
+  const std::vector<TableDefinition>& tables() const noexcept { return migrated_.tables; }
+
+  DatabaseFaults faults;
+
+  /// Ends all sessions. Nobody can connect until the time. What was committed stays.
+  void restart(SimTime until);
+
+  /// Ends the sessions of a process.
+  void end_sessions(const Process&) noexcept;
+
+  bool is_up() const noexcept { return Threads::instance()->now() >= down_until_; }
+
+  /// A query without a session, for the checks.
+  std::vector<Values> query(const std::string& sql);
+
+ private:
+  friend class ServerSession;
+  bool happens(double rate);
+
+  const Migrated migrated_;
+  Store store_;
+  std::vector<ServerSession*> sessions_;
+  SimTime down_until_{0};
+  int restarts_ = 0;
+  std::chrono::milliseconds lock_timeout_{1000};
+  std::unique_ptr<ServerSession> own_;
+};
+
+}  // namespace txinbox::sim

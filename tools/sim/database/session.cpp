@@ -1,0 +1,357 @@
+#include "sim/database/session.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "backend/registry.hpp"
+#include "base/hex.hpp"
+#include "sim/database/dialect.hpp"
+
+namespace txinbox::sim {
+
+using namespace backend;
+
+namespace {
+
+constexpr auto insert_sql =
+    "INSERT OR IGNORE INTO txinbox_consumed_message (consumer, business_key, message_id, state, attempt_token, "
+    "content_hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+constexpr auto select_sql =
+    "SELECT state, attempt_token, content_hash, result, "
+    "CASE WHEN lease_owner IS NOT NULL AND (lease_expires_at IS NULL OR lease_fence IS NULL) THEN 0 "
+    "ELSE -sim_since(lease_expires_at) END, lease_fence, sim_since(consumed_at) "
+    "FROM txinbox_consumed_message WHERE consumer = ?1 AND business_key = ?2";
+constexpr auto confirm_sql =
+    "UPDATE txinbox_consumed_message SET state = 'consumed', result = ?4 "
+    "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
+
+Value text(std::string_view value) { return {.type = Value::Type::text, .bytes = std::string(value)}; }
+Value text_or_null(std::string_view value) { return value.empty() ? Value() : text(value); }
+Value blob(std::string_view value) { return {.type = Value::Type::blob, .bytes = std::string(value)}; }
+Value blob_or_null(std::string_view value) { return value.empty() ? Value() : blob(value); }
+
+std::optional<std::string> as_text(const Value& value) {
+  switch (value.type) {
+    case Value::Type::null:
+      return std::nullopt;
+    case Value::Type::integer:
+      return std::to_string(value.integer);
+    case Value::Type::real:
+      return fmt::format("{}", value.real);
+    default:
+      return value.bytes;
+  }
+}
+
+std::vector<Row> as_rows(const std::vector<Values>& values) {
+  std::vector<Row> rows;
+  for (const Values& each : values) {
+    Row& row = rows.emplace_back();
+    for (const Value& value : each) row.push_back(as_text(value));
+  }
+  return rows;
+}
+
+/// A connection of a process. It belongs to a pool.
+class SimConnection final : public NativeConnection {
+ public:
+  SimConnection(const Database& database, std::unique_ptr<ServerSession> session)
+      : NativeConnection(database), session_(std::move(session)) {}
+  void* handle() const noexcept override { return session_->handle(); }
+  const void* identity() const noexcept override { return session_.get(); }
+  ServerSession& session() const noexcept { return *session_; }
+
+ private:
+  const std::unique_ptr<ServerSession> session_;
+};
+
+ServerSession& session_of(const NativeConnection& connection) {
+  return dynamic_cast<const SimConnection&>(connection).session();
+}
+
+class SimSession final : public Session {
+ public:
+  SimSession(const Personality& personality, ConnectionPtr connection)
+      : Session(personality.refuses_commit_of_handler ? InitialState::consumed : InitialState::torn, connection),
+        server_(session_of(*connection)) {}
+
+  void configure(const PoolOptions&) override {}
+  void remember_settings() override {}
+  void use_schema(const std::string&) override { dialect_ = make_sim_dialect(); }
+  std::vector<Problem> unsafe_settings() override { return {}; }
+  bool reset() noexcept override {
+    if (server_.is_lost()) return false;
+    try {
+      server_.call([&] { server_.roll_back(); });
+      return true;
+    } catch (const DatabaseError&) {
+      return false;
+    }
+  }
+  bool intact() noexcept override { return !server_.is_lost(); }
+  bool in_transaction() override { return server_.has_transaction(); }
+
+  void begin() override {
+    server_.call([&] { open(); });
+  }
+  ClaimReply claim(const ClaimRequest& row) override {
+    ClaimReply reply{};
+    server_.call([&] { reply = insert(row); });
+    return reply;
+  }
+  bool guard_likely_intact() noexcept override { return !server_.is_lost() && server_.is_usable(); }
+
+  bool confirm(std::span<const ClosingClaim> claims) override {
+    bool all = true;
+    server_.call([&] { all = confirm_now(claims); });
+    return all;
+  }
+
+  CommitStatus commit(std::span<const ClosingClaim> claims, std::span<const std::string> writes) override {
+    auto status = CommitStatus::not_ours;
+    server_.call(
+        [&] {
+          if (!server_.release_savepoint(guard_) || !confirm_now(claims)) return;
+          for (const std::string& sql : writes) run_now(sql);
+          server_.transaction()->is_guarded = false;
+          server_.commit();
+          status = CommitStatus::committed;
+        },
+        true);
+    return status;
+  }
+
+  bool may_have_committed() const noexcept override { return server_.may_have_committed; }
+  bool refused_commit() const noexcept override { return server_.has_refused_commit; }
+  bool may_have_foreign_commit() const noexcept override { return server_.foreign_commits > 0; }
+  std::optional<std::string> code_of_handler_error() noexcept override { return std::nullopt; }
+
+  RollbackStatus roll_back() noexcept override {
+    bool is_ours = false;
+    try {
+      server_.call([&] {
+        is_ours = server_.has_transaction() && server_.roll_back_to_savepoint(guard_);
+        server_.roll_back();
+      });
+    } catch (const DatabaseError&) {
+      return RollbackStatus::failed;
+    }
+    return is_ours ? RollbackStatus::ours : RollbackStatus::not_ours;
+  }
+
+  bool verify_guard() override {
+    bool is_there = false;
+    server_.call([&] {
+      is_there = server_.release_savepoint(guard_);
+      if (is_there) server_.set_savepoint(guard_);
+    });
+    return is_there;
+  }
+
+  void savepoint() override {
+    server_.call([&] { server_.set_savepoint(step_); });
+  }
+  bool release_savepoint(const ClosingClaim* claim) override {
+    bool released = false;
+    server_.call([&] { released = server_.release_savepoint(step_) && (claim == nullptr || confirm_now({claim, 1})); });
+    return released;
+  }
+  bool rollback_to_savepoint() noexcept override {
+    bool is_there = false;
+    try {
+      server_.call([&] { is_there = server_.roll_back_to_savepoint(step_) && server_.release_savepoint(step_); });
+    } catch (const DatabaseError&) {
+      return false;
+    }
+    return is_there;
+  }
+
+  std::size_t execute(const std::string& sql) override {
+    std::size_t changed = 0;
+    server_.call([&] { changed = run_now(sql); });
+    return changed;
+  }
+  bool try_run_kept(const KeptStatement& statement, std::span<const Parameter> values) override {
+    Values parameters;
+    for (const Parameter& each : values) {
+      const bool is_null = each.value.data() == nullptr;
+      parameters.push_back(is_null                               ? Value()
+                           : each.type == ParameterType::bytes   ? blob(each.value)
+                           : each.type == ParameterType::integer ? integer(each.value)
+                                                                 : text(each.value));
+    }
+    server_.call([&] { (void)server_.run(without_mark(statement.sql(dialect())), parameters); });
+    return true;
+  }
+  std::size_t change(const std::string& sql) override {
+    std::size_t changed = 0;
+    server_.call([&] { changed = run_now(sql); }, true);
+    return changed;
+  }
+  std::optional<std::int64_t> change_returning(const std::string& sql) override {
+    std::optional<std::int64_t> number;
+    server_.call(
+        [&] {
+          if (run_now(sql) == 1) number = server_.marked();
+        },
+        true);
+    return number;
+  }
+  std::vector<Row> read(const std::string& sql, std::size_t /*columns*/) override {
+    std::vector<Values> rows;
+    server_.call([&] { (void)server_.run(sql, {}, &rows); });
+    return as_rows(rows);
+  }
+  PurgeReply purge_some(const PurgeBatch&) override { throw std::logic_error("the simulator does not purge yet"); }
+
+ private:
+  std::optional<ClaimedRow> find_committed(const ClaimRequest& row) override {
+    std::optional<ClaimedRow> found;
+    server_.call([&] { found = find(row); });
+    return found;
+  }
+
+  ClaimReply open_and_claim(const ClaimRequest& row) override {
+    ClaimReply reply{};
+    server_.call([&] {
+      open();
+      reply = insert(row);
+    });
+    return reply;
+  }
+
+  static Value integer(std::string_view value) {
+    return {.type = Value::Type::integer, .integer = std::stoll(std::string(value))};
+  }
+
+  /// The end of an INSERT cannot say to SQLite's virtual tables what to do if the key exists.
+  static std::string without_mark(const std::string& sql) { return resolve_conflict_mark(sql); }
+
+  std::size_t run_now(const std::string& sql) { return server_.run(without_mark(sql)); }
+
+  void open() {
+    server_.foreign_commits = 0;
+    server_.has_refused_commit = false;
+    server_.begin();
+    server_.transaction()->is_guarded = true;
+    server_.set_savepoint(guard_);
+  }
+
+  ClaimReply insert(const ClaimRequest& row) {
+    const std::size_t changed = server_.run(
+        insert_sql, {text(row.consumer), text(row.business_key), text_or_null(row.message_id),
+                     text(to_string(initial_state_)), blob(row.token->bytes()), blob_or_null(row.content_hash)});
+    auto existing = find(row);
+    if (changed == 1 && existing && existing->token == row.token->bytes()) return {ClaimStatus::inserted};
+    if (!existing) return {ClaimStatus::vanished};
+    return {ClaimStatus::exists, std::move(*existing)};
+  }
+
+  std::optional<ClaimedRow> find(const ClaimRequest& row) {
+    std::vector<Values> rows;
+    (void)server_.run(select_sql, {text(row.consumer), text(row.business_key)}, &rows);
+    if (rows.empty()) return std::nullopt;
+    const Values& found = rows.front();
+    ClaimedRow existing;
+    existing.set_state(found[0].bytes);
+    existing.token = found[1].bytes;
+    existing.content_hash = found[2].bytes;
+    if (!found[3].is_null()) existing.result = found[3].bytes;
+    if (!found[4].is_null()) existing.lease_remaining = std::chrono::milliseconds(found[4].integer);
+    existing.lease_fence = found[5].integer;
+    existing.age = std::chrono::milliseconds(found[6].integer);
+    return existing;
+  }
+
+  bool confirm_now(std::span<const ClosingClaim> claims) {
+    for (const ClosingClaim& claim : claims) {
+      const Value result = claim.result ? blob(*claim.result) : Value();
+      if (server_.run(confirm_sql,
+                      {text(claim.consumer), text(claim.business_key), blob(claim.token->bytes()), result}) != 1) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  ServerSession& server_;
+};
+
+/// The tables are always right.
+class SimCatalog final : public Catalog {
+ public:
+  explicit SimCatalog(ConnectionPtr connection) : connection_(std::move(connection)) {}
+
+  std::string find_schema(std::string_view) override { return "main"; }
+  std::vector<Problem> check_tables(const std::string&) override { return {}; }
+  std::vector<Finding> check_server() override { return {}; }
+  std::string server_version() override { return "simulated"; }
+  std::vector<Row> read(const std::string& sql, std::size_t columns) override {
+    return query(*connection_, sql, columns);
+  }
+  std::int64_t table_bytes(const std::string&) override { return 0; }
+  void begin_migrations() override { refuse(); }
+  void apply(std::string_view) override { refuse(); }
+  void end_migrations() override { refuse(); }
+  void abandon_migrations() noexcept override {}
+
+ private:
+  [[noreturn]] static void refuse() { throw std::logic_error("the simulator does not migrate"); }
+  const ConnectionPtr connection_;
+};
+
+class SimConnector final : public detail::Connector {
+ public:
+  explicit SimConnector(const SimDatabase& database) : database_(database) {}
+
+  ConnectionPtr connect() const override {
+    auto& threads = *Threads::instance();
+    threads.kill_point();
+    Server& server = database_.server();
+    threads.sleep_for(std::chrono::milliseconds(1));
+    if (!server.is_up()) {
+      throw SimulatedError(server.personality(), server.personality().error.cannot_connect, "server that is away");
+    }
+    return std::make_shared<SimConnection>(database_,
+                                           std::make_unique<ServerSession>(server, threads.current_process_ptr()));
+  }
+  std::optional<std::string> refusal(const std::string&) const override { return std::nullopt; }
+
+ private:
+  const SimDatabase& database_;
+};
+
+}  // namespace
+
+SimDatabase::SimDatabase(Server& server) : server_(server), sqlite3_(database_named("sqlite3")) {}
+
+Pool SimDatabase::open_pool(PoolOptions options) const {
+  detail::check(options);
+  return detail::PoolAccess::make(detail::PoolState::open(std::make_unique<SimConnector>(*this), std::move(options)));
+}
+
+std::unique_ptr<Session> SimDatabase::attach(ConnectionPtr connection, Ownership) const {
+  return std::make_unique<SimSession>(server_.personality(), std::move(connection));
+}
+
+std::unique_ptr<Catalog> SimDatabase::catalog(ConnectionPtr connection) const {
+  return std::make_unique<SimCatalog>(std::move(connection));
+}
+
+std::vector<Row> SimDatabase::query(const NativeConnection& connection, const std::string& sql, std::size_t) const {
+  ServerSession& session = session_of(connection);
+  std::vector<Values> rows;
+  session.call([&] { (void)session.run(sql, {}, &rows); });
+  return as_rows(rows);
+}
+
+std::size_t SimDatabase::run(const NativeConnection& connection, const std::string& sql) const {
+  session_of(connection).execute(sql);
+  return 0;
+}
+
+std::unique_ptr<Dialect> SimDatabase::dialect(const std::string&) const { return make_sim_dialect(); }
+
+}  // namespace txinbox::sim

@@ -1,0 +1,254 @@
+#include "sim/database/store.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace txinbox::sim {
+
+std::string Table::place_of(std::size_t index, const Values& values) const {
+  std::string place;
+  for (const std::size_t column : definition_.indexes[index]) place += values[column].encoded();
+  return place;
+}
+
+bool Table::has_place(const StoredRow& row, std::size_t index, const std::string& place) const {
+  return (row.committed && place_of(index, *row.committed) == place) ||
+         (row.writer != nullptr && row.pending && place_of(index, *row.pending) == place);
+}
+
+std::vector<std::int64_t> Table::find(std::size_t index, const Values& prefix) const {
+  std::string wanted;
+  for (const Value& each : prefix) wanted += each.encoded();
+  std::vector<std::int64_t> found;
+  const auto& places = places_[index];
+  for (auto at = places.lower_bound(wanted); at != places.end() && at->first.starts_with(wanted); ++at) {
+    found.push_back(at->second);
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());  // clang 14 has no std::ranges::unique
+  return found;
+}
+
+std::int64_t Table::add() {
+  rows_.emplace(++last_row_, StoredRow());
+  return last_row_;
+}
+
+void Table::put_in_indexes(std::int64_t row, const Values& values) {
+  for (std::size_t index = 0; index < places_.size(); ++index) {
+    const std::string place = place_of(index, values);
+    const auto [begin, end] = places_[index].equal_range(place);
+    const bool is_there = std::any_of(begin, end, [row](const auto& each) { return each.second == row; });
+    if (!is_there) places_[index].emplace(place, row);
+  }
+}
+
+void Table::clean(std::int64_t row, const Version& former) {
+  const auto found = rows_.find(row);
+  if (former) {
+    for (std::size_t index = 0; index < places_.size(); ++index) {
+      const std::string place = place_of(index, *former);
+      if (has_place(found->second, index, place)) continue;
+      const auto [begin, end] = places_[index].equal_range(place);
+      const auto at = std::find_if(begin, end, [row](const auto& each) { return each.second == row; });
+      if (at != end) places_[index].erase(at);
+    }
+  }
+  if (!found->second.committed && found->second.writer == nullptr) rows_.erase(found);
+}
+
+Store::Store(const Personality& personality, const std::vector<TableDefinition>& tables) : personality_(personality) {
+  for (const TableDefinition& each : tables) tables_.emplace(each.name, std::make_unique<Table>(each));
+}
+
+Table* Store::find_table(std::string_view name) noexcept {
+  const auto found = tables_.find(name);
+  return found == tables_.end() ? nullptr : found->second.get();
+}
+
+std::shared_ptr<Transaction> Store::begin(std::chrono::milliseconds lock_timeout) {
+  auto transaction = std::make_shared<Transaction>(++transactions_, lock_timeout);
+  while (personality_.has_one_writer && !open_.empty()) wait_for(*transaction, *open_.front());
+  open_.push_back(transaction.get());
+  return transaction;
+}
+
+void Store::commit(Transaction& transaction) {
+  for (const Transaction::Change& change : transaction.changes_) {
+    const auto found = change.table->rows().find(change.row);
+    if (found == change.table->rows().end() || found->second.writer != &transaction) continue;  // done with another one
+    StoredRow& row = found->second;
+    const Version former = std::exchange(row.committed, std::exchange(row.pending, std::nullopt));
+    row.writer = nullptr;
+    change.table->clean(change.row, former);
+  }
+  transaction.changes_.clear();
+  roll_back(transaction);
+}
+
+void Store::roll_back(Transaction& transaction) noexcept {
+  undo_since(transaction, 0);
+  transaction.savepoints_.clear();
+  std::erase(open_, &transaction);
+  for (Transaction* const each : open_) {
+    if (each->waits_for_ == &transaction) each->waits_for_ = nullptr;
+  }
+  Threads::instance()->wake_all(&transaction);
+}
+
+void Store::set_savepoint(Transaction& transaction, const std::string& name) {
+  transaction.savepoints_.emplace_back(name, transaction.changes_.size());
+}
+
+bool Store::release_savepoint(Transaction& transaction, const std::string& name) {
+  auto& all = transaction.savepoints_;
+  const auto found = std::ranges::find(all.rbegin(), all.rend(), name, &std::pair<std::string, std::size_t>::first);
+  if (found == all.rend()) return false;
+  all.erase(std::prev(found.base()), all.end());
+  return true;
+}
+
+bool Store::roll_back_to_savepoint(Transaction& transaction, const std::string& name) {
+  auto& all = transaction.savepoints_;
+  const auto found = std::ranges::find(all.rbegin(), all.rend(), name, &std::pair<std::string, std::size_t>::first);
+  if (found == all.rend()) return false;
+  all.erase(found.base(), all.end());
+  undo_since(transaction, all.back().second);
+  transaction.is_aborted = false;
+  return true;
+}
+
+void Store::undo_since(Transaction& transaction, std::size_t changes) noexcept {
+  while (transaction.changes_.size() > changes) {
+    Transaction::Change change = std::move(transaction.changes_.back());
+    transaction.changes_.pop_back();
+    StoredRow& row = change.table->rows().at(change.row);
+    const Version former = std::exchange(row.pending, std::move(change.before));
+    if (change.has_locked) {
+      row.writer = nullptr;
+      row.pending.reset();
+    }
+    change.table->clean(change.row, former);
+  }
+}
+
+void Store::write(Transaction& transaction, Table& table, std::int64_t row, Version version) {
+  StoredRow& stored = table.rows().at(row);
+  const bool has_locked = stored.writer == nullptr;
+  stored.writer = &transaction;
+  transaction.changes_.push_back(
+      {.table = &table, .row = row, .before = std::move(stored.pending), .has_locked = has_locked});
+  const Version former = transaction.changes_.back().before;
+  stored.pending = std::move(version);
+  if (stored.pending) table.put_in_indexes(row, *stored.pending);
+  table.clean(row, former);
+}
+
+bool Store::insert(Transaction& transaction, Table& table, Values values, OnDuplicate on_duplicate) {
+  const TableDefinition& definition = table.definition();
+  const bool has_new_number = definition.number && values[*definition.number].is_null();
+  if (has_new_number) {
+    values[*definition.number] = {.type = Value::Type::integer, .integer = table.next_number()};
+  } else if (definition.number) {
+    table.use_number(values[*definition.number].integer);
+  }
+  for (std::size_t index = 0; index < definition.unique_indexes; ++index) {
+    Values key;
+    for (const std::size_t column : definition.indexes[index]) key.push_back(values[column]);
+    for (const std::int64_t row : table.find(index, key)) {
+      const StoredRow& stored = table.rows().at(row);
+      if (stored.writer != nullptr && stored.writer != &transaction) {
+        wait_for(transaction, *stored.writer);
+        throw RowChanged();
+      }
+      if (!stored.seen_by(&transaction)) continue;
+      if (on_duplicate == OnDuplicate::ignore) return false;
+      if (on_duplicate == OnDuplicate::fail) throw ServerError(personality_.error.duplicate);
+      write(transaction, table, row, std::move(values));
+      return true;
+    }
+  }
+  write(transaction, table, table.add(), std::move(values));
+  return true;
+}
+
+void Store::update(Transaction& transaction, Table& table, std::int64_t row, Values values) {
+  const auto found = table.rows().find(row);
+  if (found == table.rows().end()) throw RowChanged();
+  if (found->second.writer != nullptr && found->second.writer != &transaction) {
+    wait_for(transaction, *found->second.writer);
+    throw RowChanged();
+  }
+  if (!found->second.seen_by(&transaction)) throw RowChanged();
+  write(transaction, table, row, std::move(values));
+}
+
+void Store::remove(Transaction& transaction, Table& table, std::int64_t row) {
+  const auto found = table.rows().find(row);
+  if (found == table.rows().end()) throw RowChanged();
+  if (found->second.writer != nullptr && found->second.writer != &transaction) {
+    wait_for(transaction, *found->second.writer);
+    throw RowChanged();
+  }
+  if (!found->second.seen_by(&transaction)) throw RowChanged();
+  write(transaction, table, row, std::nullopt);
+}
+
+void Store::wait_for(Transaction& transaction, const Transaction& other) {
+  for (const Transaction* each = &other; each != nullptr; each = each->waits_for_) {
+    if (each == &transaction) throw ServerError(personality_.error.deadlock);
+  }
+  transaction.waits_for_ = &other;
+  auto& threads = *Threads::instance();
+  const SimTime until = threads.now() + transaction.lock_timeout;
+  const bool woken = threads.wait_for_condition(&other, &until);
+  transaction.waits_for_ = nullptr;
+  if (!woken) throw ServerError(personality_.error.lock_timeout);
+}
+
+void Store::roll_back_all() noexcept {
+  while (!open_.empty()) roll_back(*open_.front());
+}
+
+namespace {
+
+using Clock = std::chrono::sys_time<std::chrono::milliseconds>;
+
+Clock server_time(const Store& store) {
+  return Clock(std::chrono::floor<std::chrono::milliseconds>(epoch + Threads::instance()->now() + store.clock_error));
+}
+
+}  // namespace
+
+std::string Store::now_text(std::chrono::milliseconds later) const {
+  const Clock time = server_time(*this) + later;
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), clock.hours().count(),
+                     clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
+}
+
+std::chrono::milliseconds Store::since(const std::string& text) const {
+  const auto number = [&](std::size_t at, std::size_t size) {
+    return at < text.size() ? std::stoi(text.substr(at, size)) : 0;
+  };
+  const std::chrono::year_month_day date(std::chrono::year(number(0, 4)),
+                                         std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                         std::chrono::day(static_cast<unsigned>(number(8, 2))));
+  const Clock time = std::chrono::sys_days(date) + std::chrono::hours(number(11, 2)) +
+                     std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2)) +
+                     std::chrono::milliseconds(number(20, 3));
+  return server_time(*this) - time;
+}
+
+void Store::load(Table& table, Values values) {
+  if (const auto number = table.definition().number) table.use_number(values[*number].integer);
+  const std::int64_t row = table.add();
+  table.put_in_indexes(row, values);
+  table.rows().at(row).committed = std::move(values);
+}
+
+}  // namespace txinbox::sim

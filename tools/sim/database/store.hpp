@@ -1,0 +1,173 @@
+#pragma once
+
+// The server of a simulated database: its tables, transactions and locks. It has no thread: the threads that call it do
+// its work.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/database/personality.hpp"
+#include "sim/database/value.hpp"
+#include "sim/threads.hpp"
+
+namespace txinbox::sim {
+
+/// An error that the server sends to the client.
+class ServerError : public std::runtime_error {
+ public:
+  explicit ServerError(std::string_view code) : std::runtime_error(std::string(code)) {}
+};
+
+/// A row has changed while the statement waited for its lock. The client's layer undoes the statement and runs it
+/// again, as PostgreSQL, MariaDB and MySQL do at READ COMMITTED.
+class RowChanged : public std::exception {};
+
+/// The columns of a table, as its migration says.
+struct TableDefinition {
+  std::string name;
+  std::vector<std::string> columns = {};
+  std::vector<std::size_t> primary_key = {};
+  std::vector<std::vector<std::size_t>> indexes = {};  ///< All of them, the primary key first.
+  std::size_t unique_indexes = 0;                      ///< How many of them are unique. They are the first ones.
+  std::optional<std::size_t> number = {};              ///< The column that the server numbers.
+  std::map<std::size_t, std::string> defaults = {};    ///< SQL.
+};
+
+class Transaction;
+
+/// The row, or none if it does not exist.
+using Version = std::optional<Values>;
+
+struct StoredRow {
+  Version committed;
+  Version pending;                ///< What `writer` has written.
+  Transaction* writer = nullptr;  ///< It has the lock of the row.
+
+  const Version& seen_by(const Transaction* transaction) const noexcept {
+    return writer != nullptr && writer == transaction ? pending : committed;
+  }
+};
+
+class Table {
+ public:
+  explicit Table(TableDefinition definition)
+      : definition_(std::move(definition)), places_(definition_.indexes.size()) {}
+
+  const TableDefinition& definition() const noexcept { return definition_; }
+  std::map<std::int64_t, StoredRow>& rows() noexcept { return rows_; }
+
+  /// The rows that have, or will have, these values in the first columns of the index.
+  std::vector<std::int64_t> find(std::size_t index, const Values& prefix) const;
+
+  std::int64_t add();
+  void put_in_indexes(std::int64_t row, const Values&);
+
+  /// Removes the places in the indexes that no version of the row has any more, and the row if it has no version.
+  void clean(std::int64_t row, const Version& former);
+
+  std::int64_t next_number() noexcept { return ++last_number_; }
+  void use_number(std::int64_t number) noexcept { last_number_ = std::max(last_number_, number); }
+
+ private:
+  std::string place_of(std::size_t index, const Values&) const;
+  bool has_place(const StoredRow&, std::size_t index, const std::string& place) const;
+
+  TableDefinition definition_;
+  std::map<std::int64_t, StoredRow> rows_;
+  std::vector<std::multimap<std::string, std::int64_t>> places_;
+  std::int64_t last_row_ = 0;
+  std::int64_t last_number_ = 0;
+};
+
+class Transaction {
+ public:
+  Transaction(std::uint64_t its_number, std::chrono::milliseconds its_lock_timeout)
+      : number(its_number), lock_timeout(its_lock_timeout) {}
+
+  const std::uint64_t number;
+  const std::chrono::milliseconds lock_timeout;
+  bool is_aborted = false;  ///< Only ROLLBACK is accepted.
+  bool is_guarded = false;  ///< txinbox has begun it.
+
+ private:
+  friend class Store;
+  struct Change {
+    Table* table;
+    std::int64_t row;
+    Version before;
+    bool has_locked;  ///< This change has taken the lock of the row.
+  };
+  std::vector<Change> changes_;
+  std::vector<std::pair<std::string, std::size_t>> savepoints_;
+  const Transaction* waits_for_ = nullptr;
+};
+
+class Store {
+ public:
+  Store(const Personality& personality, const std::vector<TableDefinition>& tables);
+
+  const Personality& personality() const noexcept { return personality_; }
+
+  /// Null if there is no table of this name.
+  Table* find_table(std::string_view name) noexcept;
+
+  /// Errors: `ServerError` lock_timeout, with one writer.
+  std::shared_ptr<Transaction> begin(std::chrono::milliseconds lock_timeout);
+  void commit(Transaction&);
+  void roll_back(Transaction&) noexcept;
+
+  void set_savepoint(Transaction&, const std::string& name);
+  /// These return false if there is no savepoint of this name.
+  bool release_savepoint(Transaction&, const std::string& name);
+  bool roll_back_to_savepoint(Transaction&, const std::string& name);
+
+  /// The number of changes, for `undo_since`.
+  static std::size_t changes(const Transaction& transaction) noexcept { return transaction.changes_.size(); }
+  void undo_since(Transaction&, std::size_t changes) noexcept;
+
+  /// What an INSERT does if a row has the same key.
+  enum class OnDuplicate { fail, ignore, replace };
+
+  /// These change one row. `insert` returns false if it has ignored a duplicate.
+  ///
+  /// Errors: `ServerError` duplicate, deadlock, lock_timeout. `RowChanged`.
+  bool insert(Transaction&, Table&, Values, OnDuplicate);
+  void update(Transaction&, Table&, std::int64_t row, Values);
+  void remove(Transaction&, Table&, std::int64_t row);
+
+  /// What a crash of the server leaves of the open transactions.
+  void roll_back_all() noexcept;
+
+  /// The server's time in UTC, plus `later`: "YYYY-MM-DD HH:MM:SS.mmm".
+  std::string now_text(std::chrono::milliseconds later = {}) const;
+
+  /// The time since `text`, which has this form.
+  std::chrono::milliseconds since(const std::string& text) const;
+
+  /// How much the server's clock is ahead of the right time.
+  SimTime clock_error{0};
+
+  /// Puts a committed row into a table, as a restored backup does.
+  void load(Table&, Values);
+
+ private:
+  void write(Transaction&, Table&, std::int64_t row, Version);
+  void wait_for(Transaction&, const Transaction& other);
+
+  const Personality& personality_;
+  std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
+  std::vector<Transaction*> open_;
+  std::uint64_t transactions_ = 0;
+};
+
+}  // namespace txinbox::sim

@@ -1,0 +1,175 @@
+#include "sim/runner.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <txinbox/native.hpp>
+#include <txinbox/schema.hpp>
+
+#include "sim/threads.hpp"
+
+namespace txinbox::sim {
+
+namespace {
+
+/// How long a world may take. In seconds of real time.
+constexpr unsigned longest_world = 120;
+
+void write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file, text.data(), text.size());
+    if (written <= 0) ::_exit(2);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+/// Runs the world in this process, and writes a report. It never returns.
+[[noreturn]] void run_child(const Plan& plan, const Migrated& migrated, int processor, int output) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  CPU_SET(static_cast<std::size_t>(processor), &processors);
+  ::sched_setaffinity(0, sizeof processors,
+                      &processors);  // only one thread runs at a time: it is faster on one of them
+  ::alarm(longest_world);
+  const auto report = [&](const Counts& counts, double seconds, std::string_view problem, std::string_view story) {
+    write_all(output, fmt::format("{} {} {} {} {} {}\n{}\n{}", counts.messages, counts.deliveries, counts.kills,
+                                  counts.restarts, seconds, problem.size(), problem, story));
+    ::_exit(0);
+  };
+  Threads::run({.seed = plan.seed,
+                .switch_rate = plan.switch_rate,
+                .on_deadlock = [&](const std::string& text) { report({}, 0, "no thread can run any more", text); }},
+               [&] {
+                 auto* const world = new World(plan, migrated);  // it is never destroyed: threads are left
+                 const std::string problem = world->run();
+                 const std::chrono::duration<double> time = Threads::instance()->now();
+                 report(world->counts(), time.count(), problem, problem.empty() ? "" : world->story());
+               });
+  ::_exit(2);
+}
+
+Report read_report(const std::string& text, int status) {
+  Report report;
+  std::size_t size = 0;
+  auto& counts = report.counts;
+  const std::size_t end_of_line = text.find('\n');
+  const bool is_read = std::sscanf(text.c_str(), "%lu %lu %lu %lu %lf %zu", &counts.messages, &counts.deliveries,
+                                   &counts.kills, &counts.restarts, &report.simulated_seconds, &size) == 6;
+  if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    report.problem = text.substr(end_of_line + 1, size);
+    report.story = text.substr(end_of_line + 1 + size + 1);
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    report.problem = fmt::format("the world has not ended within {} s", longest_world);
+  } else {
+    report.problem = fmt::format("the simulator has crashed ({})",
+                                 WIFSIGNALED(status) ? ::strsignal(WTERMSIG(status)) : "exit status");
+  }
+  return report;
+}
+
+/// What two failures of the same kind have in common.
+std::string without_numbers(std::string problem) {
+  std::erase_if(problem, [](char c) { return c >= '0' && c <= '9'; });
+  return problem;
+}
+
+}  // namespace
+
+Runner::~Runner() {
+  for (const Child& each : children_) {
+    ::kill(each.process, SIGKILL);
+    ::waitpid(each.process, nullptr, 0);
+    ::close(each.output);
+  }
+}
+
+void Runner::start(const Plan& plan, int processor) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  const int process = ::fork();
+  if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (process == 0) run_child(plan, migrated_, processor, ends[1]);
+  ::close(ends[1]);
+  children_.push_back({.plan = plan, .processor = processor, .process = process, .output = ends[0]});
+}
+
+Runner::Ended Runner::wait() {
+  while (true) {
+    std::vector<pollfd> outputs;
+    for (const Child& each : children_) outputs.push_back({.fd = each.output, .events = POLLIN, .revents = 0});
+    ::poll(outputs.data(), outputs.size(), -1);
+    for (std::size_t i = 0; i < children_.size(); ++i) {
+      if (outputs[i].revents == 0) continue;
+      std::array<char, 65536> part{};
+      const ssize_t size = ::read(children_[i].output, part.data(), part.size());
+      if (size > 0) {
+        children_[i].text.append(part.data(), static_cast<std::size_t>(size));
+        continue;
+      }
+      const Child ended = std::move(children_[i]);
+      children_.erase(children_.begin() + static_cast<std::ptrdiff_t>(i));
+      ::close(ended.output);
+      int status = 0;
+      ::waitpid(ended.process, &status, 0);
+      return {ended.plan, ended.processor, read_report(ended.text, status)};
+    }
+  }
+}
+
+Report Runner::run(const Plan& plan) {
+  Runner alone(migrated_);
+  alone.start(plan, ::sched_getcpu());
+  return alone.wait().report;
+}
+
+Plan Runner::shrink(Plan plan, const std::string& problem) {
+  const auto keep_if_fails = [&](const Plan& smaller) {
+    if (without_numbers(run(smaller).problem) != without_numbers(problem)) return false;
+    plan = smaller;
+    return true;
+  };
+  for (const std::string_view name : fault_names()) {
+    Plan smaller = plan;
+    smaller.remove_fault(name);
+    if (smaller != plan) (void)keep_if_fails(smaller);
+  }
+  for (std::size_t Plan::*const number :
+       {&Plan::messages, &Plan::processes, &Plan::workers, &Plan::batch, &Plan::lanes}) {
+    while (plan.*number > 1) {
+      Plan smaller = plan;
+      smaller.*number /= 2;
+      if (!keep_if_fails(smaller)) break;
+    }
+  }
+  return plan;
+}
+
+Migrated make_migrated() {
+  ::sqlite3* connection = nullptr;
+  if (sqlite3_open(":memory:", &connection) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
+  const std::unique_ptr<::sqlite3, decltype(&sqlite3_close_v2)> closes(connection, sqlite3_close_v2);
+  migrate(connection);
+  constexpr auto effects =
+      "CREATE TABLE effect (number INTEGER PRIMARY KEY, business_key TEXT NOT NULL);"
+      "CREATE INDEX effect_business_key ON effect (business_key)";
+  if (sqlite3_exec(connection, effects, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    throw std::runtime_error("the table of effects cannot be made");
+  }
+  return read_migrated(connection);
+}
+
+}  // namespace txinbox::sim
