@@ -59,7 +59,7 @@ std::vector<Incoming> KafkaSource::poll(std::size_t max, milliseconds wait) {
     keep_membership(wait);
   } else {
     partitions_.set_all_paused_for_room(client_.get(), false);
-    partitions_.seek_late(client_.get(), Clock::now());
+    partitions_.seek_rewound(client_.get(), Clock::now());
     take(max, wait);
   }
   check_broker();
@@ -226,7 +226,8 @@ bool KafkaSource::holds(const Incoming& message) const {
 void KafkaSource::pause(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, true); }
 void KafkaSource::resume(std::uint64_t lane) { partitions_.set_paused_by_run(client_.get(), lane, false); }
 
-/// The client seeks when the partition is resumed. What the source has of the partition comes again after that.
+/// The client seeks at the first poll after the partition was resumed. What the source has of the partition comes again
+/// after that.
 void KafkaSource::rewind(const Incoming& first) {
   if (!holds(first)) return;
   partitions_.rewind(*first.lane, record_of(first).offset);

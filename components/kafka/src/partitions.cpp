@@ -41,14 +41,6 @@ void seek(rd_kafka_t* client, Partition& partition, Rewind::Time now = std::chro
   partition.is_at_end = false;
 }
 
-/// Resumes partitions at the client. Those that were rewound in the meantime are read again.
-void resume(rd_kafka_t* client, const std::vector<Partition*>& partitions) {
-  change(client, {partitions.begin(), partitions.end()}, false);
-  for (Partition* each : partitions) {
-    if (each->rewind.is_asked()) seek(client, *each);
-  }
-}
-
 }  // namespace
 
 std::uint64_t Partitions::lane_of(std::string_view topic, std::int32_t number) {
@@ -95,25 +87,17 @@ void Partitions::set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool 
   if (!partition.is_assigned || partition.is_paused_by_run == paused) return;
   partition.is_paused_by_run = paused;
   if (partition.is_paused_for_room) return;
-  if (paused) {
-    change(client, {&partition}, true);
-  } else {
-    resume(client, {&partition});
-  }
+  change(client, {&partition}, paused);
 }
 
 void Partitions::set_all_paused_for_room(rd_kafka_t* client, bool paused) {
-  std::vector<Partition*> changed;
+  std::vector<const Partition*> changed;
   for (Partition& partition : partitions_) {
     if (!partition.is_assigned || partition.is_paused_for_room == paused) continue;
     partition.is_paused_for_room = paused;
     if (!partition.is_paused_by_run) changed.push_back(&partition);
   }
-  if (paused) {
-    change(client, {changed.begin(), changed.end()}, true);
-  } else {
-    resume(client, changed);
-  }
+  change(client, changed, paused);
 }
 
 void Partitions::rewind(std::uint64_t lane, std::int64_t offset) {
@@ -154,9 +138,10 @@ void Partitions::begin_again(rd_kafka_t* client, std::uint64_t lane, std::int64_
   seek(client, partition);
 }
 
-void Partitions::seek_late(rd_kafka_t* client, Rewind::Time now) {
+void Partitions::seek_rewound(rd_kafka_t* client, Rewind::Time now) {
   for (Partition& partition : partitions_) {
-    if (partition.is_assigned && !partition.is_paused() && partition.rewind.is_late(now)) seek(client, partition, now);
+    const bool must = partition.rewind.must_seek() || partition.rewind.is_late(now);
+    if (must && partition.is_assigned && !partition.is_paused()) seek(client, partition, now);
   }
 }
 

@@ -56,7 +56,7 @@ class Partitions {
   void set_paused_by_run(rd_kafka_t* client, std::uint64_t lane, bool paused);
   void set_all_paused_for_room(rd_kafka_t* client, bool paused);
 
-  /// The partition is read again from this offset, when it is resumed at the client.
+  /// The partition is read again from this offset, at the next `seek_rewound` after it was resumed at the client.
   void rewind(std::uint64_t lane, std::int64_t offset);
 
   /// Whether to pass on the next message that the client returns. If the message is at the wrong position after a
@@ -72,8 +72,9 @@ class Partitions {
   /// consumer would begin there.
   void begin_again(rd_kafka_t* client, std::uint64_t lane, std::int64_t offset);
 
-  /// Seeks again in the partitions that have delivered nothing for long after a rewind.
-  void seek_late(rd_kafka_t* client, Rewind::Time now);
+  /// Seeks in the partitions that were rewound and are not paused, and again in those that have delivered nothing for
+  /// long after that.
+  void seek_rewound(rd_kafka_t* client, Rewind::Time now);
 
   std::size_t assigned_count() const;
 

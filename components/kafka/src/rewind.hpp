@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include <librdkafka/rdkafka.h>
 #include <txinbox/version.hpp>
@@ -13,10 +14,10 @@ namespace kafka {
 
 /// The offset from which a partition must be read again.
 ///
-/// The client seeks when the partition is resumed. A seek can be lost if the client handles a response of the broker at
-/// the same time. Then the next message is a later one. If it were passed on, its acknowledgement would also
-/// acknowledge the messages before it, which nobody has consumed. So the first message after a seek is compared with
-/// the offset.
+/// The client seeks at the first poll after the partition was resumed. A seek can be lost if the client handles a
+/// response of the broker at the same time. Then the next message is a later one. If it were passed on, its
+/// acknowledgement would also acknowledge the messages before it, which nobody has consumed. So the first message after
+/// a seek is compared with the offset.
 class Rewind {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -31,7 +32,7 @@ class Rewind {
   void ask(std::int64_t offset) {
     offset_ = is_asked() ? std::min(offset_, offset) : offset;
     rejected_ = RD_KAFKA_OFFSET_INVALID;
-    sought_ = {};
+    sought_.reset();
   }
 
   /// Whether no message has been passed on since `ask`.
@@ -39,13 +40,14 @@ class Rewind {
 
   std::int64_t offset() const { return offset_; }
 
-  bool must_seek() const { return is_asked() && sought_ == Time(); }
+  /// Whether the client has not sought since `ask`.
+  bool must_seek() const { return is_asked() && !sought_; }
 
   void has_sought(Time now) { sought_ = now; }
 
   /// Whether no message came for a long time after the seek. Then the client seeks again: if a seek was lost at the end
   /// of the partition, no message shows it.
-  bool is_late(Time now) const { return is_asked() && now - sought_ >= std::chrono::seconds(10); }
+  bool is_late(Time now) const { return is_asked() && sought_ && now - *sought_ >= std::chrono::seconds(10); }
 
   /// What to do with the next message of the partition. It is not before the offset, see `Partitions::begins_again`.
   ///
@@ -67,8 +69,8 @@ class Rewind {
  private:
   std::int64_t offset_ = RD_KAFKA_OFFSET_INVALID;
   std::int64_t rejected_ =
-      RD_KAFKA_OFFSET_INVALID;  ///< The offset of the message that was dropped after the last seek.
-  Time sought_ = {};            ///< The time of the last seek, or 0.
+      RD_KAFKA_OFFSET_INVALID;       ///< The offset of the message that was dropped after the last seek.
+  std::optional<Time> sought_ = {};  ///< The time of the last seek.
 };
 
 }  // namespace kafka
