@@ -65,6 +65,8 @@ Plan Plan::of(std::uint64_t seed) {
                    .commit_late = rate(0.05),
                    .refuse = rate(0.02),
                    .slowest = std::chrono::microseconds(number(50, 5000))};
+  if (random() % 2 == 0) plan.max_in_flight = number(1, 40);
+  if (random() % 2 == 0) plan.max_waiting = number(1, 40);
   plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
   return plan;
 }

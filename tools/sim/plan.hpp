@@ -22,7 +22,9 @@ struct Plan {
   std::size_t workers = 1;
   std::size_t batch = 1;
   std::size_t messages = 0;
-  SimTime faults_end{0};  ///< After this time, nothing goes wrong any more.
+  std::size_t max_in_flight = 0;  ///< Of `RunOptions`. 0: its default.
+  std::size_t max_waiting = 0;    ///< The same.
+  SimTime faults_end{0};          ///< After this time, nothing goes wrong any more.
   double switch_rate = 0;
 
   double resend_rate = 0;    ///< How often a producer sends a message again, under another id.

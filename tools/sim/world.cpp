@@ -107,10 +107,15 @@ void World::serve(const std::stop_token& stop) {
     Pool pool = database_.open_pool({.connections = plan_.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
     TxConsumer consumer(pool, "svc", {.stop = stop, .max_attempts = 5});
     SimSource source(broker_);
+    RunOptions options{.batch = plan_.batch,
+                       .workers = plan_.workers,
+                       .max_in_flight = plan_.max_in_flight,
+                       .max_backoff = 2s,
+                       .stop = stop};
+    if (plan_.max_waiting > 0) options.max_waiting = plan_.max_waiting;
     (void)txinbox::run(
         source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
-        [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); },
-        {.batch = plan_.batch, .workers = plan_.workers, .max_backoff = 2s, .stop = stop});
+        [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); }, options);
   } catch (const std::exception& error) {  // the service ends, and is started again
     tell("", Threads::instance()->current_process().name() + " ends: " + error.what());
   }

@@ -182,7 +182,7 @@ class SimSession final : public Session {
                            : each.type == ParameterType::integer ? integer(each.value)
                                                                  : text(each.value));
     }
-    server_.call([&] { (void)server_.run(without_mark(statement.sql(dialect())), parameters); });
+    server_.call([&] { (void)server_.run(resolve_conflict_mark(statement.sql(dialect())), parameters); });
     return true;
   }
   std::size_t change(const std::string& sql) override {
@@ -226,10 +226,7 @@ class SimSession final : public Session {
     return {.type = Value::Type::integer, .integer = std::stoll(std::string(value))};
   }
 
-  /// The end of an INSERT cannot say to SQLite's virtual tables what to do if the key exists.
-  static std::string without_mark(const std::string& sql) { return resolve_conflict_mark(sql); }
-
-  std::size_t run_now(const std::string& sql) { return server_.run(without_mark(sql)); }
+  std::size_t run_now(const std::string& sql) { return server_.run(resolve_conflict_mark(sql)); }
 
   void open() {
     server_.foreign_commits = 0;
