@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <soci/soci.h>
@@ -175,6 +176,11 @@ TEST_CASE("a file of SQLite that was moved back is used again" * doctest::skip(!
   db.disconnect();
   db.move_away();
   CHECK(class_of_error([&] { (void)consumer.consume({.business_key = "new"}, add_effect); }) == moved);
+  // No message is the reason, so the later ones of a batch do not run.
+  const std::vector<Message> two{{.business_key = "new"}, {.business_key = "later"}};
+  const std::vector<Result> results = consumer.consume_batch(two, add_effect);
+  CHECK(error_class(results[0].error) == moved);
+  CHECK(results[1].outcome == Outcome::not_run);
   db.move_back();
   CHECK(consumer.consume({.business_key = "new"}, add_effect).outcome == consumed);
   CHECK(consumer.consume(order, add_effect).outcome == duplicate);
