@@ -67,9 +67,9 @@ TEST_CASE("only the index on the key can find earlier messages of a key" * docte
   *sql << "set enable_seqscan = off";  // so it would take any other index
   const auto plan = backend::query(*connection, "explain " + select, 1);
   CHECK(plan.size() > 5);
-  for (const auto& line : plan) {
+  for (const auto& line : plan) {  // earlier messages have a number up to 1000
     const bool is_condition = line.at(0)->find("Index Cond") != std::string::npos;
-    CHECK_MESSAGE(!(is_condition && line.at(0)->find("e.seq") != std::string::npos), *line.at(0));
+    CHECK_MESSAGE(!(is_condition && line.at(0)->find("<= 1000") != std::string::npos), *line.at(0));
   }
 }
 
