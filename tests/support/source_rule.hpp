@@ -214,12 +214,7 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: no call takes longer than 5 s if
     const auto source = subject.open();
     std::vector<Incoming> taken;
     if (when != Silence::at_start) taken = take(*source, 2);
-    if (when == Silence::within_message) {
-      subject.fall_silent_in_message();
-      subject.publish({.body = std::string(100'000, 'x')});
-    } else {
-      subject.fall_silent();
-    }
+    fall_silent(subject, when);
     const auto check = [](const std::string& name, const auto& call) {
       const auto start = RuleClock::now();
       call();

@@ -32,17 +32,11 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a stop ends run although the bro
     Pool pool = db.pool(2);
     TxConsumer consumer(pool, "svc");
     std::atomic<bool> is_silent = false;
-    const auto fall_silent = [&] {
-      if (is_silent) return;
-      if (when == Silence::within_message) {
-        subject.fall_silent_in_message();
-        subject.publish({.body = std::string(100'000, 'x')});
-      } else {
-        subject.fall_silent();
-      }
+    const auto fall_silent_once = [&] {
+      if (!is_silent) fall_silent(subject, when);
       is_silent = true;
     };
-    if (when == Silence::at_start) fall_silent();
+    if (when == Silence::at_start) fall_silent_once();
     std::stop_source stop;
     std::optional<RuleClock::time_point> stopped;
     const std::jthread stopper([&](const std::stop_token& end) {
@@ -60,7 +54,7 @@ TEST_CASE_TEMPLATE_DEFINE("the rule of sources: a stop ends run although the bro
         },
         [&](soci::session& sql, Delivery& delivery) {
           add_effect(sql, delivery);
-          fall_silent();
+          fall_silent_once();
         },
         {.batch = 1, .max_in_flight = 10, .stop = stop.get_token()});
     REQUIRE(stopped);

@@ -94,6 +94,14 @@ concept SilentSubject = SourceSubject<T> && requires(T subject) {
   subject.fall_silent_in_message();
 };
 
+/// Lets the broker fall silent. Within a message: a large one is published then.
+template <SilentSubject Subject>
+void fall_silent(Subject& subject, Silence when) {
+  if (when != Silence::within_message) return subject.fall_silent();
+  subject.fall_silent_in_message();
+  subject.publish({.body = std::string(100'000, 'x')});
+}
+
 using RuleClock = std::chrono::steady_clock;
 
 /// Whether the condition becomes true in half a minute.
