@@ -74,7 +74,6 @@ TOOLS = {
         "backend/dialect.hpp",
         "backend/registry.hpp",
         "backend/session.hpp",
-        "base/hex.hpp",
         "pool/pool_state.hpp",
     ],
     "tools/torture": [

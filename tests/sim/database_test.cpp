@@ -11,8 +11,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "sim/database/migrated.hpp"
 #include "sim/database/server.hpp"
-#include "sim/runner.hpp"
 #include "sim/threads.hpp"
 
 namespace txinbox::test {

@@ -13,10 +13,6 @@ namespace {
 
 constexpr SimTime session_timeout = 10s;
 
-bool happens(double rate) {
-  return rate > 0 && std::uniform_real_distribution<>()(Threads::instance()->random()) < rate;
-}
-
 std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
 
 }  // namespace
@@ -134,7 +130,8 @@ bool SimSource::holds(const Incoming& message) const {
 
 void SimSource::acknowledge(std::span<const Incoming* const> messages) {
   Threads::instance()->kill_point();
-  if (happens(broker_.faults.lose_acknowledgement)) return broker_.leave(*this);  // its connection ends, too
+  if (Threads::instance()->happens(broker_.faults.lose_acknowledgement))
+    return broker_.leave(*this);  // its connection ends, too
   for (const Incoming* const each : messages) {
     if (!holds(*each)) continue;
     const Ticket ticket = ticket_of(*each);
@@ -147,7 +144,7 @@ void SimSource::acknowledge(std::span<const Incoming* const> messages) {
 void SimSource::dead_letter(std::span<DeadLetter> letters) {
   Threads::instance()->kill_point();
   for (DeadLetter& each : letters) {
-    if (!holds(*each.incoming) || happens(broker_.faults.refuse_dead_letter)) continue;
+    if (!holds(*each.incoming) || Threads::instance()->happens(broker_.faults.refuse_dead_letter)) continue;
     const Ticket ticket = ticket_of(*each.incoming);
     broker_.on_end(*broker_.lanes_[ticket.lane].messages[ticket.offset], &each);
     each.confirmed = true;

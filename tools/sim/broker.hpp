@@ -49,7 +49,6 @@ class Broker {
   /// How many messages are not acknowledged.
   std::size_t waiting() const;
   std::string describe_waiting() const;
-  std::size_t lanes() const noexcept { return lanes_.size(); }
   std::uint64_t deliveries() const noexcept { return deliveries_; }
 
  private:

@@ -10,15 +10,10 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-#include <sqlite3.h>
-#include <txinbox/native.hpp>
-#include <txinbox/schema.hpp>
 
 #include "sim/threads.hpp"
 
@@ -156,20 +151,6 @@ Plan Runner::shrink(Plan plan, const std::string& problem) {
     }
   }
   return plan;
-}
-
-Migrated make_migrated() {
-  ::sqlite3* connection = nullptr;
-  if (sqlite3_open(":memory:", &connection) != SQLITE_OK) throw std::runtime_error("SQLite has no memory");
-  const std::unique_ptr<::sqlite3, decltype(&sqlite3_close_v2)> closes(connection, sqlite3_close_v2);
-  migrate(connection);
-  constexpr auto effects =
-      "CREATE TABLE effect (number INTEGER PRIMARY KEY, business_key TEXT NOT NULL);"
-      "CREATE INDEX effect_business_key ON effect (business_key)";
-  if (sqlite3_exec(connection, effects, nullptr, nullptr, nullptr) != SQLITE_OK) {
-    throw std::runtime_error("the table of effects cannot be made");
-  }
-  return read_migrated(connection);
 }
 
 }  // namespace txinbox::sim

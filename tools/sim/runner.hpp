@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/database/virtual_tables.hpp"
+#include "sim/database/migrated.hpp"
 #include "sim/plan.hpp"
 #include "sim/world.hpp"
 
@@ -56,8 +56,5 @@ class Runner {
   const Migrated& migrated_;
   std::vector<Child> children_;
 };
-
-/// The tables of the simulated databases: those of txinbox, and `effect` for the handlers.
-Migrated make_migrated();
 
 }  // namespace txinbox::sim

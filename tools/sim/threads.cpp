@@ -62,6 +62,8 @@ void Threads::run(const Options& options, const std::function<void()>& first) {
   first();
 }
 
+bool Threads::happens(double rate) { return rate > 0 && std::uniform_real_distribution<>()(random_) < rate; }
+
 Process& Threads::current_process() const noexcept { return *self->process; }
 std::shared_ptr<Process> Threads::current_process_ptr() const noexcept { return self->process; }
 int Threads::current_id() noexcept { return self == nullptr ? 0 : self->id; }

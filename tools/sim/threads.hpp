@@ -76,6 +76,9 @@ class Threads {
   SimTime now() const noexcept { return now_; }
   std::mt19937_64& random() noexcept { return random_; }
 
+  /// Whether something happens this time. `rate` is its share of all times.
+  bool happens(double rate);
+
   /// The process of the thread that has the turn.
   Process& current_process() const noexcept;
   std::shared_ptr<Process> current_process_ptr() const noexcept;

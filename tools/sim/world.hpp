@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sim/broker.hpp"
-#include "sim/database/session.hpp"
+#include "sim/database/database.hpp"
 #include "sim/plan.hpp"
 #include "sim/threads.hpp"
 

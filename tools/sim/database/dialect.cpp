@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/hex.hpp"
+#include "backend/registry.hpp"
 
 namespace txinbox::sim {
 
@@ -15,19 +15,15 @@ constexpr std::string_view replace_mark = " /* or replace */";
 
 class SimDialect final : public backend::Dialect {
  public:
-  std::string table(std::string_view name) const override { return fmt::format("main.\"{}\"", name); }
-
-  std::string text(std::string_view value) const override {
-    std::string quoted(1, '\'');
-    for (const char c : value) {
-      if (c == '\'') quoted += c;
-      quoted += c;
-    }
-    return quoted += '\'';
+  std::string table(std::string_view name) const override { return sqlite3_->table(name); }
+  std::string text(std::string_view value) const override { return sqlite3_->text(value); }
+  std::string bytes(std::string_view value) const override { return sqlite3_->bytes(value); }
+  std::string token(const detail::Token& value) const override { return sqlite3_->token(value); }
+  std::string parameter(backend::ParameterType type, int position) const override {
+    return sqlite3_->parameter(type, position);
   }
-  std::string bytes(std::string_view value) const override { return fmt::format("x'{}'", detail::to_hex(value)); }
-  std::string token(const detail::Token& value) const override { return bytes(value.bytes()); }
-  std::string parameter(backend::ParameterType, int position) const override { return fmt::format("?{}", position); }
+  std::string hex_text(std::string_view column) const override { return sqlite3_->hex_text(column); }
+  std::string greater(std::string_view a, std::string_view b) const override { return sqlite3_->greater(a, b); }
 
   std::string now() const override { return "sim_now(0)"; }
   std::string now_plus(std::chrono::milliseconds later) const override {
@@ -39,9 +35,6 @@ class SimDialect final : public backend::Dialect {
     return fmt::format("sim_since({})", column);
   }
   std::string utc_text(std::string_view column) const override { return fmt::format("{} || '000'", column); }
-  std::string hex_text(std::string_view column) const override {
-    return fmt::format("CASE WHEN {0} IS NOT NULL THEN hex({0}) END", column);
-  }
 
   std::string unless_exists(std::string_view /*key*/) const override { return std::string(ignore_mark); }
   std::string replace_existing(std::string_view /*key*/, std::string_view /*number*/,
@@ -52,9 +45,8 @@ class SimDialect final : public backend::Dialect {
   std::string marked(std::string_view number) const override { return fmt::format("sim_mark({})", number); }
   std::string returning(std::string_view /*number*/) const override { return {}; }
 
-  std::string greater(std::string_view a, std::string_view b) const override {
-    return fmt::format("max({}, {})", a, b);
-  }
+ private:
+  const std::unique_ptr<backend::Dialect> sqlite3_ = backend::database_named("sqlite3").dialect("");
 };
 
 }  // namespace

@@ -26,9 +26,20 @@ struct Personality {
   bool deadlock_rolls_back;
 
   struct Codes {
-    std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, read_only, full, aborted, refused;
+    std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, full, aborted, refused;
   } error;
 };
+
+/// The simulator treats both in the same way.
+constexpr Personality mariadb_or_mysql(std::string_view name) {
+  return {.name = name,
+          .codes = "mysql",
+          .refuses_commit_of_handler = false,
+          .has_one_writer = false,
+          .error_aborts_transaction = false,
+          .deadlock_rolls_back = true,
+          .error = {"1062", "1213", "1205", "2013", "2003", "1114", "", ""}};
+}
 
 inline constexpr std::array personalities = {
     Personality{.name = "sqlite3",
@@ -37,28 +48,16 @@ inline constexpr std::array personalities = {
                 .has_one_writer = true,
                 .error_aborts_transaction = false,
                 .deadlock_rolls_back = false,
-                .error = {"1555", "5", "5", "10", "14", "8", "13", "1", "531"}},
+                .error = {"1555", "5", "5", "10", "14", "13", "1", "531"}},
     Personality{.name = "postgresql",
                 .codes = "postgresql",
                 .refuses_commit_of_handler = true,
                 .has_one_writer = false,
                 .error_aborts_transaction = true,
                 .deadlock_rolls_back = false,
-                .error = {"23505", "40P01", "55P03", "08006", "08001", "25006", "53100", "25P02", "TX001"}},
-    Personality{.name = "mariadb",
-                .codes = "mysql",
-                .refuses_commit_of_handler = false,
-                .has_one_writer = false,
-                .error_aborts_transaction = false,
-                .deadlock_rolls_back = true,
-                .error = {"1062", "1213", "1205", "2013", "2003", "1290", "1114", "", ""}},
-    Personality{.name = "mysql",
-                .codes = "mysql",
-                .refuses_commit_of_handler = false,
-                .has_one_writer = false,
-                .error_aborts_transaction = false,
-                .deadlock_rolls_back = true,
-                .error = {"1062", "1213", "1205", "2013", "2003", "1290", "1114", "", ""}},
+                .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TX001"}},
+    mariadb_or_mysql("mariadb"),
+    mariadb_or_mysql("mysql"),
 };
 
 }  // namespace txinbox::sim

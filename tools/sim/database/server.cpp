@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/database/sqlite_values.hpp"
+
 namespace txinbox::sim {
 
 namespace {
@@ -30,10 +32,6 @@ Server::Server(const Personality& personality, const Migrated& migrated)
 }
 
 Server::~Server() = default;
-
-bool Server::happens(double rate) {
-  return rate > 0 && std::uniform_real_distribution<>()(Threads::instance()->random()) < rate;
-}
 
 void Server::restart(SimTime until) {
   down_until_ = until;
@@ -93,16 +91,16 @@ void ServerSession::call(const std::function<void()>& work, bool is_commit) {
   if (is_lost_) lose("lost connection");
   wait();
   if (is_lost_) lose("connection that the server has ended");
-  if (!server_.is_up() || server_.happens(server_.faults.lose_request)) {
+  if (!server_.is_up() || threads.happens(server_.faults.lose_request)) {
     end();
     lose("lost request");
   }
   may_have_committed = is_commit;
-  commits_late_ = is_commit && server_.happens(server_.faults.commit_late);
+  commits_late_ = is_commit && threads.happens(server_.faults.commit_late);
   std::optional<std::string> code;
   const std::size_t changes = has_transaction() ? Store::changes(*view_.transaction) : 0;
   try {
-    if (server_.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
+    if (threads.happens(server_.faults.refuse)) throw ServerError(server_.personality().error.full);
     work();
   } catch (const ServerError& error) {
     code = error.what();
@@ -110,7 +108,7 @@ void ServerSession::call(const std::function<void()>& work, bool is_commit) {
   }
   if (std::exchange(commits_late_, false)) end();
   if (is_lost_) lose("connection that the server has ended");
-  if (server_.happens(server_.faults.lose_reply)) {
+  if (threads.happens(server_.faults.lose_reply)) {
     end();
     lose("lost reply");
   }
@@ -181,28 +179,7 @@ void ServerSession::run_once(const std::string& sql, const Values& parameters, s
   if (statement == nullptr && sqlite3_prepare_v2(connection_, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
     throw std::logic_error("the simulator cannot run " + sql + ": " + sqlite3_errmsg(connection_));
   }
-  int position = 0;
-  for (const Value& each : parameters) {
-    ++position;
-    const auto size = static_cast<int>(each.bytes.size());
-    switch (each.type) {
-      case Value::Type::null:
-        sqlite3_bind_null(statement, position);
-        break;
-      case Value::Type::integer:
-        sqlite3_bind_int64(statement, position, each.integer);
-        break;
-      case Value::Type::real:
-        sqlite3_bind_double(statement, position, each.real);
-        break;
-      case Value::Type::text:
-        sqlite3_bind_text(statement, position, each.bytes.data(), size, SQLITE_STATIC);
-        break;
-      case Value::Type::blob:
-        sqlite3_bind_blob(statement, position, each.bytes.data(), size, SQLITE_STATIC);
-        break;
-    }
-  }
+  bind(statement, parameters);
   view_.error = nullptr;
   int result = SQLITE_OK;
   while ((result = sqlite3_step(statement)) == SQLITE_ROW) {

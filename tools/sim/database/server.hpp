@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 #include <txinbox/database_error.hpp>
 
+#include "sim/database/migrated.hpp"
 #include "sim/database/store.hpp"
 #include "sim/database/virtual_tables.hpp"
 #include "sim/threads.hpp"
@@ -137,8 +138,6 @@ class Server {
 
  private:
   friend class ServerSession;
-  bool happens(double rate);
-
   const Migrated migrated_;
   Store store_;
   std::vector<ServerSession*> sessions_;

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "backend/registry.hpp"
-#include "base/hex.hpp"
 #include "sim/database/dialect.hpp"
 
 namespace txinbox::sim {
@@ -43,32 +41,6 @@ std::optional<std::string> as_text(const Value& value) {
     default:
       return value.bytes;
   }
-}
-
-std::vector<Row> as_rows(const std::vector<Values>& values) {
-  std::vector<Row> rows;
-  for (const Values& each : values) {
-    Row& row = rows.emplace_back();
-    for (const Value& value : each) row.push_back(as_text(value));
-  }
-  return rows;
-}
-
-/// A connection of a process. It belongs to a pool.
-class SimConnection final : public NativeConnection {
- public:
-  SimConnection(const Database& database, std::unique_ptr<ServerSession> session)
-      : NativeConnection(database), session_(std::move(session)) {}
-  void* handle() const noexcept override { return session_->handle(); }
-  const void* identity() const noexcept override { return session_.get(); }
-  ServerSession& session() const noexcept { return *session_; }
-
- private:
-  const std::unique_ptr<ServerSession> session_;
-};
-
-ServerSession& session_of(const NativeConnection& connection) {
-  return dynamic_cast<const SimConnection&>(connection).session();
 }
 
 class SimSession final : public Session {
@@ -276,79 +248,23 @@ class SimSession final : public Session {
   ServerSession& server_;
 };
 
-/// The tables are always right.
-class SimCatalog final : public Catalog {
- public:
-  explicit SimCatalog(ConnectionPtr connection) : connection_(std::move(connection)) {}
-
-  std::string find_schema(std::string_view) override { return "main"; }
-  std::vector<Problem> check_tables(const std::string&) override { return {}; }
-  std::vector<Finding> check_server() override { return {}; }
-  std::string server_version() override { return "simulated"; }
-  std::vector<Row> read(const std::string& sql, std::size_t columns) override {
-    return query(*connection_, sql, columns);
-  }
-  std::int64_t table_bytes(const std::string&) override { return 0; }
-  void begin_migrations() override { refuse(); }
-  void apply(std::string_view) override { refuse(); }
-  void end_migrations() override { refuse(); }
-  void abandon_migrations() noexcept override {}
-
- private:
-  [[noreturn]] static void refuse() { throw std::logic_error("the simulator does not migrate"); }
-  const ConnectionPtr connection_;
-};
-
-class SimConnector final : public detail::Connector {
- public:
-  explicit SimConnector(const SimDatabase& database) : database_(database) {}
-
-  ConnectionPtr connect() const override {
-    auto& threads = *Threads::instance();
-    threads.kill_point();
-    Server& server = database_.server();
-    threads.sleep_for(std::chrono::milliseconds(1));
-    if (!server.is_up()) {
-      throw SimulatedError(server.personality(), server.personality().error.cannot_connect, "server that is away");
-    }
-    return std::make_shared<SimConnection>(database_,
-                                           std::make_unique<ServerSession>(server, threads.current_process_ptr()));
-  }
-  std::optional<std::string> refusal(const std::string&) const override { return std::nullopt; }
-
- private:
-  const SimDatabase& database_;
-};
-
 }  // namespace
 
-SimDatabase::SimDatabase(Server& server) : server_(server), sqlite3_(database_named("sqlite3")) {}
-
-Pool SimDatabase::open_pool(PoolOptions options) const {
-  detail::check(options);
-  return detail::PoolAccess::make(detail::PoolState::open(std::make_unique<SimConnector>(*this), std::move(options)));
+ServerSession& session_of(const NativeConnection& connection) {
+  return dynamic_cast<const SimConnection&>(connection).session();
 }
 
-std::unique_ptr<Session> SimDatabase::attach(ConnectionPtr connection, Ownership) const {
-  return std::make_unique<SimSession>(server_.personality(), std::move(connection));
+std::unique_ptr<Session> make_sim_session(const Personality& personality, ConnectionPtr connection) {
+  return std::make_unique<SimSession>(personality, std::move(connection));
 }
 
-std::unique_ptr<Catalog> SimDatabase::catalog(ConnectionPtr connection) const {
-  return std::make_unique<SimCatalog>(std::move(connection));
+std::vector<Row> as_rows(const std::vector<Values>& values) {
+  std::vector<Row> rows;
+  for (const Values& each : values) {
+    Row& row = rows.emplace_back();
+    for (const Value& value : each) row.push_back(as_text(value));
+  }
+  return rows;
 }
-
-std::vector<Row> SimDatabase::query(const NativeConnection& connection, const std::string& sql, std::size_t) const {
-  ServerSession& session = session_of(connection);
-  std::vector<Values> rows;
-  session.call([&] { (void)session.run(sql, {}, &rows); });
-  return as_rows(rows);
-}
-
-std::size_t SimDatabase::run(const NativeConnection& connection, const std::string& sql) const {
-  session_of(connection).execute(sql);
-  return 0;
-}
-
-std::unique_ptr<Dialect> SimDatabase::dialect(const std::string&) const { return make_sim_dialect(); }
 
 }  // namespace txinbox::sim

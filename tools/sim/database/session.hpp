@@ -1,47 +1,35 @@
 #pragma once
 
-// The simulated database, as the library's pool and consumers use it.
+// The connections and sessions of the simulated database, as the library uses them.
 
 #include <memory>
-#include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "backend/database.hpp"
 #include "backend/session.hpp"
-#include "pool/pool_state.hpp"
 #include "sim/database/server.hpp"
 
 namespace txinbox::sim {
 
-/// A database of which each pool has connections of its own process.
-class SimDatabase final : public backend::Database {
+/// A connection of a process. It belongs to a pool.
+class SimConnection final : public backend::NativeConnection {
  public:
-  explicit SimDatabase(Server& server);
-
-  Server& server() const noexcept { return server_; }
-
-  /// Opens a pool of the process that has the turn.
-  Pool open_pool(PoolOptions) const;
-
-  std::string_view name() const noexcept override { return sqlite3_.name(); }
-  backend::ErrorMeaning meaning_of(const std::string& code) const noexcept override {
-    return sqlite3_.meaning_of(code);
-  }
-  backend::ErrorDescription describe(const std::string& code) const override { return sqlite3_.describe(code); }
-  std::unique_ptr<backend::Session> attach(backend::ConnectionPtr, backend::Ownership) const override;
-  std::unique_ptr<backend::Catalog> catalog(backend::ConnectionPtr) const override;
-  void refuse_unopened(void*) const override {}
-  std::vector<backend::Row> query(const backend::NativeConnection&, const std::string& sql,
-                                  std::size_t columns) const override;
-  std::size_t run(const backend::NativeConnection&, const std::string& sql) const override;
-  std::unique_ptr<backend::Dialect> dialect(const std::string& schema) const override;
-  backend::ScratchSql scratch_sql() const override { return {}; }
-  const backend::UserSql& user_sql() const noexcept override { return sqlite3_.user_sql(); }
+  SimConnection(const backend::Database& database, std::unique_ptr<ServerSession> session)
+      : backend::NativeConnection(database), session_(std::move(session)) {}
+  void* handle() const noexcept override { return session_->handle(); }
+  const void* identity() const noexcept override { return session_.get(); }
+  ServerSession& session() const noexcept { return *session_; }
 
  private:
-  Server& server_;
-  const backend::Database& sqlite3_;  ///< Its tables and names are used.
+  const std::unique_ptr<ServerSession> session_;
 };
+
+ServerSession& session_of(const backend::NativeConnection&);
+
+std::unique_ptr<backend::Session> make_sim_session(const Personality&, backend::ConnectionPtr);
+
+/// The rows as the library reads them.
+std::vector<backend::Row> as_rows(const std::vector<Values>&);
 
 }  // namespace txinbox::sim

@@ -68,7 +68,7 @@ Table* Store::find_table(std::string_view name) noexcept {
 }
 
 std::shared_ptr<Transaction> Store::begin(std::chrono::milliseconds lock_timeout) {
-  auto transaction = std::make_shared<Transaction>(++transactions_, lock_timeout);
+  auto transaction = std::make_shared<Transaction>(lock_timeout);
   while (personality_.has_one_writer && !open_.empty()) wait_for(*transaction, *open_.front());
   open_.push_back(transaction.get());
   return transaction;
@@ -158,10 +158,7 @@ bool Store::insert(Transaction& transaction, Table& table, Values values, OnDupl
     for (const std::size_t column : definition.indexes[index]) key.push_back(values[column]);
     for (const std::int64_t row : table.find(index, key)) {
       const StoredRow& stored = table.rows().at(row);
-      if (stored.writer != nullptr && stored.writer != &transaction) {
-        wait_for(transaction, *stored.writer);
-        throw RowChanged();
-      }
+      wait_for_writer(transaction, stored);
       if (!stored.seen_by(&transaction)) continue;
       if (on_duplicate == OnDuplicate::ignore) return false;
       if (on_duplicate == OnDuplicate::fail) throw ServerError(personality_.error.duplicate);
@@ -174,25 +171,26 @@ bool Store::insert(Transaction& transaction, Table& table, Values values, OnDupl
 }
 
 void Store::update(Transaction& transaction, Table& table, std::int64_t row, Values values) {
-  const auto found = table.rows().find(row);
-  if (found == table.rows().end()) throw RowChanged();
-  if (found->second.writer != nullptr && found->second.writer != &transaction) {
-    wait_for(transaction, *found->second.writer);
-    throw RowChanged();
-  }
-  if (!found->second.seen_by(&transaction)) throw RowChanged();
-  write(transaction, table, row, std::move(values));
+  change(transaction, table, row, std::move(values));
 }
 
 void Store::remove(Transaction& transaction, Table& table, std::int64_t row) {
+  change(transaction, table, row, std::nullopt);
+}
+
+void Store::change(Transaction& transaction, Table& table, std::int64_t row, Version version) {
   const auto found = table.rows().find(row);
   if (found == table.rows().end()) throw RowChanged();
-  if (found->second.writer != nullptr && found->second.writer != &transaction) {
-    wait_for(transaction, *found->second.writer);
-    throw RowChanged();
-  }
+  wait_for_writer(transaction, found->second);
   if (!found->second.seen_by(&transaction)) throw RowChanged();
-  write(transaction, table, row, std::nullopt);
+  write(transaction, table, row, std::move(version));
+}
+
+/// If another transaction has the lock of the row, waits for its end. The row may have changed then.
+void Store::wait_for_writer(Transaction& transaction, const StoredRow& row) {
+  if (row.writer == nullptr || row.writer == &transaction) return;
+  wait_for(transaction, *row.writer);
+  throw RowChanged();
 }
 
 void Store::wait_for(Transaction& transaction, const Transaction& other) {

@@ -36,7 +36,6 @@ class RowChanged : public std::exception {};
 struct TableDefinition {
   std::string name;
   std::vector<std::string> columns = {};
-  std::vector<std::size_t> primary_key = {};
   std::vector<std::vector<std::size_t>> indexes = {};  ///< All of them, the primary key first.
   std::size_t unique_indexes = 0;                      ///< How many of them are unique. They are the first ones.
   std::optional<std::size_t> number = {};              ///< The column that the server numbers.
@@ -91,10 +90,8 @@ class Table {
 
 class Transaction {
  public:
-  Transaction(std::uint64_t its_number, std::chrono::milliseconds its_lock_timeout)
-      : number(its_number), lock_timeout(its_lock_timeout) {}
+  explicit Transaction(std::chrono::milliseconds its_lock_timeout) : lock_timeout(its_lock_timeout) {}
 
-  const std::uint64_t number;
   const std::chrono::milliseconds lock_timeout;
   bool is_aborted = false;  ///< Only ROLLBACK is accepted.
   bool is_guarded = false;  ///< txinbox has begun it.
@@ -161,13 +158,14 @@ class Store {
   void load(Table&, Values);
 
  private:
+  void change(Transaction&, Table&, std::int64_t row, Version);
   void write(Transaction&, Table&, std::int64_t row, Version);
+  void wait_for_writer(Transaction&, const StoredRow&);
   void wait_for(Transaction&, const Transaction& other);
 
   const Personality& personality_;
   std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
   std::vector<Transaction*> open_;
-  std::uint64_t transactions_ = 0;
 };
 
 }  // namespace txinbox::sim

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/database/sqlite_values.hpp"
+
 namespace txinbox::sim {
 
 namespace {
@@ -38,8 +40,6 @@ const Values* values_of(const VirtualTable& table, std::int64_t number) {
   return version ? &*version : nullptr;
 }
 
-Value text(std::string value) { return {.type = Value::Type::text, .bytes = std::move(value)}; }
-
 void result(sqlite3_context* context, const Value& value) {
   switch (value.type) {
     case Value::Type::null:
@@ -53,17 +53,6 @@ void result(sqlite3_context* context, const Value& value) {
     case Value::Type::blob:
       return sqlite3_result_blob64(context, value.bytes.data(), value.bytes.size(), SQLITE_TRANSIENT);
   }
-}
-
-/// Prepares a query, and calls `take` for each row.
-template <class Take>
-void for_each_row(::sqlite3* connection, const std::string& sql, const Take& take) {
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(connection, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
-    throw std::logic_error(sql + ": " + sqlite3_errmsg(connection));
-  }
-  while (sqlite3_step(statement) == SQLITE_ROW) take(statement);
-  sqlite3_finalize(statement);
 }
 
 struct Module {
@@ -206,7 +195,7 @@ int update(sqlite3_vtab* base, int count, sqlite3_value** values, sqlite3_int64*
       row.push_back(value_of(values[i]));
       if (!is_insert || !row.back().is_null() || !table.table->definition().defaults.contains(column)) continue;
       const auto found = table.defaults.find(column);
-      row.back() = found == table.defaults.end() ? text(view.store->now_text()) : found->second;
+      row.back() = found == table.defaults.end() ? text_value(view.store->now_text()) : found->second;
     }
     if (is_insert) {
       if (view.store->insert(*view.transaction, *table.table, std::move(row), on_duplicate(table.connection))) {
@@ -242,87 +231,11 @@ constexpr sqlite3_module module_functions = [] {
   return functions;
 }();
 
-}  // namespace
-
-Value value_of(sqlite3_value* value) {
-  const auto bytes = [value](const void* data) {
-    return std::string(static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_value_bytes(value)));
-  };
-  switch (sqlite3_value_type(value)) {
-    case SQLITE_INTEGER:
-      return {.type = Value::Type::integer, .integer = sqlite3_value_int64(value)};
-    case SQLITE_FLOAT:
-      return {.type = Value::Type::real, .real = sqlite3_value_double(value)};
-    case SQLITE_TEXT:
-      return text(bytes(sqlite3_value_text(value)));
-    case SQLITE_BLOB:
-      return {.type = Value::Type::blob, .bytes = bytes(sqlite3_value_blob(value))};
-    default:
-      return {};
-  }
-}
-
-Value column_of(sqlite3_stmt* statement, int column) {
-  const auto bytes = [&](const void* data) {
-    return std::string(static_cast<const char*>(data),
-                       static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
-  };
-  switch (sqlite3_column_type(statement, column)) {
-    case SQLITE_INTEGER:
-      return {.type = Value::Type::integer, .integer = sqlite3_column_int64(statement, column)};
-    case SQLITE_FLOAT:
-      return {.type = Value::Type::real, .real = sqlite3_column_double(statement, column)};
-    case SQLITE_TEXT:
-      return text(bytes(sqlite3_column_text(statement, column)));
-    case SQLITE_BLOB:
-      return {.type = Value::Type::blob, .bytes = bytes(sqlite3_column_blob(statement, column))};
-    default:
-      return {};
-  }
-}
-
-namespace {
-
-std::string text_of(sqlite3_stmt* row, int column) { return column_of(row, column).bytes; }
-
-/// The columns of an index.
-std::vector<std::size_t> columns_of(::sqlite3* connection, const std::string& index) {
-  std::vector<std::size_t> columns;
-  for_each_row(connection, fmt::format("PRAGMA index_info('{}')", index),
-               [&](sqlite3_stmt* row) { columns.push_back(static_cast<std::size_t>(sqlite3_column_int64(row, 1))); });
-  return columns;
-}
-
-TableDefinition definition_of(::sqlite3* connection, const std::string& name) {
-  TableDefinition table{.name = name};
-  std::map<std::int64_t, std::size_t> key;  // by the place in the primary key
-  for_each_row(connection, fmt::format("PRAGMA table_info('{}')", name), [&](sqlite3_stmt* row) {
-    const std::size_t column = table.columns.size();
-    table.columns.push_back(text_of(row, 1));
-    if (sqlite3_column_type(row, 4) != SQLITE_NULL) table.defaults[column] = text_of(row, 4);
-    if (const auto place = sqlite3_column_int64(row, 5); place > 0) key[place] = column;
-    if (key.size() == 1 && key.begin()->second == column && text_of(row, 2) == "INTEGER") table.number = column;
-  });
-  for (const auto& [place, column] : key) table.primary_key.push_back(column);
-  if (key.size() != 1) table.number.reset();
-  table.indexes.push_back(table.primary_key);
-  std::vector<std::vector<std::size_t>> others;
-  for_each_row(connection, fmt::format("PRAGMA index_list('{}')", name), [&](sqlite3_stmt* row) {
-    const bool is_unique = sqlite3_column_int64(row, 2) != 0;
-    const bool is_partial = sqlite3_column_int64(row, 4) != 0;
-    if (is_partial || text_of(row, 3) == "pk") return;
-    (is_unique ? table.indexes : others).push_back(columns_of(connection, text_of(row, 1)));
-  });
-  table.unique_indexes = table.indexes.size();
-  table.indexes.insert(table.indexes.end(), others.begin(), others.end());
-  return table;
-}
-
 Store& store_of(sqlite3_context* context) { return *static_cast<View*>(sqlite3_user_data(context))->store; }
 
 /// sim_now(milliseconds): the time of the server, plus these.
 void now_function(sqlite3_context* context, int, sqlite3_value** values) {
-  result(context, text(store_of(context).now_text(std::chrono::milliseconds(sqlite3_value_int64(values[0])))));
+  result(context, text_value(store_of(context).now_text(std::chrono::milliseconds(sqlite3_value_int64(values[0])))));
 }
 
 /// sim_since(text): the milliseconds since this time. NULL since NULL.
@@ -338,20 +251,6 @@ void mark_function(sqlite3_context* context, int, sqlite3_value** values) {
 }
 
 }  // namespace
-
-Migrated read_migrated(::sqlite3* connection) {
-  Migrated migrated;
-  for_each_row(connection, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
-               [&](sqlite3_stmt* row) { migrated.tables.push_back(definition_of(connection, text_of(row, 0))); });
-  for (const TableDefinition& table : migrated.tables) {
-    for_each_row(connection, fmt::format("SELECT * FROM \"{}\"", table.name), [&](sqlite3_stmt* row) {
-      Values values;
-      for (std::size_t i = 0; i < table.columns.size(); ++i) values.push_back(column_of(row, static_cast<int>(i)));
-      migrated.rows.emplace_back(table.name, std::move(values));
-    });
-  }
-  return migrated;
-}
 
 void add_virtual_tables(::sqlite3* connection, View& view, const std::vector<TableDefinition>& tables) {
   for (const TableDefinition& each : tables) {

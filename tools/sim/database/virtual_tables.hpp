@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <exception>
-#include <string>
 #include <vector>
 
 #include <sqlite3.h>
@@ -25,15 +24,5 @@ struct View {
 
 /// Adds the tables to the connection, and the functions of `SimDialect`.
 void add_virtual_tables(::sqlite3*, View&, const std::vector<TableDefinition>&);
-
-/// Reads the tables that the migrations for SQLite make, and the rows that they put into them.
-struct Migrated {
-  std::vector<TableDefinition> tables;
-  std::vector<std::pair<std::string, Values>> rows;  ///< The name of the table, and the row.
-};
-Migrated read_migrated(::sqlite3*);
-
-Value value_of(::sqlite3_value*);
-Value column_of(::sqlite3_stmt*, int column);
 
 }  // namespace txinbox::sim
