@@ -325,7 +325,7 @@ void RelayMachine::fail(const OutboxRow& row, const PublishResult& result, std::
            .id = row.id,
            .attempts = attempts,
            .text = error});
-  failures_.push_back({{row.seq, row.id}, std::move(error), park});
+  failures_.push_back({{row.seq, row.id}, attempts, std::move(error), park});
 }
 
 void RelayMachine::wait(const OutboxRow& row, milliseconds least, milliseconds wanted, Time now, std::size_t most) {

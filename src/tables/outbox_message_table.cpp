@@ -107,6 +107,16 @@ std::string is_one_of(std::span<const OutboxRowKey> rows) {
   return fmt::format("seq + 0 IN ({}) AND id IN ({})", numbers, ids);
 }
 
+/// Returns SQL for a value of each row. `value` returns the SQL of one of them.
+template <class Value>
+std::string value_of_row(std::span<const FailedAttempt> failures, const Value& value) {
+  const std::string first = value(failures[0]);
+  if (std::ranges::all_of(failures, [&](const FailedAttempt& each) { return value(each) == first; })) return first;
+  std::string sql = "CASE seq";
+  for (const FailedAttempt& each : failures) sql += fmt::format(" WHEN {} THEN {}", each.row.seq, value(each));
+  return sql += " END";
+}
+
 /// Returns the condition for the rows of a query. The table has the alias m.
 std::string condition_of(const backend::Dialect& sql, const OutboxQuery& query) {
   // PostgreSQL could use the index on the number for any condition on it, instead of the one on the key.
@@ -257,20 +267,13 @@ void OutboxMessageTable::record_failures(std::span<const FailedAttempt> failures
     rows.push_back(each.row);
     if (each.park) parked += fmt::format("{}{}", parked.empty() ? "" : ", ", each.row.seq);
   }
-  const auto has_first_error = [&](const FailedAttempt& each) { return each.error == failures[0].error; };
-  std::string error = sql.text_or_null(failures[0].error);
-  if (!std::ranges::all_of(failures, has_first_error)) {
-    error = "CASE seq";
-    for (const FailedAttempt& each : failures) {
-      error += fmt::format(" WHEN {} THEN {}", each.row.seq, sql.text_or_null(each.error));
-    }
-    error += " END";
-  }
+  const std::string attempts = value_of_row(failures, [](const auto& each) { return std::to_string(each.attempts); });
+  const std::string error = value_of_row(failures, [&](const auto& each) { return sql.text_or_null(each.error); });
   if (!parked.empty()) {
     parked = fmt::format(", parked_at = CASE WHEN seq IN ({}) THEN {} ELSE parked_at END", parked, sql.now());
   }
-  session_.change(fmt::format("UPDATE {} SET attempts = attempts + 1, last_error = {}{} WHERE {}", table_, error,
-                              parked, is_one_of(rows)));
+  session_.change(fmt::format("UPDATE {} SET attempts = {}, last_error = {}{} WHERE {}", table_,
+                              sql.greater("attempts", attempts), error, parked, is_one_of(rows)));
 }
 
 }  // namespace detail

@@ -57,6 +57,7 @@ struct OutboxRowKey {
 /// An attempt to publish a message that the table must count. With `park`, the message is parked.
 struct FailedAttempt {
   OutboxRowKey row;
+  int attempts;  ///< How many have failed, with this one.
   std::string error;
   bool park;
 };
@@ -118,7 +119,8 @@ class OutboxMessageTable {
   /// Makes a parked message wait again, so that the relay publishes it. Returns false if the message is not parked.
   bool retry(const OutboxRowKey& row) const;
 
-  /// Counts these attempts, in one statement. No two are of the same row.
+  /// Counts these attempts, in one statement. No two are of the same row. If the reply is lost, call it again: an
+  /// attempt counts once.
   void record_failures(std::span<const FailedAttempt>) const;
 
  private:

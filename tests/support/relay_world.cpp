@@ -311,10 +311,12 @@ void RelayWorld::perform(const job::Count& count) {
     const auto row = rows.find(each.row.seq);
     if (row != rows.end() && row->second.id == each.row.id) {
       row->second.parked = each.park;
-      if (++row->second.attempts > failures_[each.row.id]) wrong(each.row.id + " has failed less often than counted");
+      row->second.attempts = std::max(row->second.attempts, each.attempts);
+      if (row->second.attempts > failures_[each.row.id]) wrong(each.row.id + " has failed less often than counted");
     }
+    if (twist_ == Twist::fails_after)
+      throw Failed();  // the reply is lost: the machine does not know that it is counted
     machine_->counted(1);
-    if (twist_ == Twist::fails_after) throw Failed();  // the attempts behind this one are not written
   }
 }
 

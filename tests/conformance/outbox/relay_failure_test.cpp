@@ -13,9 +13,12 @@
 #include <soci/soci.h>
 #include <txinbox/txinbox.hpp>
 
+#include "pool/inbox_session.hpp"
+#include "soci_adapter/soci_connection.hpp"
 #include "support/eventually.hpp"
 #include "support/recording_publisher.hpp"
 #include "support/relay_kit.hpp"
+#include "tables/outbox_message_table.hpp"
 
 namespace txinbox::test {
 namespace {
@@ -50,6 +53,32 @@ TEST_CASE("after a failure, the key of the message waits, and other keys continu
   CHECK(all[4] == "bad 1");
   CHECK(all[5] == "bad 2");
   CHECK(outbox_becomes_empty(db));
+}
+
+TEST_CASE("failed attempts count once, also if the reply is lost and the relay writes them again") {
+  const TestDatabase db;
+  add(db, "k", {"a", "b", "c"});
+  const auto sql = db.session();
+  const detail::InboxSession session{backend::connection_of(*sql)};
+  const detail::OutboxMessageTable table(*session);
+  std::set<int> parts;
+  for (int part = 0; part < detail::outbox_parts; ++part) parts.insert(part);
+  const auto read = [&] { return table.read({.parts = parts, .limit = 10}); };
+  std::vector<detail::OutboxRowKey> rows;
+  for (const detail::OutboxRow& each : read()) rows.push_back({each.seq, each.id});
+  REQUIRE(rows.size() == 3);
+  const auto attempts = [&] {
+    std::vector<int> all;
+    for (const detail::OutboxRow& each : read()) all.push_back(each.attempts);
+    return all;
+  };
+  const std::vector<detail::FailedAttempt> first{{rows[0], 1, "no", false}, {rows[1], 3, "no", false}};
+  table.record_failures(first);
+  table.record_failures(first);
+  CHECK(attempts() == std::vector{1, 3, 0});
+  table.record_failures(std::vector<detail::FailedAttempt>{{rows[0], 2, "no", false}});
+  table.record_failures(first);  // what another relay has written stays
+  CHECK(attempts() == std::vector{2, 3, 0});
 }
 
 TEST_CASE("a message is parked after max_attempts or when it is rejected, and its key continues") {

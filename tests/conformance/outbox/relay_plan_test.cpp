@@ -174,7 +174,7 @@ TEST_CASE("a relay passes no removed rows of other keys, even if the statistics 
     };
     CHECK(outbox.pages_of(read) < 20);
     CHECK(outbox.pages_of([&](const auto& table) {
-      table.record_failures(std::vector{detail::FailedAttempt{row, "no", true}});
+      table.record_failures(std::vector{detail::FailedAttempt{row, 1, "no", true}});
     }) < 20);
     CHECK(outbox.pages_of([&](const auto& table) { CHECK(table.retry(row)); }) < 20);
     CHECK(outbox.pages_of([&](const auto& table) { table.remove(std::vector{row}); }) < 20);
