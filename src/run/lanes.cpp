@@ -23,8 +23,12 @@ bool is_slow(const Lane& lane, Lanes::Time now) {
   return lane.window.front()->state == Entry::State::running;
 }
 
-/// Whether the message has not begun to run. Then the broker may deliver it again.
-bool has_not_begun(const Entry& entry) { return entry.state == Entry::State::waiting && entry.retries == 0; }
+/// Whether the broker may deliver the message again: it has not begun to run, or the inbox will answer the duplicate.
+/// A second delivery of a dead letter would publish it again.
+bool may_come_again(const Entry& entry) {
+  if (entry.state == Entry::State::done) return entry.reason.empty();
+  return entry.state == Entry::State::waiting && entry.retries == 0;
+}
 
 }  // namespace
 
@@ -129,7 +133,7 @@ std::vector<Entry*> Lanes::rewind(Settlement& settlement, Amount excess) {
   for (const auto& lane : largest_first([](const Lane& each) { return each.is_paused; }, excess)) {
     if (excess.is_zero()) break;
     Entry* first = nullptr;
-    while (lane->window.size() > 1 && has_not_begun(*lane->window.back())) {
+    while (lane->window.size() > 1 && may_come_again(*lane->window.back())) {
       first = lane->window.back();
       excess.messages -= std::min<std::size_t>(excess.messages, 1);
       excess.bytes -= std::min(excess.bytes, first->incoming.body.size());

@@ -55,7 +55,7 @@ class Lanes {
   /// lane is resumed when half of what it held is acknowledged.
   void pause(Settlement& settlement, Amount excess, bool slow_too, Time now);
 
-  /// Removes messages that have not begun to run from the ends of paused lanes, until paused lanes hold `excess` less.
+  /// Removes messages that may come again from the ends of paused lanes, until paused lanes hold `excess` less.
   /// The broker delivers them again. Returns them, each lane's last message first. The first message of a lane stays.
   std::vector<Entry*> rewind(Settlement& settlement, Amount excess);
 

@@ -336,8 +336,8 @@ Settlement Scheduler::take_settlement(Time now) {
   }
   if (const Amount excess = room_.waiting_excess(lanes_.paused()); can_rewind_ && !excess.is_zero()) {
     for (Entry* entry : lanes_.rewind(settlement, excess)) {
+      if (entry->state == Entry::State::waiting) --summary_.received;  // it is received again
       drop(*entry);
-      --summary_.received;  // it is received again
     }
   }
   return settlement;

@@ -69,13 +69,14 @@ void check_isolation(const Isolated& what) {
   }
 }
 
-TEST_CASE("lanes that wait keep no other lane waiting, however many they are and whatever they wait for") {
+void check_isolation_of_all(Order order) {
   for (const std::size_t stuck : {1UL, 3UL, 7UL}) {
     for (const Fate fate : {Fate::fails, Fate::postponed, Fate::poison}) {
       for (const std::size_t place : {0UL, 1UL, 5UL}) {
         for (const std::size_t job_size : {1UL, 3UL, 100UL}) {
           for (const bool can_rewind : {false, true}) {
             RunOptions options = SchedulerWorld::options_of_test();
+            options.order = order;
             options.max_waiting = can_rewind ? 8 : 1'000;
             check_isolation({.stuck_lanes = stuck,
                              .fate = fate,
@@ -88,6 +89,15 @@ TEST_CASE("lanes that wait keep no other lane waiting, however many they are and
       }
     }
   }
+}
+
+TEST_CASE("lanes that wait keep no other lane waiting, however many they are and whatever they wait for") {
+  check_isolation_of_all(Order::lane);
+}
+
+TEST_CASE(
+    "if messages of the other keys of a lane are done behind one that waits, they take no room from other lanes") {
+  check_isolation_of_all(Order::key);
 }
 
 TEST_CASE("a handler that does not end keeps no other worker from other lanes") {
