@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "sim/database/dialect.hpp"
 #include "sim/database/migrated.hpp"
 #include "sim/database/server.hpp"
 #include "sim/threads.hpp"
@@ -149,7 +151,7 @@ TEST_CASE("simulated database: a failed statement changes nothing, and PostgreSQ
   });
 }
 
-TEST_CASE("simulated database: a restart ends all transactions, and keeps what was committed") {
+TEST_CASE("simulated database: a restart ends all transactions, and keeps what is durable") {
   for_each_server([](Server& server) {
     const auto session = connect(server);
     session->execute(insert("a"));
@@ -162,6 +164,72 @@ TEST_CASE("simulated database: a restart ends all transactions, and keeps what w
     CHECK(server.is_up());
     CHECK(count(server) == 1);
     CHECK(error_of(*connect(server), insert("b")) == "");
+  });
+}
+
+std::int64_t last_number(Server& server) { return server.query("SELECT max(number) FROM effect").at(0).at(0).integer; }
+
+TEST_CASE("simulated database: a failover loses the last commits, and gives their numbers again") {
+  for_each_server([](Server& server) {
+    const auto effect = [&](std::string_view key) {
+      connect(server)->execute(fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key));
+    };
+    effect("a");
+    connect(server)->execute(insert("a"));
+    Threads::instance()->sleep_for(1s);
+    effect("b");
+    connect(server)->execute("UPDATE txinbox_consumed_message SET state = 'torn'");
+    connect(server)->execute("DELETE FROM effect WHERE business_key = 'a'");
+    CHECK(last_number(server) == 2);
+    CHECK(server.fail_over(Threads::instance()->now(), 500ms) == std::set<std::string>{"b"});
+    CHECK(server.query("SELECT business_key FROM effect").size() == 1);
+    CHECK(last_number(server) == 1);
+    CHECK(server.query("SELECT state FROM txinbox_consumed_message").at(0).at(0).bytes == "consumed");
+    CHECK(error_of(*connect(server), insert("a")) == server.personality().error.duplicate);
+    effect("c");
+    CHECK(last_number(server) == 2);
+  });
+}
+
+TEST_CASE("simulated database: MariaDB shows a commit before it is durable, and a crash loses it then") {
+  for_each_server([](Server& server) {
+    server.faults.slowest = 500ms;
+    const bool is_early = server.personality().shows_commits_early;
+    const auto session = connect(server);
+    std::string error = "none";
+    const std::jthread commits([&] { error = error_of(*session, insert("a")); });
+    while (count(server) == 0) Threads::instance()->sleep_for(1ms);
+    CHECK(server.count_durable("txinbox_consumed_message", "consumer", "svc") == (is_early ? 0 : 1));
+    server.restart(Threads::instance()->now());
+    CHECK(count(server) == (is_early ? 0 : 1));
+    Threads::instance()->sleep_for(2s);
+    CHECK(error == server.personality().error.lost);
+  });
+}
+
+TEST_CASE("simulated database: PostgreSQL shows which transactions may have inserted rows into a table") {
+  for_each_server([](Server& server) {
+    if (!server.personality().shows_writers) return;
+    const auto dialect = sim::make_sim_dialect(server.personality());
+    const auto writers = [&] { return server.query(dialect->open_writers("main.\"txinbox_consumed_message\"")); };
+    REQUIRE(writers().size() == 1);
+    CHECK(writers().at(0).at(1).is_null());
+    const auto first = connect(server);
+    first->execute("BEGIN");
+    CHECK(writers().at(0).at(1).is_null());
+    first->execute(insert("a"));
+    const auto second = connect(server);
+    second->execute("BEGIN");
+    second->execute(insert("b"));
+    REQUIRE(writers().size() == 2);
+    CHECK(writers().at(0).at(1) != writers().at(1).at(1));
+    first->execute("ROLLBACK");
+    second->execute("COMMIT");
+    REQUIRE(writers().size() == 1);
+    CHECK(writers().at(0).at(1).is_null());
+    const sim::Value before = writers().at(0).at(0);
+    server.restart(Threads::instance()->now());
+    CHECK(writers().at(0).at(0) != before);
   });
 }
 

@@ -1,6 +1,7 @@
 #include "sim/broker.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,22 +23,18 @@ void Broker::publish(std::size_t lane, BrokerMessage message) {
   if (lanes_[lane].owner != nullptr) Threads::instance()->wake_all(lanes_[lane].owner);
 }
 
-std::size_t Broker::waiting() const {
-  std::size_t count = 0;
-  for (const Lane& each : lanes_) count += each.messages.size() - each.acknowledged;
-  return count;
-}
-
-std::string Broker::describe_waiting() const {
-  std::string text;
+std::optional<Waiting> Broker::waiting(const std::function<bool(std::size_t)>& counts) const {
+  std::optional<Waiting> waiting;
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const Lane& lane = lanes_[i];
-    if (lane.acknowledged == lane.messages.size()) continue;
-    text += fmt::format("{}lane {} from {} ({}) to {}, read to {}{}{}", text.empty() ? "" : "; ", i, lane.acknowledged,
-                        lane.messages[lane.acknowledged]->body, lane.messages.size(), lane.next,
-                        lane.is_paused ? ", paused" : "", lane.owner == nullptr ? ", without a member" : "");
+    if (lane.acknowledged == lane.messages.size() || !counts(i)) continue;
+    const std::string& first = lane.messages[lane.acknowledged]->body;
+    if (!waiting) waiting = Waiting{.key = first, .text = {}};
+    waiting->text += fmt::format("{}lane {} from {} ({}) to {}, read to {}{}{}", waiting->text.empty() ? "" : "; ", i,
+                                 lane.acknowledged, first, lane.messages.size(), lane.next,
+                                 lane.is_paused ? ", paused" : "", lane.owner == nullptr ? ", without a member" : "");
   }
-  return text;
+  return waiting;
 }
 
 void Broker::give(Lane& lane, SimSource* member) {
@@ -100,6 +97,7 @@ std::vector<Incoming> SimSource::poll(std::size_t max, std::chrono::milliseconds
     (void)threads.wait_for_condition(this, &until);
   }
   is_woken_ = false;
+  if (!taken.empty() && on_taken) on_taken();
   threads.kill_point();
   return taken;
 }
@@ -111,8 +109,13 @@ std::vector<Incoming> SimSource::take(std::size_t max) {
     while (lane.owner == this && !lane.is_paused && lane.next < lane.messages.size() && taken.size() < max) {
       const auto& message = lane.messages[lane.next];
       tickets_.push_back({i, lane.next, lane.epoch});
-      taken.push_back(
-          {.body = message->body, .id = message->id, .lane = i, .ticket = tickets_.size() - 1, .owner = message});
+      ++*held_;
+      taken.push_back({.body = message->body,
+                       .key = message->key,
+                       .id = message->id,
+                       .lane = i,
+                       .ticket = tickets_.size() - 1,
+                       .owner = std::shared_ptr<Delivered>(new Delivered{message, held_})});
       ++lane.next;
       ++broker_.deliveries_;
     }
@@ -158,6 +161,7 @@ void SimSource::resume(std::uint64_t lane) {
   if (broker_.lanes_[lane].owner == this) broker_.lanes_[lane].is_paused = false;
 }
 void SimSource::rewind(const Incoming& first) {
+  if (!broker_.can_rewind_) throw std::logic_error("rewind on a broker that cannot");
   if (holds(first)) broker_.lanes_[ticket_of(first).lane].next = ticket_of(first).offset;
 }
 

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <txinbox/source.hpp>
 
+#include "sim/story.hpp"
 #include "sim/threads.hpp"
 
 namespace txinbox::sim {
@@ -18,6 +20,7 @@ namespace txinbox::sim {
 struct BrokerMessage {
   std::string id;
   std::string body;
+  std::optional<std::string> key = {};
 };
 
 struct BrokerFaults {
@@ -31,13 +34,15 @@ class SimSource;
 
 class Broker {
  public:
-  explicit Broker(std::size_t lanes) : lanes_(lanes) {}
+  /// `can_rewind`: whether a member can read messages of its lane again.
+  Broker(std::size_t lanes, bool can_rewind) : lanes_(lanes), can_rewind_(can_rewind) {}
 
   BrokerFaults faults;
 
   /// It is called for each message when the broker learns that it is done. The dead letter is null if there is none.
   std::function<void(const BrokerMessage&, const DeadLetter*)> on_end;
 
+  std::size_t lanes() const noexcept { return lanes_.size(); }
   void publish(std::size_t lane, BrokerMessage);
 
   /// Takes a lane from its member and gives it to another one, or back.
@@ -46,9 +51,8 @@ class Broker {
   /// Removes members that have not polled for the time-out of the session.
   void expel_silent();
 
-  /// How many messages are not acknowledged.
-  std::size_t waiting() const;
-  std::string describe_waiting() const;
+  /// What is not acknowledged in the lanes for which `counts` is true.
+  std::optional<Waiting> waiting(const std::function<bool(std::size_t lane)>& counts) const;
   std::uint64_t deliveries() const noexcept { return deliveries_; }
 
  private:
@@ -69,6 +73,7 @@ class Broker {
   void balance();
 
   std::vector<Lane> lanes_;
+  const bool can_rewind_;
   std::vector<SimSource*> members_;
   std::uint64_t deliveries_ = 0;
 };
@@ -86,17 +91,29 @@ class SimSource final : public Source {
   bool holds(const Incoming& message) const override;
   void pause(std::uint64_t lane) override;
   void resume(std::uint64_t lane) override;
-  bool can_rewind() const override { return true; }
+  bool can_rewind() const override { return broker_.can_rewind_; }
   void rewind(const Incoming& first) override;
   void wake() noexcept override;
   SourceStatus status() override;
   void close() noexcept override;
+
+  /// How many messages somebody still holds that `poll` has returned.
+  std::size_t held() const noexcept { return *held_; }
+
+  /// It is called when `poll` has taken messages.
+  std::function<void()> on_taken;
 
  private:
   friend class Broker;
   struct Ticket {
     std::size_t lane, offset;
     std::uint64_t epoch;
+  };
+  /// The owner of what an `Incoming` points to.
+  struct Delivered {
+    std::shared_ptr<const BrokerMessage> message;
+    std::shared_ptr<std::size_t> held;
+    ~Delivered() { --*held; }
   };
   Ticket ticket_of(const Incoming&) const;
   std::vector<Incoming> take(std::size_t max);
@@ -108,6 +125,7 @@ class SimSource final : public Source {
   bool is_woken_ = false;
   SimTime last_poll_{0};
   std::vector<Ticket> tickets_;
+  const std::shared_ptr<std::size_t> held_ = std::make_shared<std::size_t>();
 };
 
 }  // namespace txinbox::sim

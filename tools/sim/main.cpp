@@ -5,13 +5,16 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sqlite3.h>
 #include <CLI/CLI.hpp>
 
 #include "sim/runner.hpp"
@@ -26,8 +29,9 @@ struct Options {
   std::uint64_t count = 100;
   double minutes = 0;
   int jobs = 1;
+  bool shrinks = true;
   std::vector<std::string> without = {};
-  std::size_t messages = 0, processes = 0, workers = 0, batch = 0, lanes = 0;
+  std::map<std::string_view, std::size_t> sizes = {};  ///< Those that the user has chosen.
 };
 
 Plan plan_of(std::uint64_t seed, const Options& options) {
@@ -38,11 +42,11 @@ Plan plan_of(std::uint64_t seed, const Options& options) {
           "--without", fmt::format("there is no fault {}; there are {}", each, fmt::join(fault_names(), ", ")));
     }
   }
-  if (options.messages > 0) plan.messages = options.messages;
-  if (options.processes > 0) plan.processes = options.processes;
-  if (options.workers > 0) plan.workers = options.workers;
-  if (options.batch > 0) plan.batch = options.batch;
-  if (options.lanes > 0) plan.lanes = options.lanes;
+  for (const PlanSize& each : plan_sizes()) {
+    if (const auto chosen = options.sizes.find(each.name); chosen != options.sizes.end()) {
+      plan.*each.member = chosen->second;
+    }
+  }
   return plan;
 }
 
@@ -59,22 +63,17 @@ std::string command_of(const Plan& plan) {
     if (lacks == plan && whole_lacks != whole) without.push_back(name);
   }
   if (!without.empty()) command += fmt::format(" --without {}", fmt::join(without, ","));
-  const auto add = [&](std::string_view option, std::size_t value, std::size_t usual) {
-    if (value != usual) command += fmt::format(" --{} {}", option, value);
-  };
-  add("messages", plan.messages, whole.messages);
-  add("services", plan.processes, whole.processes);
-  add("workers", plan.workers, whole.workers);
-  add("batch", plan.batch, whole.batch);
-  add("lanes", plan.lanes, whole.lanes);
+  for (const PlanSize& each : plan_sizes()) {
+    if (plan.*each.member != whole.*each.member) command += fmt::format(" --{} {}", each.name, plan.*each.member);
+  }
   return command;
 }
 
-void show_failure(Runner& runner, const Plan& failed, const Report& report) {
-  fmt::print("\nseed {} failed: {}\n  {}\n  looking for a smaller world that fails ...\n", failed.seed, report.problem,
-             failed.text());
+void show_failure(Runner& runner, const Plan& failed, const Report& report, bool shrinks) {
+  fmt::print("\nseed {} failed: {}\n  {}\n", failed.seed, report.problem, failed.text());
+  if (shrinks) fmt::print("  looking for a smaller world that fails ...\n");
   std::fflush(stdout);
-  const Plan plan = runner.shrink(failed, report.problem);
+  const Plan plan = shrinks ? runner.shrink(failed, report.problem) : failed;
   const Report again = runner.run(plan);
   fmt::print("  {}\n{}  {}\nagain: {}\n", plan.text(), again.story, again.problem, command_of(plan));
 }
@@ -82,6 +81,9 @@ void show_failure(Runner& runner, const Plan& failed, const Report& report) {
 int run(const Options& options) {
   const auto start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  // Only one thread runs at a time, and each has connections of its own.
+  sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   const Migrated migrated = make_migrated();
   Runner runner(migrated);
   std::uint64_t next = options.first;
@@ -94,21 +96,21 @@ int run(const Options& options) {
   double simulated = 0;
   const auto summary = [&] {
     return fmt::format(
-        "{} worlds, {} messages, {} deliveries, {} services killed, {} restarts of a database, {:.1f} h "
-        "of simulated time in {:.0f} s",
-        worlds, sum.messages, sum.deliveries, sum.kills, sum.restarts, simulated / 3600, seconds());
+        "{} worlds, {} deliveries, {} services killed and {} ended, {} restarts of a database, {:.1f} h of simulated "
+        "time in {:.0f} s",
+        worlds, sum.deliveries, sum.kills, sum.ends, sum.restarts, simulated / 3600, seconds());
   };
   for (int i = 0; i < options.jobs && !is_over(); ++i) runner.start(plan_of(next++, options), i);
   while (runner.running() > 0) {
     const Runner::Ended ended = runner.wait();
     if (!ended.report.problem.empty()) {
-      show_failure(runner, ended.plan, ended.report);
+      show_failure(runner, ended.plan, ended.report, options.shrinks);
       return 1;
     }
     ++worlds;
-    sum.messages += ended.report.counts.messages;
     sum.deliveries += ended.report.counts.deliveries;
     sum.kills += ended.report.counts.kills;
+    sum.ends += ended.report.counts.ends;
     sum.restarts += ended.report.counts.restarts;
     simulated += ended.report.simulated_seconds;
     if (shows_progress) fmt::print(stderr, "\r{}", summary());
@@ -136,14 +138,16 @@ int main(int argc, char** argv) {
   app.add_option("--minutes", options.minutes, "run for this time, instead of --count seeds");
   app.add_option("--jobs", options.jobs, "how many worlds run at a time, each on a processor of its own (default: 1)")
       ->check(CLI::Range(1U, std::thread::hardware_concurrency()));
+  app.add_flag("!--no-shrink", options.shrinks, "show the world that fails as it is, and look for no smaller one");
   app.add_option("--without", options.without,
                  fmt::format("kinds of faults that do not happen: {}", fmt::join(fault_names(), ", ")))
       ->delimiter(',');
-  app.add_option("--messages", options.messages, "how many messages a world has, instead of what the seed says");
-  app.add_option("--services", options.processes, "the same for services");
-  app.add_option("--workers", options.workers, "the same for the workers of a service");
-  app.add_option("--batch", options.batch, "the same for the most messages of a transaction");
-  app.add_option("--lanes", options.lanes, "the same for the lanes of the broker");
+  for (const PlanSize& each : plan_sizes()) {
+    const auto choose = [&options, name = each.name](std::size_t value) { options.sizes[name] = value; };
+    app.add_option_function<std::size_t>(fmt::format("--{}", each.name), choose,
+                                         fmt::format("{}, instead of what the seed says", each.text))
+        ->check(CLI::Range(each.least, std::size_t{1'000'000}));
+  }
   try {
     app.parse(argc, argv);
     if (is_new) options.first = std::random_device()() + 1'000'000ULL;

@@ -15,20 +15,31 @@ namespace {
 
 using Remove = void (*)(Plan&);
 
-constexpr std::array<std::pair<std::string_view, Remove>, 12> faults = {{
+constexpr auto faults = std::to_array<std::pair<std::string_view, Remove>>({
     {"kills", [](Plan& plan) { plan.kill_every = {}; }},
+    {"late-ends", [](Plan& plan) { plan.late_end_rate = 0; }},
     {"stops", [](Plan& plan) { plan.stop_every = {}; }},
+    {"ends", [](Plan& plan) { plan.end_every = {}; }},
     {"restarts", [](Plan& plan) { plan.restart_every = {}; }},
+    {"failovers", [](Plan& plan) { plan.failover_every = {}; }},
+    {"jumps", [](Plan& plan) { plan.jump_every = {}; }},
     {"moves", [](Plan& plan) { plan.move_every = {}; }},
     {"resends", [](Plan& plan) { plan.resend_rate = 0; }},
+    {"handlers", [](Plan& plan) { plan.special_rate = 0; }},
+    {"stuck", [](Plan& plan) { plan.stuck_rate = 0; }},
     {"lost-requests", [](Plan& plan) { plan.database.lose_request = 0; }},
     {"lost-replies", [](Plan& plan) { plan.database.lose_reply = 0; }},
     {"late-commits", [](Plan& plan) { plan.database.commit_late = 0; }},
     {"refusals", [](Plan& plan) { plan.database.refuse = 0; }},
     {"lost-acknowledgements", [](Plan& plan) { plan.broker.lose_acknowledgement = 0; }},
     {"refused-letters", [](Plan& plan) { plan.broker.refuse_dead_letter = 0; }},
+    {"refused-messages", [](Plan& plan) { plan.receiver.refuse = 0; }},
+    {"failed-calls", [](Plan& plan) { plan.receiver.fail = 0; }},
+    {"postponed-messages", [](Plan& plan) { plan.receiver.postpone = 0; }},
+    {"lost-confirmations", [](Plan& plan) { plan.receiver.lose_confirmation = 0; }},
+    {"slow-calls", [](Plan& plan) { plan.receiver.be_slow = 0; }},
     {"switches", [](Plan& plan) { plan.switch_rate = 0; }},
-}};
+});
 
 constexpr auto names = [] {
   std::array<std::string_view, faults.size()> all;
@@ -36,38 +47,82 @@ constexpr auto names = [] {
   return all;
 }();
 
+constexpr auto sizes = std::to_array<PlanSize>({
+    {"messages", "messages for consumers", &Plan::messages, 0},
+    {"leased", "messages for consumers under a lease", &Plan::leased, 0},
+    {"produced", "transactions of producers", &Plan::produced, 0},
+    {"consumers", "services that consume in transactions", &Plan::consumers, 0},
+    {"leasers", "services that consume under leases", &Plan::leasers, 0},
+    {"relays", "services that publish the outbox", &Plan::relays, 0},
+    {"producers", "services that add messages to the outbox", &Plan::producers, 0},
+    {"workers", "workers of a service", &Plan::workers, 1},
+    {"batch", "the most messages of a transaction", &Plan::batch, 1},
+    {"lanes", "lanes of each broker", &Plan::lanes, 1},
+});
+
 }  // namespace
 
 Plan Plan::of(std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto number = [&](std::size_t from, std::size_t to) { return from + random() % (to - from + 1); };
+  const auto is = [&] { return random() % 2 == 0; };
   const auto share = [&] { return std::uniform_real_distribution<>()(random); };
-  const auto rate = [&](double most) { return random() % 2 == 0 ? 0 : most * share(); };
+  const auto rate = [&](double most) { return is() ? 0 : most * share(); };
   const auto every = [&](SimTime shortest) {
-    return random() % 2 == 0 ? SimTime(0)
-                             : shortest + SimTime(random() % static_cast<std::uint64_t>((10 * shortest).count()));
+    return is() ? SimTime(0) : shortest + SimTime(random() % static_cast<std::uint64_t>((10 * shortest).count()));
   };
   Plan plan{.seed = seed, .personality = &personalities[random() % personalities.size()]};
   plan.lanes = number(1, 8);
-  plan.processes = number(1, 4);
   plan.workers = number(1, 3);
-  plan.batch = random() % 2 == 0 ? 1 : number(2, 20);
-  plan.messages = number(200, 1000);
+  plan.batch = is() ? 1 : number(2, 20);
+  const std::size_t kinds = number(1, 7);  // each bit is a kind of work
+  if ((kinds & 1) != 0) {
+    plan.consumers = number(1, 4);
+    plan.messages = number(100, 800);
+  }
+  if ((kinds & 2) != 0) {
+    plan.relays = number(1, 3);
+    plan.producers = plan.consumers == 0 || is() ? number(1, 3) : 0;
+    plan.produced = plan.producers == 0 ? 0 : number(50, 400);
+  }
+  if ((kinds & 4) != 0) {
+    plan.leasers = number(1, 3);
+    plan.leased = number(50, 300);
+  }
+  if (is()) plan.max_in_flight = number(1, 40);
+  if (is()) plan.max_waiting = number(1, 40);
+  plan.max_attempts = is() ? 0 : 5;
+  plan.orders_by_key = is();
+  plan.can_rewind = is();
+  plan.has_heartbeat = is();
+  plan.counts_starts = random() % 4 == 0;
+
   plan.faults_end = std::chrono::seconds(number(10, 120));
   plan.switch_rate = rate(0.2);
+  plan.special_rate = rate(0.4);
+  plan.stuck_rate = rate(0.05);
   plan.resend_rate = rate(0.3);
   plan.kill_every = every(500ms);
+  plan.late_end_rate = rate(1);
   plan.stop_every = every(1s);
+  plan.end_every = every(1s);
   plan.restart_every = every(3s);
+  plan.failover_every = every(10s);
+  plan.jump_every = every(5s);
   plan.move_every = every(200ms);
   plan.database = {.lose_request = rate(0.02),
                    .lose_reply = rate(0.02),
                    .commit_late = rate(0.05),
                    .refuse = rate(0.02),
                    .slowest = std::chrono::microseconds(number(50, 5000))};
-  if (random() % 2 == 0) plan.max_in_flight = number(1, 40);
-  if (random() % 2 == 0) plan.max_waiting = number(1, 40);
   plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
+  // Then stuck lanes may fill the room, and `RunOptions::max_waiting` says so.
+  if (!plan.can_rewind && plan.stuck_rate > 0) plan.max_waiting = 0;
+  plan.receiver = {.refuse = rate(0.1),
+                   .fail = rate(0.3),
+                   .postpone = rate(0.1),
+                   .lose_confirmation = rate(0.2),
+                   .be_slow = rate(0.05)};
   return plan;
 }
 
@@ -79,10 +134,25 @@ bool Plan::remove_fault(std::string_view name) {
 }
 
 std::string Plan::text() const {
-  return fmt::format("{}, {} lanes, {} services of {} workers, batches of {}, {} messages", personality->name, lanes,
-                     processes, workers, batch, messages);
+  std::string text(personality->name);
+  for (const PlanSize& each : sizes) {
+    if (this->*each.member != 0) text += fmt::format(", {} {}", each.name, this->*each.member);
+  }
+  const auto add = [&](bool is_set, const std::string& what) {
+    if (is_set) text.append(", ").append(what);
+  };
+  add(max_in_flight > 0, fmt::format("max_in_flight {}", max_in_flight));
+  add(max_waiting > 0, fmt::format("max_waiting {}", max_waiting));
+  add(max_attempts > 0, fmt::format("max_attempts {}", max_attempts));
+  add(orders_by_key, "order by key");
+  add(!can_rewind, "lanes that cannot be read again");
+  add(has_heartbeat, "heartbeat");
+  add(counts_starts, "count_starts");
+  return text;
 }
 
 std::span<const std::string_view> fault_names() noexcept { return names; }
+
+std::span<const PlanSize> plan_sizes() noexcept { return sizes; }
 
 }  // namespace txinbox::sim

@@ -13,27 +13,58 @@
 
 namespace txinbox::sim {
 
+/// How often something goes wrong between a relay and the receiver, as a share of the messages or the calls.
+struct ReceiverFaults {
+  double refuse = 0;             ///< The receiver refuses a message this time.
+  double fail = 0;               ///< The call throws before the receiver gets anything.
+  double postpone = 0;           ///< The receiver goes away before it answers for a message.
+  double lose_confirmation = 0;  ///< The call throws after the receiver has taken the messages.
+  double be_slow = 0;            ///< The call takes up to 14 s, and then succeeds.
+
+  friend bool operator==(const ReceiverFaults&, const ReceiverFaults&) = default;
+};
+
 /// What a world has, and what goes wrong in it. The seed decides it.
 struct Plan {
   std::uint64_t seed = 0;
   const Personality* personality = nullptr;
+
+  std::size_t consumers = 0;  ///< Services that consume with a `TxConsumer`.
+  std::size_t messages = 0;   ///< What they consume.
+  std::size_t leasers = 0;    ///< Services that consume with a `LeaseConsumer`.
+  std::size_t leased = 0;     ///< What they consume.
+  std::size_t relays = 0;
+  std::size_t producers =
+      0;                     ///< Services that add messages to the outbox. Consumers do this, too, if there is a relay.
+  std::size_t produced = 0;  ///< How many transactions the producers commit.
   std::size_t lanes = 1;
-  std::size_t processes = 1;
   std::size_t workers = 1;
   std::size_t batch = 1;
-  std::size_t messages = 0;
+
   std::size_t max_in_flight = 0;  ///< Of `RunOptions`. 0: its default.
   std::size_t max_waiting = 0;    ///< The same.
-  SimTime faults_end{0};          ///< After this time, nothing goes wrong any more.
-  double switch_rate = 0;
+  int max_attempts = 0;
+  bool orders_by_key = false;
+  bool can_rewind = true;      ///< Whether the broker can send the messages of a lane again.
+  bool has_heartbeat = false;  ///< Of the leases.
+  bool counts_starts = false;
 
-  double resend_rate = 0;    ///< How often a producer sends a message again, under another id.
-  SimTime kill_every{0};     ///< The mean time between two kills of a service. 0: never.
-  SimTime stop_every{0};     ///< Between two stops of a service, as by SIGSTOP.
-  SimTime restart_every{0};  ///< Of the database.
-  SimTime move_every{0};     ///< Of a lane, to another member.
+  SimTime faults_end{0};  ///< After this time, nothing goes wrong any more.
+  double switch_rate = 0;
+  double special_rate = 0;    ///< How many handlers do not just succeed.
+  double stuck_rate = 0;      ///< How many of these fail until the world is healed.
+  double resend_rate = 0;     ///< How often a producer sends a message again, under another id.
+  SimTime kill_every{0};      ///< The mean time between two kills of a service. 0: never.
+  double late_end_rate = 0;   ///< How often the database keeps the sessions of a killed service open for a time.
+  SimTime stop_every{0};      ///< Between two stops of a service, as by SIGSTOP.
+  SimTime end_every{0};       ///< Between two ends of a service by its stop token, as after SIGTERM.
+  SimTime restart_every{0};   ///< Of the database.
+  SimTime failover_every{0};  ///< To a standby that lacks the last commits.
+  SimTime jump_every{0};      ///< Of the database's clock.
+  SimTime move_every{0};      ///< Of a lane, to another member.
   DatabaseFaults database = {};
   BrokerFaults broker = {};
+  ReceiverFaults receiver = {};
 
   /// Each seed has its own set of faults and rates (swarm testing: Groce et al., ISSTA 2012). Half of the worlds lack
   /// each kind of fault, so that no kind hides another one.
@@ -50,5 +81,14 @@ struct Plan {
 
 /// The names of the kinds of faults.
 std::span<const std::string_view> fault_names() noexcept;
+
+/// A size of a world that somebody can choose instead of the seed.
+struct PlanSize {
+  std::string_view name;
+  std::string_view text;  ///< What it counts.
+  std::size_t Plan::*member;
+  std::size_t least;  ///< A world can have fewer only if it has no such work.
+};
+std::span<const PlanSize> plan_sizes() noexcept;
 
 }  // namespace txinbox::sim

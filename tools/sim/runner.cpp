@@ -33,7 +33,7 @@ void write_all(int file, std::string_view text) {
 }
 
 /// Runs the world in this process, and writes a report. It never returns.
-[[noreturn]] void run_child(const Plan& plan, const Migrated& migrated, int processor, int output) {
+[[noreturn]] void run_child(const Plan& plan, const Migrated& migrated, int processor, bool records_story, int output) {
   cpu_set_t processors;
   CPU_ZERO(&processors);
   CPU_SET(static_cast<std::size_t>(processor), &processors);
@@ -41,7 +41,7 @@ void write_all(int file, std::string_view text) {
                       &processors);  // only one thread runs at a time: it is faster on one of them
   ::alarm(longest_world);
   const auto report = [&](const Counts& counts, double seconds, std::string_view problem, std::string_view story) {
-    write_all(output, fmt::format("{} {} {} {} {} {}\n{}\n{}", counts.messages, counts.deliveries, counts.kills,
+    write_all(output, fmt::format("{} {} {} {} {} {}\n{}\n{}", counts.deliveries, counts.kills, counts.ends,
                                   counts.restarts, seconds, problem.size(), problem, story));
     ::_exit(0);
   };
@@ -49,10 +49,11 @@ void write_all(int file, std::string_view text) {
                 .switch_rate = plan.switch_rate,
                 .on_deadlock = [&](const std::string& text) { report({}, 0, "no thread can run any more", text); }},
                [&] {
-                 auto* const world = new World(plan, migrated);  // it is never destroyed: threads are left
-                 const std::string problem = world->run();
+                 auto* const night =
+                     new Simulation(plan, migrated, records_story);  // never destroyed: threads are left
+                 const std::string problem = night->run();
                  const std::chrono::duration<double> time = Threads::instance()->now();
-                 report(world->counts(), time.count(), problem, problem.empty() ? "" : world->story());
+                 report(night->counts(), time.count(), problem, problem.empty() ? "" : night->story());
                });
   ::_exit(2);
 }
@@ -62,8 +63,8 @@ Report read_report(const std::string& text, int status) {
   std::size_t size = 0;
   auto& counts = report.counts;
   const std::size_t end_of_line = text.find('\n');
-  const bool is_read = std::sscanf(text.c_str(), "%lu %lu %lu %lu %lf %zu", &counts.messages, &counts.deliveries,
-                                   &counts.kills, &counts.restarts, &report.simulated_seconds, &size) == 6;
+  const bool is_read = std::sscanf(text.c_str(), "%lu %lu %lu %lu %lf %zu", &counts.deliveries, &counts.kills,
+                                   &counts.ends, &counts.restarts, &report.simulated_seconds, &size) == 6;
   if (is_read && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
     report.problem = text.substr(end_of_line + 1, size);
     report.story = text.substr(end_of_line + 1 + size + 1);
@@ -92,12 +93,12 @@ Runner::~Runner() {
   }
 }
 
-void Runner::start(const Plan& plan, int processor) {
+void Runner::start(const Plan& plan, int processor, bool records_story) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   const int process = ::fork();
   if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (process == 0) run_child(plan, migrated_, processor, ends[1]);
+  if (process == 0) run_child(plan, migrated_, processor, records_story, ends[1]);
   ::close(ends[1]);
   children_.push_back({.plan = plan, .processor = processor, .process = process, .output = ends[0]});
 }
@@ -127,7 +128,7 @@ Runner::Ended Runner::wait() {
 
 Report Runner::run(const Plan& plan) {
   Runner alone(migrated_);
-  alone.start(plan, ::sched_getcpu());
+  alone.start(plan, ::sched_getcpu(), true);
   return alone.wait().report;
 }
 
@@ -142,11 +143,10 @@ Plan Runner::shrink(Plan plan, const std::string& problem) {
     smaller.remove_fault(name);
     if (smaller != plan) (void)keep_if_fails(smaller);
   }
-  for (std::size_t Plan::*const number :
-       {&Plan::messages, &Plan::processes, &Plan::workers, &Plan::batch, &Plan::lanes}) {
-    while (plan.*number > 1) {
+  for (const PlanSize& size : plan_sizes()) {
+    while (plan.*size.member > size.least) {
       Plan smaller = plan;
-      smaller.*number /= 2;
+      smaller.*size.member /= 2;
       if (!keep_if_fails(smaller)) break;
     }
   }

@@ -6,7 +6,7 @@
 
 #include "sim/database/migrated.hpp"
 #include "sim/plan.hpp"
-#include "sim/world.hpp"
+#include "sim/simulation.hpp"
 
 namespace txinbox::sim {
 
@@ -26,8 +26,8 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Starts a world on one processor.
-  void start(const Plan&, int processor);
+  /// Starts a world on one processor. Without a story it is faster.
+  void start(const Plan&, int processor, bool records_story = false);
   std::size_t running() const noexcept { return children_.size(); }
 
   struct Ended {
@@ -39,7 +39,7 @@ class Runner {
   /// Waits until a world has ended.
   Ended wait();
 
-  /// Runs one world.
+  /// Runs one world, and records its story.
   Report run(const Plan&);
 
   /// Takes kinds of faults and messages away, as long as the world fails in the same way.

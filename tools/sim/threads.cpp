@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -39,7 +41,6 @@ class Threads::Thread {
   const void* waits_for = nullptr;
   std::optional<SimTime> wakes_at = {};
   bool is_at_kill_point = false;  ///< It has waited for a condition or a time, and has not run since.
-  bool has_vanished = false;
 
  private:
   std::atomic<std::uint32_t> turn_ = 0;
@@ -113,9 +114,16 @@ void Threads::leave(Thread& ended) noexcept {
 
 void Threads::kill(Process& process) noexcept {
   process.killed_ = true;
-  for (const auto& each : threads_) {
-    if (each->process.get() == &process && each->is_at_kill_point) each->has_vanished = true;
-  }
+  remove_threads([&](const Thread& each) { return each.process.get() == &process && each.is_at_kill_point; });
+}
+
+/// These threads never get the turn again. Their objects stay, because the real threads wait in them.
+void Threads::remove_threads(const std::function<bool(const Thread&)>& vanishes) {
+  const auto first =
+      std::stable_partition(threads_.begin(), threads_.end(), [&](const auto& each) { return !vanishes(*each); });
+  for (auto each = first; each != threads_.end(); ++each) set_waited((*each)->waits_for, nullptr);
+  std::move(first, threads_.end(), std::back_inserter(vanished_));
+  threads_.erase(first, threads_.end());
 }
 
 void Threads::stop_until(Process& process, SimTime time) noexcept { process.stopped_until_ = time; }
@@ -125,7 +133,7 @@ void Threads::kill_point() {
 }
 
 void Threads::vanish() {
-  self->has_vanished = true;
+  remove_threads([](const Thread& each) { return &each == self; });
   while (true) give_up_turn();
 }
 
@@ -143,71 +151,88 @@ void Threads::maybe_switch() {
   if (std::uniform_real_distribution<>()(random_) < options_.switch_rate) give_up_turn();
 }
 
-void Threads::wait(const void* what) {
+/// Counts for which addresses threads wait. Nearly all addresses of `wake_all` are those of mutexes for which no thread
+/// waits.
+void Threads::set_waited(const void* former, const void* what) noexcept {
+  const auto counter = [this](const void* address) -> std::uint32_t& {
+    return waited_[(reinterpret_cast<std::uintptr_t>(address) >> 4) % waited_.size()];
+  };
+  if (former != nullptr) --counter(former);
+  if (what != nullptr) ++counter(what);
+}
+
+bool Threads::is_waited_for(const void* what) const noexcept {
+  return waited_[(reinterpret_cast<std::uintptr_t>(what) >> 4) % waited_.size()] > 0;
+}
+
+void Threads::begin_wait(const void* what) noexcept {
   self->state = Thread::State::waits;
-  self->waits_for = what;
+  set_waited(std::exchange(self->waits_for, what), what);
+}
+
+void Threads::wake(Thread& thread) noexcept {
+  thread.state = Thread::State::can_run;
+  set_waited(std::exchange(thread.waits_for, nullptr), nullptr);
+  thread.wakes_at.reset();
+}
+
+void Threads::wait(const void* what) {
+  begin_wait(what);
   give_up_turn();
 }
 
 bool Threads::wait_for_condition(const void* what, const SimTime* until) {
-  self->state = Thread::State::waits;
-  self->waits_for = what;
+  begin_wait(what);
   if (until != nullptr) self->wakes_at = *until;
   self->is_at_kill_point = true;
   kill_point();
   give_up_turn();
   self->is_at_kill_point = false;
-  return std::exchange(self->waits_for, nullptr) == nullptr;
+  const void* const left = std::exchange(self->waits_for, nullptr);
+  set_waited(left, nullptr);
+  return left == nullptr;
 }
 
 void Threads::wake_all(const void* what) noexcept {
+  if (!is_waited_for(what)) return;
   for (const auto& each : threads_) {
-    if (each->waits_for != what || each->state == Thread::State::can_run) continue;
-    each->state = Thread::State::can_run;
-    each->waits_for = nullptr;
-    each->wakes_at.reset();
+    if (each->waits_for == what && each->state != Thread::State::can_run) wake(*each);
   }
 }
 
 void Threads::wake_one(const void* what) noexcept {
+  if (!is_waited_for(what)) return;
   std::vector<Thread*> waiting;
   for (const auto& each : threads_) {
-    if (each->waits_for == what && each->state != Thread::State::can_run && !each->has_vanished) {
-      waiting.push_back(each.get());
-    }
+    if (each->waits_for == what && each->state != Thread::State::can_run) waiting.push_back(each.get());
   }
-  if (waiting.empty()) return;
-  Thread& woken = *waiting[random_() % waiting.size()];
-  woken.state = Thread::State::can_run;
-  woken.waits_for = nullptr;
-  woken.wakes_at.reset();
+  if (!waiting.empty()) wake(*waiting[random_() % waiting.size()]);
 }
 
 bool Threads::can_run(const Thread& thread) const noexcept {
-  return thread.state == Thread::State::can_run && !thread.has_vanished && thread.process->stopped_until_ <= now_;
+  return thread.state == Thread::State::can_run && thread.process->stopped_until_ <= now_;
 }
 
 /// Chooses the next thread. It moves the time on if no thread can run now.
 Threads::Thread& Threads::choose() {
   while (true) {
-    std::vector<Thread*> ready;
+    ready_.clear();
     std::optional<SimTime> earliest;
     const auto wait_until = [&](SimTime time) { earliest = std::min(earliest.value_or(time), time); };
     for (const auto& each : threads_) {
-      if (each->has_vanished) continue;
       if (each->wakes_at && *each->wakes_at <= now_) {  // `waits_for` stays: it was not woken
         each->state = Thread::State::can_run;
         each->wakes_at.reset();
       }
       if (can_run(*each)) {
-        ready.push_back(each.get());
+        ready_.push_back(each.get());
       } else if (each->state == Thread::State::can_run) {
         wait_until(each->process->stopped_until_);
       } else if (each->wakes_at) {
         wait_until(*each->wakes_at);
       }
     }
-    if (!ready.empty()) return *ready[random_() % ready.size()];
+    if (!ready_.empty()) return *ready_[random_() % ready_.size()];
     if (!earliest) {
       options_.on_deadlock("no thread can run any more\n" + describe());
       std::abort();
@@ -227,7 +252,6 @@ void Threads::give_up_turn() {
 std::string Threads::describe() const {
   std::string text;
   for (const auto& each : threads_) {
-    if (each->has_vanished) continue;
     text += fmt::format("thread {} of {} ", each->id, each->process->name());
     if (each->state == Thread::State::can_run) text += "can run";
     if (each->state == Thread::State::waits) text += fmt::format("waits for {}", each->waits_for);

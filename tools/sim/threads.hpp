@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -90,6 +91,7 @@ class Threads {
 
   /// The threads of the process do not run before this time, as if it had got SIGSTOP.
   void stop_until(Process&, SimTime) noexcept;
+  SimTime stopped_until(const Process& process) const noexcept { return process.stopped_until_; }
 
   /// Whether all threads of the process have returned.
   bool has_ended(const Process& process) const noexcept { return process.running_threads_ == 0; }
@@ -137,6 +139,11 @@ class Threads {
   void await_turn(Thread&);
   Thread& choose();
   bool can_run(const Thread&) const noexcept;
+  void remove_threads(const std::function<bool(const Thread&)>& vanishes);
+  void begin_wait(const void* what) noexcept;
+  void wake(Thread&) noexcept;
+  void set_waited(const void* former, const void* what) noexcept;
+  bool is_waited_for(const void* what) const noexcept;
 
   static inline Threads* instance_ = nullptr;
 
@@ -145,6 +152,9 @@ class Threads {
   SimTime now_{0};
   std::shared_ptr<Process> new_process_;  ///< Of the next thread.
   std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<Thread>> vanished_;  ///< Those of killed processes.
+  std::vector<Thread*> ready_;                     ///< Of `choose`.
+  std::array<std::uint32_t, 1024> waited_{};       ///< How many threads wait for addresses with this hash.
   int ids_ = 0;
   std::optional<pthread_t> left_;  ///< The thread that has had the turn before, if it has ended.
 };

@@ -86,6 +86,8 @@ std::size_t SimDatabase::run(const NativeConnection& connection, const std::stri
   return 0;
 }
 
-std::unique_ptr<Dialect> SimDatabase::dialect(const std::string&) const { return make_sim_dialect(); }
+std::unique_ptr<Dialect> SimDatabase::dialect(const std::string&) const {
+  return make_sim_dialect(server_.personality());
+}
 
 }  // namespace txinbox::sim

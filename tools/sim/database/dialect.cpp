@@ -15,6 +15,8 @@ constexpr std::string_view replace_mark = " /* or replace */";
 
 class SimDialect final : public backend::Dialect {
  public:
+  explicit SimDialect(const Personality& personality) : personality_(personality) {}
+
   std::string table(std::string_view name) const override { return sqlite3_->table(name); }
   std::string text(std::string_view value) const override { return sqlite3_->text(value); }
   std::string bytes(std::string_view value) const override { return sqlite3_->bytes(value); }
@@ -45,13 +47,25 @@ class SimDialect final : public backend::Dialect {
   std::string marked(std::string_view number) const override { return fmt::format("sim_mark({})", number); }
   std::string returning(std::string_view /*number*/) const override { return {}; }
 
+  std::string open_writers(std::string_view table) const override {
+    if (!personality_.shows_writers) return {};
+    return fmt::format("SELECT {}, w.value, 0 FROM (SELECT 1) s LEFT JOIN json_each(sim_writers({})) w ON 1",
+                       server_number(table), text(table));
+  }
+  std::string server_number(std::string_view) const override {
+    return personality_.shows_writers ? "sim_server()" : "0";
+  }
+
  private:
+  const Personality& personality_;
   const std::unique_ptr<backend::Dialect> sqlite3_ = backend::database_named("sqlite3").dialect("");
 };
 
 }  // namespace
 
-std::unique_ptr<backend::Dialect> make_sim_dialect() { return std::make_unique<SimDialect>(); }
+std::unique_ptr<backend::Dialect> make_sim_dialect(const Personality& personality) {
+  return std::make_unique<SimDialect>(personality);
+}
 
 std::string resolve_conflict_mark(const std::string& sql) {
   constexpr std::string_view insert = "INSERT";

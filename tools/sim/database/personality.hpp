@@ -25,19 +25,27 @@ struct Personality {
   /// After a deadlock, the server has rolled the transaction back.
   bool deadlock_rolls_back;
 
+  /// Others see a commit before it is on the disk.
+  bool shows_commits_early;
+
+  /// It shows which transactions may have inserted rows into a table.
+  bool shows_writers;
+
   struct Codes {
     std::string_view duplicate, deadlock, lock_timeout, lost, cannot_connect, full, aborted, refused;
   } error;
 };
 
-/// The simulator treats both in the same way.
-constexpr Personality mariadb_or_mysql(std::string_view name) {
+/// These differ only in what the arguments say.
+constexpr Personality mariadb_or_mysql(std::string_view name, bool shows_commits_early) {
   return {.name = name,
           .codes = "mysql",
           .refuses_commit_of_handler = false,
           .has_one_writer = false,
           .error_aborts_transaction = false,
           .deadlock_rolls_back = true,
+          .shows_commits_early = shows_commits_early,
+          .shows_writers = false,
           .error = {"1062", "1213", "1205", "2013", "2003", "1114", "", ""}};
 }
 
@@ -48,6 +56,8 @@ inline constexpr std::array personalities = {
                 .has_one_writer = true,
                 .error_aborts_transaction = false,
                 .deadlock_rolls_back = false,
+                .shows_commits_early = false,
+                .shows_writers = false,
                 .error = {"1555", "5", "5", "10", "14", "13", "1", "531"}},
     Personality{.name = "postgresql",
                 .codes = "postgresql",
@@ -55,9 +65,11 @@ inline constexpr std::array personalities = {
                 .has_one_writer = false,
                 .error_aborts_transaction = true,
                 .deadlock_rolls_back = false,
+                .shows_commits_early = false,
+                .shows_writers = true,
                 .error = {"23505", "40P01", "55P03", "08006", "08001", "53100", "25P02", "TX001"}},
-    mariadb_or_mysql("mariadb"),
-    mariadb_or_mysql("mysql"),
+    mariadb_or_mysql("mariadb", true),  // without a binary log
+    mariadb_or_mysql("mysql", false),
 };
 
 }  // namespace txinbox::sim

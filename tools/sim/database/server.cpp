@@ -1,11 +1,14 @@
 #include "sim/database/server.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/database/sqlite_values.hpp"
 
@@ -33,13 +36,43 @@ Server::Server(const Personality& personality, const Migrated& migrated)
 
 Server::~Server() = default;
 
-void Server::restart(SimTime until) {
+void Server::end_all_sessions(SimTime until) {
   down_until_ = until;
   ++restarts_;
   for (ServerSession* const each : sessions_) {
     if (each != own_.get()) each->end();
   }
-  store_.roll_back_all();  // those of connections that were lost during COMMIT
+}
+
+void Server::restart(SimTime until) {
+  end_all_sessions(until);
+  store_.crash();
+}
+
+std::set<std::string> Server::fail_over(SimTime until, SimTime lost) {
+  end_all_sessions(until);
+  store_.crash();
+  std::set<std::string> keys;
+  for (const LostRow& each : store_.fail_over(Threads::instance()->now() - lost)) {
+    if (each.table->definition().name == "effect") keys.insert(each.values.at(1).bytes);
+  }
+  return keys;
+}
+
+std::size_t Server::count_durable(std::string_view table, std::string_view column, const std::string& text) {
+  Table& searched = *store_.find_table(table);
+  const TableDefinition& definition = searched.definition();
+  const auto is_first = [&](const std::vector<std::size_t>& index) {
+    return definition.columns[index.front()] == column;
+  };
+  const auto index = std::ranges::find_if(definition.indexes, is_first);
+  if (index == definition.indexes.end()) throw std::logic_error(fmt::format("no index on {}", column));
+  const auto place = static_cast<std::size_t>(index - definition.indexes.begin());
+  const auto found = searched.find(place, {text_value(text)});
+  return static_cast<std::size_t>(std::ranges::count_if(found, [&](std::int64_t row) {
+    const StoredRow& stored = searched.rows().at(row);
+    return store_.is_durable(stored) && stored.committed->at(definition.indexes[place].front()).bytes == text;
+  }));
 }
 
 void Server::end_sessions(const Process& process) noexcept {
@@ -135,9 +168,15 @@ void ServerSession::commit() {
   if (!has_transaction()) return;
   if (view_.transaction->is_aborted) return roll_back();  // PostgreSQL answers ROLLBACK, and reports no error
   if (commits_late_) return commit_late();
-  server_.store().commit(*view_.transaction);
+  const std::uint64_t commit = server_.store().commit(*view_.transaction);
   view_.transaction = nullptr;
   transaction_.reset();
+  auto& threads = *Threads::instance();
+  if (server_.personality().shows_commits_early && client_ != nullptr) {
+    threads.sleep_for(SimTime(threads.random()() % static_cast<std::uint64_t>(server_.faults.slowest.count())));
+    if (is_lost_) return;
+  }
+  server_.store().flush(commit);
 }
 
 void ServerSession::roll_back() noexcept {
@@ -152,7 +191,7 @@ void ServerSession::commit_late() {
   view_.transaction = nullptr;
   const auto commit = [&server = server_, restarts = server_.restarts_, transaction = std::move(transaction_)] {
     Threads::instance()->sleep_for(SimTime(Threads::instance()->random()() % longest_end.count()));
-    if (server.restarts_ == restarts) server.store().commit(*transaction);
+    if (server.restarts_ == restarts) server.store().flush(server.store().commit(*transaction));
   };
   (void)Threads::instance()->start_process("late commit", commit);
 }

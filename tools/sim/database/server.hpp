@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sqlite3.h>
@@ -125,19 +127,28 @@ class Server {
 
   DatabaseFaults faults;
 
-  /// Ends all sessions. Nobody can connect until the time. What was committed stays.
+  /// Ends all sessions. Nobody can connect until the time. What was durable stays.
   void restart(SimTime until);
+
+  /// Does the same, and another server takes over then, which lacks the commits of the last time. Returns the keys of
+  /// the effects that are lost.
+  std::set<std::string> fail_over(SimTime until, SimTime lost);
 
   /// Ends the sessions of a process.
   void end_sessions(const Process&) noexcept;
 
   bool is_up() const noexcept { return Threads::instance()->now() >= down_until_; }
 
+  /// How many durable rows have this text in a column, which must be the first one of an index.
+  std::size_t count_durable(std::string_view table, std::string_view column, const std::string& text);
+
   /// A query without a session, for the checks.
   std::vector<Values> query(const std::string& sql);
 
  private:
   friend class ServerSession;
+  void end_all_sessions(SimTime until);
+
   const Migrated migrated_;
   Store store_;
   std::vector<ServerSession*> sessions_;

@@ -25,6 +25,11 @@ constexpr auto confirm_sql =
     "UPDATE txinbox_consumed_message SET state = 'consumed', result = ?4 "
     "WHERE consumer = ?1 AND business_key = ?2 AND attempt_token = ?3";
 
+/// It changes nothing, and commits.
+constexpr auto keep_sql =
+    "UPDATE txinbox_consumed_message SET state = state WHERE consumer = ?1 AND business_key = ?2 AND state = "
+    "'consumed'";
+
 Value text(std::string_view value) { return {.type = Value::Type::text, .bytes = std::string(value)}; }
 Value text_or_null(std::string_view value) { return value.empty() ? Value() : text(value); }
 Value blob(std::string_view value) { return {.type = Value::Type::blob, .bytes = std::string(value)}; }
@@ -47,11 +52,12 @@ class SimSession final : public Session {
  public:
   SimSession(const Personality& personality, ConnectionPtr connection)
       : Session(personality.refuses_commit_of_handler ? InitialState::consumed : InitialState::torn, connection),
+        personality_(personality),
         server_(session_of(*connection)) {}
 
   void configure(const PoolOptions&) override {}
   void remember_settings() override {}
-  void use_schema(const std::string&) override { dialect_ = make_sim_dialect(); }
+  void use_schema(const std::string&) override { dialect_ = make_sim_dialect(personality_); }
   std::vector<Problem> unsafe_settings() override { return {}; }
   bool reset() noexcept override {
     if (server_.is_lost()) return false;
@@ -138,6 +144,13 @@ class SimSession final : public Session {
       return false;
     }
     return is_there;
+  }
+
+  bool shows_commits_early() const noexcept override { return personality_.shows_commits_early; }
+  bool wait_until_durable(std::string_view consumer, std::string_view business_key) override {
+    std::size_t found = 0;
+    server_.call([&] { found = server_.run(keep_sql, {text(consumer), text(business_key)}); }, true);
+    return found == 1;
   }
 
   std::size_t execute(const std::string& sql) override {
@@ -245,6 +258,7 @@ class SimSession final : public Session {
     return true;
   }
 
+  const Personality& personality_;
   ServerSession& server_;
 };
 

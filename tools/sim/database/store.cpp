@@ -1,10 +1,26 @@
 #include "sim/database/store.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
 namespace txinbox::sim {
+
+namespace {
+
+/// How old the commits are at most that `Store::fail_over` can lose.
+constexpr SimTime longest_loss = std::chrono::seconds(5);
+
+}  // namespace
+
+void Table::reuse_numbers() noexcept {
+  if (!definition_.number) return;
+  last_number_ = 0;
+  for (const auto& [place, row] : rows_) {
+    if (row.committed) use_number((*row.committed)[*definition_.number].integer);
+  }
+}
 
 std::string Table::place_of(std::size_t index, const Values& values) const {
   std::string place;
@@ -74,17 +90,63 @@ std::shared_ptr<Transaction> Store::begin(std::chrono::milliseconds lock_timeout
   return transaction;
 }
 
-void Store::commit(Transaction& transaction) {
+std::uint64_t Store::commit(Transaction& transaction) {
+  Committed committed{.number = ++last_commit_, .time = Threads::instance()->now()};
   for (const Transaction::Change& change : transaction.changes_) {
     const auto found = change.table->rows().find(change.row);
     if (found == change.table->rows().end() || found->second.writer != &transaction) continue;  // done with another one
     StoredRow& row = found->second;
-    const Version former = std::exchange(row.committed, std::exchange(row.pending, std::nullopt));
+    Version former = std::exchange(row.committed, std::exchange(row.pending, std::nullopt));
     row.writer = nullptr;
+    const std::uint64_t commit_before = std::exchange(row.commit, committed.number);
     change.table->clean(change.row, former);
+    committed.rows.push_back(
+        {.table = change.table, .row = change.row, .before = std::move(former), .commit_before = commit_before});
   }
+  const bool has_changed = !committed.rows.empty();
+  if (has_changed) commits_.push_back(std::move(committed));
+  while (!commits_.empty() && commits_.front().time < Threads::instance()->now() - longest_loss) commits_.pop_front();
   transaction.changes_.clear();
   roll_back(transaction);
+  return has_changed ? last_commit_ : 0;
+}
+
+std::vector<LostRow> Store::undo(const Committed& commit) {
+  std::vector<LostRow> lost;
+  for (auto each = commit.rows.rbegin(); each != commit.rows.rend(); ++each) {
+    Table& table = *each->table;
+    StoredRow& row = table.rows()[each->row];
+    const Version former = std::exchange(row.committed, each->before);
+    row.commit = each->commit_before;
+    if (row.committed) table.put_in_indexes(each->row, *row.committed);
+    table.clean(each->row, former);
+    if (former) lost.push_back({&table, *former});
+  }
+  return lost;
+}
+
+std::vector<LostRow> Store::undo_commits(const std::function<bool(const Committed&)>& is_lost) {
+  while (!open_.empty()) roll_back(*open_.front());
+  ++server_number_;
+  std::vector<LostRow> lost;
+  while (!commits_.empty() && is_lost(commits_.back())) {
+    std::ranges::move(undo(commits_.back()), std::back_inserter(lost));
+    commits_.pop_back();
+  }
+  durable_ = last_commit_;
+  return lost;
+}
+
+void Store::crash() noexcept {
+  // The server also writes commits to the disk by itself, once in a second.
+  const SimTime written = Threads::instance()->now() - std::chrono::seconds(1);
+  (void)undo_commits([&](const Committed& each) { return each.number > durable_ && each.time > written; });
+}
+
+std::vector<LostRow> Store::fail_over(SimTime since) {
+  std::vector<LostRow> lost = undo_commits([&](const Committed& each) { return each.time >= since; });
+  for (const auto& [name, table] : tables_) table->reuse_numbers();
+  return lost;
 }
 
 void Store::roll_back(Transaction& transaction) noexcept {
@@ -147,6 +209,7 @@ void Store::write(Transaction& transaction, Table& table, std::int64_t row, Vers
 
 bool Store::insert(Transaction& transaction, Table& table, Values values, OnDuplicate on_duplicate) {
   const TableDefinition& definition = table.definition();
+  if (!transaction.has_used(&table)) transaction.tables_.push_back(&table);
   const bool has_new_number = definition.number && values[*definition.number].is_null();
   if (has_new_number) {
     values[*definition.number] = {.type = Value::Type::integer, .integer = table.next_number()};
@@ -203,10 +266,6 @@ void Store::wait_for(Transaction& transaction, const Transaction& other) {
   const bool woken = threads.wait_for_condition(&other, &until);
   transaction.waits_for_ = nullptr;
   if (!woken) throw ServerError(personality_.error.lock_timeout);
-}
-
-void Store::roll_back_all() noexcept {
-  while (!open_.empty()) roll_back(*open_.front());
 }
 
 namespace {

@@ -3,10 +3,12 @@
 // The server of a simulated database: its tables, transactions and locks. It has no thread: the threads that call it do
 // its work.
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +53,7 @@ struct StoredRow {
   Version committed;
   Version pending;                ///< What `writer` has written.
   Transaction* writer = nullptr;  ///< It has the lock of the row.
+  std::uint64_t commit = 0;       ///< The number of the commit that has written `committed`.
 
   const Version& seen_by(const Transaction* transaction) const noexcept {
     return writer != nullptr && writer == transaction ? pending : committed;
@@ -68,6 +71,7 @@ class Table {
   /// The rows that have, or will have, these values in the first columns of the index.
   std::vector<std::int64_t> find(std::size_t index, const Values& prefix) const;
 
+  /// Adds a row without a version, and returns its place.
   std::int64_t add();
   void put_in_indexes(std::int64_t row, const Values&);
 
@@ -76,6 +80,9 @@ class Table {
 
   std::int64_t next_number() noexcept { return ++last_number_; }
   void use_number(std::int64_t number) noexcept { last_number_ = std::max(last_number_, number); }
+
+  /// Gives the numbers behind the last committed row again.
+  void reuse_numbers() noexcept;
 
  private:
   std::string place_of(std::size_t index, const Values&) const;
@@ -93,11 +100,16 @@ class Transaction {
   explicit Transaction(std::chrono::milliseconds its_lock_timeout) : lock_timeout(its_lock_timeout) {}
 
   const std::chrono::milliseconds lock_timeout;
-  bool is_aborted = false;  ///< Only ROLLBACK is accepted.
-  bool is_guarded = false;  ///< txinbox has begun it.
+  const std::uint64_t name = ++last_name_;  ///< No other transaction of the world has it.
+  bool is_aborted = false;                  ///< Only ROLLBACK is accepted.
+  bool is_guarded = false;                  ///< txinbox has begun it.
+
+  /// Whether it has written to the table, or waits to do so.
+  bool has_used(const Table* table) const noexcept { return std::ranges::find(tables_, table) != tables_.end(); }
 
  private:
   friend class Store;
+  static inline std::uint64_t last_name_ = 0;
   struct Change {
     Table* table;
     std::int64_t row;
@@ -106,7 +118,14 @@ class Transaction {
   };
   std::vector<Change> changes_;
   std::vector<std::pair<std::string, std::size_t>> savepoints_;
+  std::vector<const Table*> tables_;
   const Transaction* waits_for_ = nullptr;
+};
+
+/// A row as a commit that was lost has left it.
+struct LostRow {
+  const Table* table;
+  Values values;
 };
 
 class Store {
@@ -120,7 +139,14 @@ class Store {
 
   /// Errors: `ServerError` lock_timeout, with one writer.
   std::shared_ptr<Transaction> begin(std::chrono::milliseconds lock_timeout);
-  void commit(Transaction&);
+
+  /// The others see what it has changed. Returns the number of the commit, for `flush`. 0 if it has changed nothing.
+  std::uint64_t commit(Transaction&);
+
+  /// Writes this commit, and all before it, to the disk. Until then, a crash loses it.
+  void flush(std::uint64_t commit) noexcept { durable_ = std::max(durable_, commit); }
+  bool is_durable(const StoredRow& row) const noexcept { return row.committed && row.commit <= durable_; }
+
   void roll_back(Transaction&) noexcept;
 
   void set_savepoint(Transaction&, const std::string& name);
@@ -142,8 +168,17 @@ class Store {
   void update(Transaction&, Table&, std::int64_t row, Values);
   void remove(Transaction&, Table&, std::int64_t row);
 
-  /// What a crash of the server leaves of the open transactions.
-  void roll_back_all() noexcept;
+  /// Rolls back what is open, and loses the commits that are not on the disk.
+  void crash() noexcept;
+
+  /// Another server takes over, which lacks the commits since this time. It gives their numbers again.
+  std::vector<LostRow> fail_over(SimTime since);
+
+  /// What `Dialect::open_writers` shows.
+  const std::vector<Transaction*>& open() const noexcept { return open_; }
+
+  /// The number of the running server. It grows with each start.
+  std::int64_t server_number() const noexcept { return server_number_; }
 
   /// The server's time in UTC, plus `later`: "YYYY-MM-DD HH:MM:SS.mmm".
   std::string now_text(std::chrono::milliseconds later = {}) const;
@@ -163,9 +198,27 @@ class Store {
   void wait_for_writer(Transaction&, const StoredRow&);
   void wait_for(Transaction&, const Transaction& other);
 
+  struct Committed {
+    std::uint64_t number;
+    SimTime time;
+    struct Row {
+      Table* table;
+      std::int64_t row;
+      Version before;
+      std::uint64_t commit_before;
+    };
+    std::vector<Row> rows = {};
+  };
+  std::vector<LostRow> undo(const Committed&);
+  std::vector<LostRow> undo_commits(const std::function<bool(const Committed&)>& is_lost);
+
   const Personality& personality_;
   std::map<std::string, std::unique_ptr<Table>, std::less<>> tables_;
   std::vector<Transaction*> open_;
+  std::deque<Committed> commits_;  ///< The last ones.
+  std::uint64_t last_commit_ = 0;
+  std::uint64_t durable_ = 0;
+  std::int64_t server_number_ = 1;
 };
 
 }  // namespace txinbox::sim

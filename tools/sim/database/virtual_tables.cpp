@@ -250,6 +250,24 @@ void mark_function(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_value(context, values[0]);
 }
 
+/// sim_server(): the number of the running server.
+void server_function(sqlite3_context* context, int, sqlite3_value**) {
+  sqlite3_result_int64(context, store_of(context).server_number());
+}
+
+/// sim_writers(table): a JSON array with the names of the transactions that may have inserted rows into the table.
+void writers_function(sqlite3_context* context, int, sqlite3_value** values) {
+  std::string name = value_of(values[0]).bytes;
+  std::erase(name, '"');
+  Store& store = store_of(context);
+  const Table* const table = store.find_table(name.substr(name.rfind('.') + 1));
+  std::vector<std::string> names;
+  for (const Transaction* const each : store.open()) {
+    if (each->has_used(table)) names.push_back(fmt::format("\"{}\"", each->name));
+  }
+  result(context, text_value(fmt::format("[{}]", fmt::join(names, ","))));
+}
+
 }  // namespace
 
 void add_virtual_tables(::sqlite3* connection, View& view, const std::vector<TableDefinition>& tables) {
@@ -265,6 +283,8 @@ void add_virtual_tables(::sqlite3* connection, View& view, const std::vector<Tab
   sqlite3_create_function(connection, "sim_now", 1, SQLITE_UTF8, &view, now_function, nullptr, nullptr);
   sqlite3_create_function(connection, "sim_since", 1, SQLITE_UTF8, &view, since_function, nullptr, nullptr);
   sqlite3_create_function(connection, "sim_mark", 1, SQLITE_UTF8, &view, mark_function, nullptr, nullptr);
+  sqlite3_create_function(connection, "sim_server", 0, SQLITE_UTF8, &view, server_function, nullptr, nullptr);
+  sqlite3_create_function(connection, "sim_writers", 1, SQLITE_UTF8, &view, writers_function, nullptr, nullptr);
 }
 
 }  // namespace txinbox::sim

@@ -1,0 +1,90 @@
+#pragma once
+
+// What services do in a simulated world, and what must hold for it.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "sim/database/database.hpp"
+#include "sim/plan.hpp"
+#include "sim/story.hpp"
+
+namespace txinbox::sim {
+
+/// What all services of a world share.
+struct World {
+  World(const Plan& its_plan, const Migrated& migrated, bool is_recorded)
+      : plan(its_plan), server(*its_plan.personality, migrated), database(server), story(is_recorded) {}
+
+  const Plan plan;
+  Server server;
+  SimDatabase database;
+  Story story;
+
+  /// Whether nothing goes wrong any more.
+  bool is_quiet = false;
+
+  /// Whether also the handlers and receivers work that did not until now.
+  bool is_healed = false;
+
+  /// How many durable effects the key has.
+  std::size_t effects_of(const std::string& key) { return server.count_durable("effect", "business_key", key); }
+};
+
+/// How many of `count` things have to be done by now. The last ones come after the faults have ended: much goes wrong
+/// only where nobody starts anew.
+inline std::size_t due_by_now(const World& world, std::size_t count) {
+  const double share = Threads::instance()->now() / (1.3 * std::chrono::duration<double>(world.plan.faults_end));
+  return std::min(count, 1 + static_cast<std::size_t>(share * static_cast<double>(count)));
+}
+
+/// The time between two calls of `Workload::step`.
+inline constexpr SimTime step_time = std::chrono::milliseconds(20);
+
+/// Whether something that happens once in this mean time happens in this step. 0: never.
+inline bool happens_in_step(SimTime every) {
+  return every > SimTime(0) &&
+         Threads::instance()->happens(static_cast<double>(step_time.count()) / static_cast<double>(every.count()));
+}
+
+/// One kind of work. A world has some of them, which share its database.
+class Workload {
+ public:
+  virtual ~Workload() = default;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+
+  /// The names of its services, such as "consumer 1".
+  virtual std::vector<std::string> services() const = 0;
+
+  /// What `main` of a service does. It returns soon after the stop is requested.
+  virtual void serve(std::size_t service, const std::stop_token& stop) = 0;
+
+  /// What happens beside the services. The world calls it every 20 ms.
+  virtual void step() {}
+
+  /// Another server has taken over, which lacks the last commits. `lost` has the keys whose effects are lost.
+  virtual void after_failover(const std::set<std::string>& /*lost*/) {}
+
+  /// What waits to be done. Without `stuck`, it leaves out what waits until the world is healed.
+  virtual std::optional<Waiting> waiting(bool stuck) = 0;
+
+  /// Checks what must hold at the end. It tells the story what does not.
+  virtual void check_end() = 0;
+
+  virtual std::uint64_t deliveries() const noexcept = 0;
+
+ protected:
+  explicit Workload(World& world) : world_(world) {}
+
+  World& world_;
+};
+
+}  // namespace txinbox::sim

@@ -1,0 +1,210 @@
+#include "sim/workloads/consuming.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stop_token>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <txinbox/native.hpp>
+#include <txinbox/txinbox.hpp>
+
+namespace txinbox::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
+bool happens(double rate) { return Threads::instance()->happens(rate); }
+
+}  // namespace
+
+Consuming::Consuming(World& world, Publishing* publishing)
+    : Workload(world), publishing_(publishing), broker_(world.plan.lanes, world.plan.can_rewind) {
+  broker_.faults = world.plan.broker;
+  broker_.on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+}
+
+std::vector<std::string> Consuming::services() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= world_.plan.consumers; ++i) names.push_back(fmt::format("consumer {}", i));
+  return names;
+}
+
+void Consuming::step() {
+  while (published_ < due_by_now(world_, world_.plan.messages)) publish();
+  broker_.expel_silent();
+  if (world_.is_quiet) {
+    broker_.faults = {};
+  } else if (happens_in_step(world_.plan.move_every)) {
+    broker_.move_lane();
+  }
+}
+
+void Consuming::publish() {
+  const std::size_t number = published_++;
+  const std::string key = fmt::format("key{}", number);
+  const std::size_t lane = any_of(broker_.lanes());
+  std::optional<std::string> record_key;
+  if (world_.plan.orders_by_key && any_of(5) > 0) record_key = fmt::format("record{}", any_of(10));
+  Sent& sent = sent_[key];
+  sent.act = draw_act(lane);
+  if (sent.act == Act::is_stuck) stuck_lanes_.insert(lane);
+  broker_.publish(lane, {.id = fmt::format("id{}", number), .body = key, .key = record_key});
+  if (happens(world_.plan.resend_rate)) {
+    const std::size_t other = any_of(broker_.lanes());
+    if (sent.act == Act::is_stuck) stuck_lanes_.insert(other);
+    broker_.publish(other, {.id = fmt::format("id{}-again", number), .body = key, .key = record_key});
+  } else if (!world_.plan.orders_by_key || record_key) {
+    sent.sequence = fmt::format("lane{}{}", lane, record_key.value_or(""));
+    sent.position = positions_[sent.sequence]++;
+  }
+}
+
+Consuming::Act Consuming::draw_act(std::size_t lane) const {
+  const Plan& plan = world_.plan;
+  // Other lanes must go on.
+  if (lane % 2 == 0 && happens(plan.stuck_rate)) return Act::is_stuck;
+  if (!happens(plan.special_rate)) return Act::succeeds;
+  const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow,    Act::goes_back,
+                             Act::fails,          Act::swallows,  Act::rolls_back, Act::commits}[any_of(8)];
+  // Without a limit for attempts, it would never end.
+  if (plan.max_attempts == 0 && act >= Act::fails) return Act::fails_at_first;
+  // Where the database does not refuse it, a handler's COMMIT also commits the claims of the messages before it in its
+  // batch. They are parked then, with their effects.
+  const bool hurts_others = act == Act::commits && plan.batch > 1 && !plan.personality->refuses_commit_of_handler;
+  return hurts_others ? Act::fails : act;
+}
+
+void Consuming::serve(std::size_t, const std::stop_token& stop) {
+  const Plan& plan = world_.plan;
+  Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  TxConsumer consumer(pool, "svc",
+                      {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
+  SimSource source(broker_);
+  RunOptions options{.batch = plan.batch,
+                     .workers = plan.workers,
+                     .order = plan.orders_by_key ? Order::key : Order::lane,
+                     .max_in_flight = plan.max_in_flight,
+                     .max_backoff = 2s,
+                     .stop = stop};
+  if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
+  const std::size_t most_running = plan.batch * plan.workers;
+  const std::size_t in_flight =
+      options.max_in_flight > 0 ? options.max_in_flight : std::max<std::size_t>(16, 4 * most_running);
+  source.on_taken = [&] {
+    // Those that run may have been taken back by the broker.
+    const std::size_t most = in_flight + options.max_waiting + most_running;
+    if (source.held() > most) world_.story.wrong("", "{} messages are held, and {} may be", source.held(), most);
+  };
+  (void)txinbox::run(
+      source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
+      [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); }, options);
+}
+
+void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
+  const std::string key = delivery.message().business_key;
+  Sent& sent = sent_.at(key);
+  ++sent.runs;
+  const std::string& name = Threads::instance()->current_process().name();
+  world_.story.tell(key, "{} runs {} for the {}. time", name, key, sent.runs);
+  const auto run = [&](const std::string& sql) { ServerSession::of(connection).execute(sql); };
+  const std::string effect = fmt::format("INSERT INTO effect (business_key) VALUES ('{}')", key);
+  if (sent.act == Act::goes_back) {
+    run("SAVEPOINT of_handler");
+    run(effect);
+    run("ROLLBACK TO of_handler");
+  }
+  run(effect);
+  world_.story.tell(key, "{} has written the effect of {}", name, key);
+  if (publishing_ != nullptr) publishing_->add(connection, key, sent.sequence, sent.position);
+  switch (sent.act) {
+    case Act::is_slow:
+      return Threads::instance()->sleep_for(2s);
+    case Act::fails:
+      throw std::runtime_error("the handler fails");
+    case Act::fails_at_first:
+      if (sent.runs == 1) throw std::runtime_error("the handler fails once");
+      return;
+    case Act::postpones:
+      if (sent.runs == 1) throw RetryLater(3s, "the handler waits for something");
+      return;
+    case Act::is_stuck:
+      if (!world_.is_healed) throw RetryLater(1s, "the handler waits for a service that is away");
+      return;
+    case Act::swallows:
+      try {
+        run("INSERT INTO txinbox_schema SELECT * FROM txinbox_schema");  // these rows exist
+      } catch (const DatabaseError&) {                                   // this is what it does wrong
+      }
+      return;
+    case Act::rolls_back:
+      return run("ROLLBACK");
+    case Act::commits:
+      return run("COMMIT");
+    case Act::succeeds:
+    case Act::goes_back:
+      return;
+  }
+}
+
+/// The broker has learned that a message is done. It will not deliver it again.
+void Consuming::end_of(const BrokerMessage& message, const DeadLetter* letter) {
+  const std::string& key = message.body;
+  Story& story = world_.story;
+  Sent& sent = sent_.at(key);
+  const std::size_t effects = world_.effects_of(key);
+  if (letter != nullptr) {
+    story.tell(key, "the broker has the dead letter of {}: {} ({})", message.id, letter->reason, letter->error_class);
+    sent.is_dead_letter = true;
+    if (!may_be_dead_letter(sent.act)) story.wrong(key, "is a dead letter although its handler succeeds");
+    if (effects > (sent.act == Act::commits ? 1 : 0)) story.wrong(key, "is a dead letter with {} effects", effects);
+    return;
+  }
+  story.tell(key, "{} is acknowledged", message.id);
+  if (sent.is_dead_letter) return;
+  if (!may_be_acknowledged(sent.act)) story.wrong(key, "is acknowledged although its handler cannot succeed");
+  if (effects != 1 && !sent.may_be_lost) story.wrong(key, "is acknowledged with {} effects", effects);
+}
+
+void Consuming::after_failover(const std::set<std::string>& lost) {
+  for (const std::string& key : lost) {
+    if (const auto found = sent_.find(key); found != sent_.end()) found->second.may_be_lost = true;
+  }
+}
+
+std::optional<Waiting> Consuming::waiting(bool stuck) {
+  if (published_ < world_.plan.messages) return Waiting{"", "messages that are not published yet"};
+  return broker_.waiting([&](std::size_t lane) { return stuck || !stuck_lanes_.contains(lane); });
+}
+
+void Consuming::check_end() {
+  for (const auto& [key, sent] : sent_) {
+    const std::size_t effects = world_.effects_of(key);
+    const bool is_right = sent.is_dead_letter ? effects == 0 || (sent.act == Act::commits && effects == 1)
+                                              : effects == 1 || (sent.may_be_lost && effects == 0);
+    if (!is_right) world_.story.wrong(key, "has {} effects at the end", effects);
+  }
+  check_order();
+}
+
+/// The numbers of the effects have the order in which the handlers wrote them.
+void Consuming::check_order() {
+  std::map<std::string, std::pair<std::size_t, std::string>> last;  // of each sequence
+  for (const Values& row : world_.server.query("SELECT business_key FROM effect ORDER BY number")) {
+    const std::string& key = row.front().bytes;
+    const auto found = sent_.find(key);
+    if (found == sent_.end() || found->second.sequence.empty() || found->second.may_be_lost) continue;
+    const Sent& sent = found->second;
+    auto& [position, before] = last[sent.sequence];
+    if (!before.empty() && sent.position < position) {
+      world_.story.wrong(key, "has its effect after {}, which comes after it in its lane", before);
+    }
+    position = sent.position;
+    before = key;
+  }
+}
+
+}  // namespace txinbox::sim

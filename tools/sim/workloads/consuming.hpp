@@ -1,0 +1,75 @@
+#pragma once
+
+// Services that consume the messages of a broker with `TxConsumer` and `run`.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sqlite3.h>
+#include <txinbox/delivery.hpp>
+
+#include "sim/broker.hpp"
+#include "sim/workload.hpp"
+#include "sim/workloads/publishing.hpp"
+
+namespace txinbox::sim {
+
+class Consuming final : public Workload {
+ public:
+  /// `publishing` publishes what the handlers add to the outbox. Null: they add nothing.
+  Consuming(World&, Publishing* publishing);
+
+  std::vector<std::string> services() const override;
+  void serve(std::size_t service, const std::stop_token&) override;
+  void step() override;
+  void after_failover(const std::set<std::string>& lost) override;
+  std::optional<Waiting> waiting(bool stuck) override;
+  void check_end() override;
+  std::uint64_t deliveries() const noexcept override { return broker_.deliveries(); }
+
+ private:
+  /// What the handler of a message does.
+  enum class Act {
+    succeeds,
+    fails_at_first,
+    postpones,
+    is_slow,
+    goes_back,   ///< It rolls back to a savepoint of its own, and goes on.
+    is_stuck,    ///< It asks for a later time until the world is healed.
+    fails,       ///< Always.
+    swallows,    ///< It goes on after a statement that fails.
+    rolls_back,  ///< It rolls the transaction back, and returns.
+    commits,     ///< It commits the transaction.
+  };
+  /// What an end of a message can be.
+  static bool may_be_acknowledged(Act act) noexcept { return act < Act::fails || act == Act::swallows; }
+  static bool may_be_dead_letter(Act act) noexcept { return act >= Act::fails; }
+
+  struct Sent {
+    Act act;
+    std::string sequence = {};  ///< The messages whose order must be kept. Empty: the message has no order.
+    std::size_t position = 0;   ///< In the sequence.
+    int runs = 0;
+    bool is_dead_letter = false;
+    bool may_be_lost = false;  ///< A failover has lost its effect. The broker may know already that it is done.
+  };
+
+  void publish();
+  Act draw_act(std::size_t lane) const;
+  void handle(::sqlite3*, Delivery&);
+  void end_of(const BrokerMessage&, const DeadLetter*);
+  void check_order();
+
+  Publishing* const publishing_;
+  Broker broker_;
+  std::size_t published_ = 0;
+  std::map<std::string, Sent> sent_;
+  std::map<std::string, std::size_t> positions_;  ///< How many messages each sequence has.
+  std::set<std::size_t> stuck_lanes_;
+};
+
+}  // namespace txinbox::sim

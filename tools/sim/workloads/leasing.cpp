@@ -1,0 +1,174 @@
+#include "sim/workloads/leasing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <txinbox/txinbox.hpp>
+
+namespace txinbox::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+Threads& threads() { return *Threads::instance(); }
+std::size_t any_of(std::size_t count) { return threads().random()() % count; }
+
+constexpr std::chrono::milliseconds lease_time = 3s;
+
+}  // namespace
+
+Leasing::Leasing(World& world) : Workload(world), broker_(world.plan.lanes, world.plan.can_rewind) {
+  broker_.faults = world.plan.broker;
+  broker_.on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+}
+
+std::vector<std::string> Leasing::services() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 1; i <= world_.plan.leasers; ++i) names.push_back(fmt::format("leaser {}", i));
+  return names;
+}
+
+void Leasing::step() {
+  while (published_ < due_by_now(world_, world_.plan.leased)) publish();
+  broker_.expel_silent();
+  if (world_.is_quiet) {
+    broker_.faults = {};
+  } else if (happens_in_step(world_.plan.move_every)) {
+    broker_.move_lane();
+  }
+}
+
+void Leasing::publish() {
+  const std::size_t number = published_++;
+  const std::string key = fmt::format("leased{}", number);
+  const std::size_t lane = any_of(broker_.lanes());
+  const Act act = sent_[key].act = draw_act(lane);
+  if (act == Act::is_stuck) stuck_lanes_.insert(lane);
+  broker_.publish(lane, {.id = fmt::format("id{}", number), .body = key});
+  if (threads().happens(world_.plan.resend_rate)) {
+    const std::size_t other = any_of(broker_.lanes());
+    if (act == Act::is_stuck) stuck_lanes_.insert(other);
+    broker_.publish(other, {.id = fmt::format("id{}-again", number), .body = key});
+  }
+}
+
+Leasing::Act Leasing::draw_act(std::size_t lane) const {
+  const Plan& plan = world_.plan;
+  if (lane % 2 == 0 && threads().happens(plan.stuck_rate)) return Act::is_stuck;  // other lanes must go on
+  if (!threads().happens(plan.special_rate)) return Act::succeeds;
+  const Act act = std::array{Act::fails_at_first, Act::postpones, Act::is_slow, Act::renews, Act::fails}[any_of(5)];
+  return plan.max_attempts == 0 && act == Act::fails ? Act::fails_at_first : act;
+}
+
+void Leasing::serve(std::size_t, const std::stop_token& stop) {
+  const Plan& plan = world_.plan;
+  Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
+  LeaseConsumer consumer(pool, "lease",
+                         {.lease = lease_time,
+                          .heartbeat = plan.has_heartbeat ? lease_time / 3 : 0ms,
+                          .max_attempts = plan.max_attempts,
+                          .stop = stop,
+                          .count_starts = plan.counts_starts});
+  SimSource source(broker_);
+  RunOptions options{.workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .stop = stop};
+  if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
+  (void)txinbox::run(
+      source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
+      [this](Lease& lease) { handle(lease); }, options);
+}
+
+void Leasing::handle(Lease& lease) {
+  const std::string key = lease.message().business_key;
+  Sent& sent = sent_.at(key);
+  ++sent.runs;
+  world_.story.tell(key, "{} runs {} for the {}. time, with the fence {}", threads().current_process().name(), key,
+                    sent.runs, lease.fence());
+  check_alone(key, sent, lease);
+  sent.fence = std::max(sent.fence, lease.fence());
+  sent.holders.push_back({threads().current_process_ptr(), &lease});
+  struct Ends {
+    Sent& sent;
+    Lease& lease;
+    ~Ends() {
+      std::erase_if(sent.holders, [this](const Holder& each) { return each.lease == &lease; });
+    }
+  };
+  const Ends ends{sent, lease};
+  const bool is_first = sent.runs == 1;
+  threads().sleep_for(std::chrono::milliseconds(any_of(20)));
+  if (sent.act == Act::is_slow && is_first) threads().sleep_for(2 * lease_time);
+  if (sent.act == Act::renews) {
+    for (int i = 0; i < 4; ++i) {
+      threads().sleep_for(lease_time / 2);
+      lease.renew();
+    }
+  }
+  if (sent.act == Act::fails || (sent.act == Act::fails_at_first && is_first)) {
+    throw std::runtime_error("the handler fails");
+  }
+  const bool waits = (sent.act == Act::postpones && is_first) || (sent.act == Act::is_stuck && !world_.is_healed);
+  if (waits) throw RetryLater(1s, "the handler waits for something");
+  ++sent.successes;
+}
+
+/// Nobody else has the lease, and nobody has completed the message.
+void Leasing::check_alone(const std::string& key, const Sent& sent, const Lease& lease) {
+  const bool is_weak = had_failover_ || world_.plan.jump_every > 0s;
+  if (is_weak) return;  // the server has forgotten leases, or ended them early
+  Story& story = world_.story;
+  if (sent.is_acknowledged) story.wrong(key, "runs again although it is acknowledged");
+  if (lease.fence() <= sent.fence) {
+    story.wrong(key, "has the fence {} after the fence {}", lease.fence(), sent.fence);
+  }
+  for (const Holder& each : sent.holders) {
+    if (!each.process->is_killed() && each.lease->remaining() > 0ms) {
+      story.wrong(key, "runs although {} has its lease", each.process->name());
+    }
+  }
+}
+
+std::string Leasing::state_of(const std::string& key) {
+  const auto rows = world_.server.query(
+      fmt::format("SELECT state FROM txinbox_consumed_message WHERE consumer = 'lease' AND business_key = '{}'", key));
+  return rows.empty() ? "" : rows.front().front().bytes;
+}
+
+void Leasing::end_of(const BrokerMessage& message, const DeadLetter* letter) {
+  const std::string& key = message.body;
+  Story& story = world_.story;
+  Sent& sent = sent_.at(key);
+  const std::string state = state_of(key);
+  if (letter != nullptr) {
+    story.tell(key, "the broker has the dead letter of {}: {}", message.id, letter->reason);
+    sent.is_dead_letter = true;
+    if (sent.act != Act::fails) story.wrong(key, "is a dead letter although its handler succeeds");
+    if (state != "parked" && !had_failover_) story.wrong(key, "is a dead letter, and its row is '{}'", state);
+    return;
+  }
+  story.tell(key, "{} is acknowledged", message.id);
+  if (sent.is_dead_letter) return;
+  sent.is_acknowledged = true;
+  if (sent.successes == 0) story.wrong(key, "is acknowledged although its handler has never returned");
+  if (state != "consumed" && !had_failover_) story.wrong(key, "is acknowledged, and its row is '{}'", state);
+}
+
+void Leasing::after_failover(const std::set<std::string>&) { had_failover_ = true; }
+
+std::optional<Waiting> Leasing::waiting(bool stuck) {
+  if (published_ < world_.plan.leased) return Waiting{"", "messages that are not published yet"};
+  return broker_.waiting([&](std::size_t lane) { return stuck || !stuck_lanes_.contains(lane); });
+}
+
+void Leasing::check_end() {
+  for (const auto& [key, sent] : sent_) {
+    const std::string state = state_of(key);
+    const std::string_view right = sent.is_dead_letter ? "parked" : "consumed";
+    if (state != right && !had_failover_) world_.story.wrong(key, "has a row '{}' at the end", state);
+  }
+}
+
+}  // namespace txinbox::sim

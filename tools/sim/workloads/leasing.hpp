@@ -1,0 +1,73 @@
+#pragma once
+
+// Services that consume the messages of a broker with `LeaseConsumer` and `run`.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <txinbox/lease.hpp>
+
+#include "sim/broker.hpp"
+#include "sim/workload.hpp"
+
+namespace txinbox::sim {
+
+class Leasing final : public Workload {
+ public:
+  explicit Leasing(World&);
+
+  std::vector<std::string> services() const override;
+  void serve(std::size_t service, const std::stop_token&) override;
+  void step() override;
+  void after_failover(const std::set<std::string>& lost) override;
+  std::optional<Waiting> waiting(bool stuck) override;
+  void check_end() override;
+  std::uint64_t deliveries() const noexcept override { return broker_.deliveries(); }
+
+ private:
+  /// What the handler of a message does.
+  enum class Act {
+    succeeds,
+    fails_at_first,
+    postpones,
+    is_slow,   ///< It takes longer than the lease, the first time.
+    renews,    ///< It takes longer than the lease, and renews it.
+    is_stuck,  ///< It asks for a later time until the world is healed.
+    fails,     ///< Always.
+  };
+
+  /// A run of a handler.
+  struct Holder {
+    std::shared_ptr<Process> process;
+    Lease* lease;
+  };
+  struct Sent {
+    Act act;
+    int runs = 0;
+    int successes = 0;  ///< How often the handler has returned.
+    std::int64_t fence = 0;
+    std::vector<Holder> holders = {};
+    bool is_dead_letter = false;
+    bool is_acknowledged = false;
+  };
+
+  void publish();
+  Act draw_act(std::size_t lane) const;
+  void handle(Lease&);
+  void check_alone(const std::string& key, const Sent&, const Lease&);
+  void end_of(const BrokerMessage&, const DeadLetter*);
+  std::string state_of(const std::string& key);
+
+  Broker broker_;
+  std::size_t published_ = 0;
+  std::map<std::string, Sent> sent_;
+  std::set<std::size_t> stuck_lanes_;
+  bool had_failover_ = false;
+};
+
+}  // namespace txinbox::sim
