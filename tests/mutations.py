@@ -9,6 +9,8 @@ tried if its text is not exactly once in its file, if it does not build, or if i
 
 Mutations for servers need the URLs of the servers, which servers.sh sets:
     tests/servers.sh --mariadb --postgresql --mysql -- tests/mutations.py
+
+With --simulate, the simulator must notice them: those that say by how many seeds (`seeds`).
 """
 
 import argparse
@@ -33,8 +35,8 @@ PROGRAMS = {"conformance": "txinbox_conformance", "unit": "txinbox_unit_tests", 
             "kafka": "txinbox_kafka_tests", "kafka-unit": "txinbox_kafka_unit_tests",
             "rabbitmq": "txinbox_rabbitmq_tests", "rabbitmq-unit": "txinbox_rabbitmq_unit_tests",
             "redis": "txinbox_redis_tests", "redis-unit": "txinbox_redis_unit_tests",
-            "rocketmq": "txinbox_rocketmq_tests"}
-NO_DATABASE = ("unit", "orders")
+            "rocketmq": "txinbox_rocketmq_tests", "sim": "txinbox-sim"}
+NO_DATABASE = ("unit", "orders", "sim")
 NEEDED = {"cli": ("txinbox-cli",)}  # what else to build for these programs
 # Of the programs of components that need no server.
 FOLDERS = {"http": "component_http", "kafka-unit": "component_kafka", "rabbitmq-unit": "component_rabbitmq",
@@ -55,7 +57,7 @@ class Untried(Exception):
 
 class Mutation:
     KEYS = {"what", "file", "old", "new", "tests"}
-    OPTIONAL = {"cases", "program", "database"}
+    OPTIONAL = {"cases", "program", "database", "seeds"}
 
     def __init__(self, group, number, entry):
         wrong = (self.KEYS - entry.keys()) | (entry.keys() - self.KEYS - self.OPTIONAL)
@@ -72,8 +74,14 @@ class Mutation:
         if self.program == "orders":
             self.filters.append("--test-suite-exclude=long")
         self.database = entry.get("database", "sqlite3")
+        self.seeds = entry.get("seeds")  # the simulator notices the mutation in one of so many worlds
         if self.program not in PROGRAMS or self.database not in DATABASES:
             sys.exit(f"{group}.toml, mutation {number}: no such program or database")
+
+    def simulated(self):
+        """The same mutation, for the simulator."""
+        self.program, self.filters, self.database = "sim", [], "sqlite3"
+        return self
 
     def server(self):
         """The URL of its server; "" if it needs no server, None if its server does not run."""
@@ -155,6 +163,9 @@ class Copy:
         """The exit status (None if the test had not ended at the limit), and the output."""
         tests = self.tree / "build" / self.preset / "tests"
         command = [tests / PROGRAMS[mutation.program]]
+        if mutation.program == "sim":
+            command = [tests.parent / "tools" / "sim" / "txinbox-sim", "--no-shrink", "--count", str(mutation.seeds)]
+            more = ()
         if mutation.program in FOLDERS:
             command = [tests / FOLDERS[mutation.program] / PROGRAMS[mutation.program]]
         if mutation.program in COMPONENTS:
@@ -186,10 +197,11 @@ class Copy:
     def limit_of(self, mutation):
         """Runs the tests without the mutation, and returns the limit for their run with it."""
         self.build(mutation.program)
-        _, counted = self.test(mutation, UNCHANGED_LIMIT, "--count")
-        found = re.search(r"current filters: (\d+)", counted)
-        if not found or int(found[1]) < 1:
-            raise Untried("none of its test cases is there")
+        if mutation.program != "sim":
+            _, counted = self.test(mutation, UNCHANGED_LIMIT, "--count")
+            found = re.search(r"current filters: (\d+)", counted)
+            if not found or int(found[1]) < 1:
+                raise Untried("none of its test cases is there")
         begin = time.monotonic()
         status, output = self.test(mutation, UNCHANGED_LIMIT)
         if status is None:
@@ -213,7 +225,7 @@ class Copy:
             return "SURVIVED", ""
         if status is None:
             return "killed", f"(no end within {limit:.0f} s)"
-        case = re.search(r"^TEST CASE:\s+(.*)$", output, re.MULTILINE)
+        case = re.search(r"^(?:TEST CASE:\s+|(?=seed \d+ failed))(.*)$", output, re.MULTILINE)
         return "killed", case[1] if case else f"(exit status {status})"
 
 
@@ -241,7 +253,8 @@ def try_all(mutations, arguments, folder):
             except queue.Empty:
                 return
             begin = time.monotonic()
-            tests = (mutation.program, mutation.database, tuple(mutation.filters))
+            tests = (mutation.program, mutation.database, tuple(mutation.filters),
+                     mutation.seeds if mutation.program == "sim" else None)
             try:
                 mutation.applied_to((copy.tree / mutation.file).read_text())
                 if tests not in limits:
@@ -276,6 +289,7 @@ def main():
                              "has its tests; try none")
     parser.add_argument("--only", action="append", default=[], metavar="N|GROUP",
                         help="try only this number, or this file's; may be given more than once")
+    parser.add_argument("--simulate", action="store_true", help="let the simulator notice the mutations, not the tests")
     parser.add_argument("--jobs", type=int, default=1, help="how many copies of the tree work at a time (default: 1)")
     parser.add_argument("--build-jobs", type=int, default=os.cpu_count(), help="compilers of each copy")
     parser.add_argument("--preset", default="dev", help="of CMakePresets.json (default: dev)")
@@ -290,6 +304,8 @@ def main():
             if only not in known:
                 sys.exit(f"there is no mutation and no group {only}")
         mutations = [(n, m) for n, m in mutations if str(n) in arguments.only or m.group in arguments.only]
+    if arguments.simulate:
+        mutations = [(n, m.simulated()) for n, m in mutations if m.seeds]
     if arguments.list:
         table([("", "group", "file", "what", "tests")] +
               [(str(n), m.group, m.file, m.what,

@@ -211,6 +211,8 @@ def all_steps(root):
                     environment=LONG),), repeats=True,
              packages="cluster"),
         *(mutations(group) for group in mutation_groups(root)),
+        Step("mutations-sim", "the simulator notices the mutations that say so", 25,
+             (Script(("tests/mutations.py", "--simulate", "--jobs", "2", "--build-jobs", "1")),)),
     ]
     names = [step.name for step in steps]
     assert len(names) == len(set(names)), "two steps have the same name"

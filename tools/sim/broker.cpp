@@ -1,187 +1,36 @@
 #include "sim/broker.hpp"
 
-#include <algorithm>
-#include <stdexcept>
 #include <utility>
 
-#include <fmt/format.h>
+#include "sim/log_broker.hpp"
+#include "sim/queue_broker.hpp"
 
 namespace txinbox::sim {
 
-using namespace std::chrono_literals;
-
 namespace {
 
-constexpr SimTime session_timeout = 10s;
+struct Delivered {
+  Delivered(std::shared_ptr<const BrokerMessage> its_message, std::shared_ptr<std::size_t> counter)
+      : message(std::move(its_message)), held(std::move(counter)) {
+    ++*held;
+  }
+  ~Delivered() { --*held; }
+  Delivered(const Delivered&) = delete;
+  Delivered& operator=(const Delivered&) = delete;
 
-std::size_t any_of(std::size_t count) { return Threads::instance()->random()() % count; }
+  const std::shared_ptr<const BrokerMessage> message;
+  const std::shared_ptr<std::size_t> held;
+};
 
 }  // namespace
 
-void Broker::publish(std::size_t lane, BrokerMessage message) {
-  lanes_[lane].messages.push_back(std::make_shared<const BrokerMessage>(std::move(message)));
-  if (lanes_[lane].owner != nullptr) Threads::instance()->wake_all(lanes_[lane].owner);
+std::shared_ptr<const void> SimSource::owner_of(std::shared_ptr<const BrokerMessage> message) const {
+  return std::make_shared<Delivered>(std::move(message), held_);
 }
 
-std::optional<Waiting> Broker::waiting(const std::function<bool(std::size_t)>& counts) const {
-  std::optional<Waiting> waiting;
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    const Lane& lane = lanes_[i];
-    if (lane.acknowledged == lane.messages.size() || !counts(i)) continue;
-    const std::string& first = lane.messages[lane.acknowledged]->body;
-    if (!waiting) waiting = Waiting{.key = first, .text = {}};
-    waiting->text += fmt::format("{}lane {} from {} ({}) to {}, read to {}{}{}", waiting->text.empty() ? "" : "; ", i,
-                                 lane.acknowledged, first, lane.messages.size(), lane.next,
-                                 lane.is_paused ? ", paused" : "", lane.owner == nullptr ? ", without a member" : "");
-  }
-  return waiting;
-}
-
-void Broker::give(Lane& lane, SimSource* member) {
-  if (lane.owner != nullptr) lane.owner->has_lost_ = true;
-  lane.owner = member;
-  ++lane.epoch;
-  lane.next = lane.acknowledged;
-  lane.is_paused = false;
-  if (member != nullptr) member->has_gained_ = true;
-}
-
-void Broker::balance() {
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    SimSource* const member = members_.empty() ? nullptr : members_[i % members_.size()];
-    if (lanes_[i].owner != member) give(lanes_[i], member);
-  }
-}
-
-void Broker::move_lane() {
-  if (!members_.empty()) give(lanes_[any_of(lanes_.size())], members_[any_of(members_.size())]);
-}
-
-void Broker::expel_silent() {
-  const SimTime oldest = Threads::instance()->now() - session_timeout;
-  for (SimSource* const each : std::vector(members_)) {
-    if (each->last_poll_ < oldest) leave(*each);
-  }
-}
-
-void Broker::join(SimSource& member) {
-  members_.push_back(&member);
-  member.is_member_ = true;
-  balance();
-}
-
-void Broker::leave(SimSource& member) noexcept {
-  std::erase(members_, &member);
-  member.is_member_ = false;
-  balance();
-}
-
-SimSource::SimSource(Broker& broker) : broker_(broker) {}
-SimSource::~SimSource() { SimSource::close(); }
-
-std::vector<Incoming> SimSource::poll(std::size_t max, std::chrono::milliseconds wait) {
-  auto& threads = *Threads::instance();
-  threads.kill_point();
-  last_poll_ = threads.now();
-  if (!is_member_) {
-    threads.sleep_for(5ms);
-    broker_.join(*this);
-  }
-  std::vector<Incoming> taken;
-  const SimTime until = threads.now() + wait;
-  while (true) {
-    if (std::exchange(has_lost_, false)) report(SourceEventType::lanes_revoked, "the group has changed");
-    if (std::exchange(has_gained_, false)) report(SourceEventType::lanes_assigned, "the group has changed");
-    taken = take(max);
-    if (!taken.empty() || is_woken_ || threads.now() >= until) break;
-    (void)threads.wait_for_condition(this, &until);
-  }
-  is_woken_ = false;
-  if (!taken.empty() && on_taken) on_taken();
-  threads.kill_point();
-  return taken;
-}
-
-std::vector<Incoming> SimSource::take(std::size_t max) {
-  std::vector<Incoming> taken;
-  for (std::size_t i = 0; i < broker_.lanes_.size(); ++i) {
-    Broker::Lane& lane = broker_.lanes_[i];
-    while (lane.owner == this && !lane.is_paused && lane.next < lane.messages.size() && taken.size() < max) {
-      const auto& message = lane.messages[lane.next];
-      tickets_.push_back({i, lane.next, lane.epoch});
-      ++*held_;
-      taken.push_back({.body = message->body,
-                       .key = message->key,
-                       .id = message->id,
-                       .lane = i,
-                       .ticket = tickets_.size() - 1,
-                       .owner = std::shared_ptr<Delivered>(new Delivered{message, held_})});
-      ++lane.next;
-      ++broker_.deliveries_;
-    }
-  }
-  return taken;
-}
-
-SimSource::Ticket SimSource::ticket_of(const Incoming& message) const { return tickets_[message.ticket]; }
-
-bool SimSource::holds(const Incoming& message) const {
-  const Ticket ticket = ticket_of(message);
-  const Broker::Lane& lane = broker_.lanes_[ticket.lane];
-  return is_member_ && lane.owner == this && lane.epoch == ticket.epoch;
-}
-
-void SimSource::acknowledge(std::span<const Incoming* const> messages) {
-  Threads::instance()->kill_point();
-  if (Threads::instance()->happens(broker_.faults.lose_acknowledgement))
-    return broker_.leave(*this);  // its connection ends, too
-  for (const Incoming* const each : messages) {
-    if (!holds(*each)) continue;
-    const Ticket ticket = ticket_of(*each);
-    Broker::Lane& lane = broker_.lanes_[ticket.lane];
-    // Like Kafka's, an acknowledgement covers everything in front of it.
-    while (lane.acknowledged <= ticket.offset) broker_.on_end(*lane.messages[lane.acknowledged++], nullptr);
-  }
-}
-
-void SimSource::dead_letter(std::span<DeadLetter> letters) {
-  Threads::instance()->kill_point();
-  for (DeadLetter& each : letters) {
-    if (!holds(*each.incoming) || Threads::instance()->happens(broker_.faults.refuse_dead_letter)) continue;
-    const Ticket ticket = ticket_of(*each.incoming);
-    broker_.on_end(*broker_.lanes_[ticket.lane].messages[ticket.offset], &each);
-    each.confirmed = true;
-  }
-}
-
-void SimSource::pause(std::uint64_t lane) {
-  if (broker_.lanes_[lane].owner == this) broker_.lanes_[lane].is_paused = true;
-}
-void SimSource::resume(std::uint64_t lane) {
-  if (broker_.lanes_[lane].owner == this) broker_.lanes_[lane].is_paused = false;
-}
-void SimSource::rewind(const Incoming& first) {
-  if (!broker_.can_rewind_) throw std::logic_error("rewind on a broker that cannot");
-  if (holds(first)) broker_.lanes_[ticket_of(first).lane].next = ticket_of(first).offset;
-}
-
-void SimSource::wake() noexcept {
-  is_woken_ = true;
-  if (Threads::instance() != nullptr) Threads::instance()->wake_all(this);
-}
-
-SourceStatus SimSource::status() {
-  SourceStatus status{.name = "simulated", .connected = is_member_, .at_end = is_member_};
-  for (const Broker::Lane& each : broker_.lanes_) {
-    if (each.owner != this) continue;
-    ++status.lanes;
-    if (each.next < each.messages.size()) status.at_end = false;
-  }
-  return status;
-}
-
-void SimSource::close() noexcept {
-  if (is_member_) broker_.leave(*this);
+std::unique_ptr<Broker> make_broker(BrokerKind kind, std::size_t lanes) {
+  if (kind == BrokerKind::queue) return std::make_unique<QueueBroker>();
+  return std::make_unique<LogBroker>(lanes, kind == BrokerKind::log);
 }
 
 }  // namespace txinbox::sim

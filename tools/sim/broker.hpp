@@ -1,14 +1,13 @@
 #pragma once
 
-// A simulated broker with lanes, like Kafka: each lane belongs to one member of the group, which reads it from the last
-// offset that was acknowledged.
+// What the workloads need of a simulated broker.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <txinbox/source.hpp>
 
@@ -30,102 +29,63 @@ struct BrokerFaults {
   friend bool operator==(const BrokerFaults&, const BrokerFaults&) = default;
 };
 
-class SimSource;
-
-class Broker {
- public:
-  /// `can_rewind`: whether a member can read messages of its lane again.
-  Broker(std::size_t lanes, bool can_rewind) : lanes_(lanes), can_rewind_(can_rewind) {}
-
-  BrokerFaults faults;
-
-  /// It is called for each message when the broker learns that it is done. The dead letter is null if there is none.
-  std::function<void(const BrokerMessage&, const DeadLetter*)> on_end;
-
-  std::size_t lanes() const noexcept { return lanes_.size(); }
-  void publish(std::size_t lane, BrokerMessage);
-
-  /// Takes a lane from its member and gives it to another one, or back.
-  void move_lane();
-
-  /// Removes members that have not polled for the time-out of the session.
-  void expel_silent();
-
-  /// What is not acknowledged in the lanes for which `counts` is true.
-  std::optional<Waiting> waiting(const std::function<bool(std::size_t lane)>& counts) const;
-  std::uint64_t deliveries() const noexcept { return deliveries_; }
-
- private:
-  friend class SimSource;
-
-  struct Lane {
-    std::vector<std::shared_ptr<const BrokerMessage>> messages = {};
-    std::size_t acknowledged = 0;
-    SimSource* owner = nullptr;
-    std::uint64_t epoch = 0;  ///< It grows when the owner changes.
-    std::size_t next = 0;     ///< What the owner gets next.
-    bool is_paused = false;
-  };
-
-  void join(SimSource&);
-  void leave(SimSource&) noexcept;
-  void give(Lane&, SimSource*);
-  void balance();
-
-  std::vector<Lane> lanes_;
-  const bool can_rewind_;
-  std::vector<SimSource*> members_;
-  std::uint64_t deliveries_ = 0;
+enum class BrokerKind {
+  log,    ///< Lanes, as of Kafka.
+  fifo,   ///< Lanes of which a member cannot read messages again, as of RocketMQ.
+  queue,  ///< No lanes, as of RabbitMQ.
 };
 
-/// A member of the group.
-class SimSource final : public Source {
+/// The connection of a service to a broker.
+class SimSource : public Source {
  public:
-  explicit SimSource(Broker& broker);
-  ~SimSource() override;
-
-  std::vector<Incoming> poll(std::size_t max, std::chrono::milliseconds wait) override;
-  void acknowledge(std::span<const Incoming* const> messages) override;
-  bool has_dead_letters() const override { return true; }
-  void dead_letter(std::span<DeadLetter> letters) override;
-  bool holds(const Incoming& message) const override;
-  void pause(std::uint64_t lane) override;
-  void resume(std::uint64_t lane) override;
-  bool can_rewind() const override { return broker_.can_rewind_; }
-  void rewind(const Incoming& first) override;
-  void wake() noexcept override;
-  SourceStatus status() override;
-  void close() noexcept override;
-
   /// How many messages somebody still holds that `poll` has returned.
   std::size_t held() const noexcept { return *held_; }
 
   /// It is called when `poll` has taken messages.
   std::function<void()> on_taken;
 
- private:
-  friend class Broker;
-  struct Ticket {
-    std::size_t lane, offset;
-    std::uint64_t epoch;
-  };
-  /// The owner of what an `Incoming` points to.
-  struct Delivered {
-    std::shared_ptr<const BrokerMessage> message;
-    std::shared_ptr<std::size_t> held;
-    ~Delivered() { --*held; }
-  };
-  Ticket ticket_of(const Incoming&) const;
-  std::vector<Incoming> take(std::size_t max);
+ protected:
+  /// The owner of a delivery, which is counted as long as somebody holds it.
+  std::shared_ptr<const void> owner_of(std::shared_ptr<const BrokerMessage>) const;
 
-  Broker& broker_;
-  bool is_member_ = false;
-  bool has_lost_ = false;    ///< Lanes were revoked since the last poll.
-  bool has_gained_ = false;  ///< Lanes were assigned.
-  bool is_woken_ = false;
-  SimTime last_poll_{0};
-  std::vector<Ticket> tickets_;
+ private:
   const std::shared_ptr<std::size_t> held_ = std::make_shared<std::size_t>();
 };
+
+class Broker {
+ public:
+  virtual ~Broker() = default;
+  Broker(const Broker&) = delete;
+  Broker& operator=(const Broker&) = delete;
+
+  BrokerFaults faults;
+
+  /// It is called for each message when the broker learns that it is done. The dead letter is null if there is none.
+  std::function<void(const BrokerMessage&, const DeadLetter*)> on_end;
+
+  /// A queue ignores the lane.
+  virtual void publish(std::size_t lane, BrokerMessage) = 0;
+
+  virtual std::unique_ptr<SimSource> connect() = 0;
+
+  /// Takes messages from a member, and gives them to another one, or back.
+  virtual void disturb() = 0;
+
+  /// Ends the connections of members that have not polled for a time.
+  virtual void expel_silent() = 0;
+
+  /// What is not acknowledged of the lanes, or of the messages of a queue, for which `counts` is true.
+  using Counts = std::function<bool(std::optional<std::size_t> lane, const BrokerMessage&)>;
+  virtual std::optional<Waiting> waiting(const Counts& counts) const = 0;
+
+  std::uint64_t deliveries() const noexcept { return deliveries_; }
+
+ protected:
+  Broker() = default;
+
+  std::uint64_t deliveries_ = 0;
+};
+
+std::unique_ptr<Broker> make_broker(BrokerKind, std::size_t lanes);
 
 }  // namespace txinbox::sim

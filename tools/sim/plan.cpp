@@ -93,7 +93,8 @@ Plan Plan::of(std::uint64_t seed) {
   if (is()) plan.max_waiting = number(1, 40);
   plan.max_attempts = is() ? 0 : 5;
   plan.orders_by_key = is();
-  plan.can_rewind = is();
+  plan.handlers = std::array{HandlerKind::one, HandlerKind::set, HandlerKind::pair}[random() % 3];
+  plan.broker_kind = std::array{BrokerKind::log, BrokerKind::fifo, BrokerKind::queue}[random() % 3];
   plan.has_heartbeat = is();
   plan.counts_starts = random() % 4 == 0;
 
@@ -116,8 +117,8 @@ Plan Plan::of(std::uint64_t seed) {
                    .refuse = rate(0.02),
                    .slowest = std::chrono::microseconds(number(50, 5000))};
   plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
-  // Then stuck lanes may fill the room, and `RunOptions::max_waiting` says so.
-  if (!plan.can_rewind && plan.stuck_rate > 0) plan.max_waiting = 0;
+  // Then what is stuck may fill the room, and `RunOptions::max_waiting` says so.
+  if (plan.broker_kind != BrokerKind::log && plan.stuck_rate > 0) plan.max_waiting = 0;
   plan.receiver = {.refuse = rate(0.1),
                    .fail = rate(0.3),
                    .postpone = rate(0.1),
@@ -145,7 +146,10 @@ std::string Plan::text() const {
   add(max_waiting > 0, fmt::format("max_waiting {}", max_waiting));
   add(max_attempts > 0, fmt::format("max_attempts {}", max_attempts));
   add(orders_by_key, "order by key");
-  add(!can_rewind, "lanes that cannot be read again");
+  add(broker_kind == BrokerKind::fifo, "lanes that cannot be read again");
+  add(broker_kind == BrokerKind::queue, "a queue");
+  add(handlers == HandlerKind::set, "set handlers");
+  add(handlers == HandlerKind::pair, "pairs of handlers");
   add(has_heartbeat, "heartbeat");
   add(counts_starts, "count_starts");
   return text;

@@ -24,6 +24,13 @@ struct ReceiverFaults {
   friend bool operator==(const ReceiverFaults&, const ReceiverFaults&) = default;
 };
 
+/// The handlers of the consumers.
+enum class HandlerKind {
+  one,   ///< For one message.
+  set,   ///< For all messages of a batch.
+  pair,  ///< Both.
+};
+
 /// What a world has, and what goes wrong in it. The seed decides it.
 struct Plan {
   std::uint64_t seed = 0;
@@ -45,7 +52,8 @@ struct Plan {
   std::size_t max_waiting = 0;    ///< The same.
   int max_attempts = 0;
   bool orders_by_key = false;
-  bool can_rewind = true;      ///< Whether the broker can send the messages of a lane again.
+  BrokerKind broker_kind = BrokerKind::log;
+  HandlerKind handlers = HandlerKind::one;
   bool has_heartbeat = false;  ///< Of the leases.
   bool counts_starts = false;
 

@@ -280,7 +280,13 @@ void ServerSession::execute(const std::string& sql) {
           (void)roll_back_to_savepoint(name());
           return;
         }
+        const bool is_alone = !has_transaction();
+        if (is_alone && is_in_handler && server_.personality().refuses_commit_of_handler) {
+          has_refused_commit = true;
+          throw ServerError(server_.personality().error.refused);
+        }
         (void)run(sql);
+        if (is_alone) ++foreign_commits;
       },
       text == "COMMIT");
 }

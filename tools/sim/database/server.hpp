@@ -87,6 +87,9 @@ class ServerSession {
   /// BEGIN, COMMIT, ROLLBACK, SAVEPOINT x, ROLLBACK TO x, or a statement on the tables.
   void execute(const std::string& sql);
 
+  /// Whether a handler runs. Then some databases refuse what it does outside of the transaction.
+  bool is_in_handler = false;
+
   /// The client's process is gone, or the network. The server rolls back.
   void end() noexcept;
 

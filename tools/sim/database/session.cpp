@@ -62,6 +62,7 @@ class SimSession final : public Session {
   bool reset() noexcept override {
     if (server_.is_lost()) return false;
     try {
+      server_.is_in_handler = false;
       server_.call([&] { server_.roll_back(); });
       return true;
     } catch (const DatabaseError&) {
@@ -94,6 +95,7 @@ class SimSession final : public Session {
           if (!server_.release_savepoint(guard_) || !confirm_now(claims)) return;
           for (const std::string& sql : writes) run_now(sql);
           server_.transaction()->is_guarded = false;
+          server_.is_in_handler = false;
           server_.commit();
           status = CommitStatus::committed;
         },
@@ -111,6 +113,7 @@ class SimSession final : public Session {
     try {
       server_.call([&] {
         is_ours = server_.has_transaction() && server_.roll_back_to_savepoint(guard_);
+        server_.is_in_handler = false;
         server_.roll_back();
       });
     } catch (const DatabaseError&) {
@@ -217,6 +220,7 @@ class SimSession final : public Session {
     server_.foreign_commits = 0;
     server_.has_refused_commit = false;
     server_.begin();
+    server_.is_in_handler = true;
     server_.transaction()->is_guarded = true;
     server_.set_savepoint(guard_);
   }

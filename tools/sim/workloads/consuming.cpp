@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <stop_token>
 #include <utility>
 
@@ -22,9 +23,9 @@ bool happens(double rate) { return Threads::instance()->happens(rate); }
 }  // namespace
 
 Consuming::Consuming(World& world, Publishing* publishing)
-    : Workload(world), publishing_(publishing), broker_(world.plan.lanes, world.plan.can_rewind) {
-  broker_.faults = world.plan.broker;
-  broker_.on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+    : Workload(world), publishing_(publishing), broker_(make_broker(world.plan.broker_kind, world.plan.lanes)) {
+  broker_->faults = world.plan.broker;
+  broker_->on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
 std::vector<std::string> Consuming::services() const {
@@ -35,29 +36,29 @@ std::vector<std::string> Consuming::services() const {
 
 void Consuming::step() {
   while (published_ < due_by_now(world_, world_.plan.messages)) publish();
-  broker_.expel_silent();
+  broker_->expel_silent();
   if (world_.is_quiet) {
-    broker_.faults = {};
+    broker_->faults = {};
   } else if (happens_in_step(world_.plan.move_every)) {
-    broker_.move_lane();
+    broker_->disturb();
   }
 }
 
 void Consuming::publish() {
   const std::size_t number = published_++;
   const std::string key = fmt::format("key{}", number);
-  const std::size_t lane = any_of(broker_.lanes());
+  const std::size_t lane = any_of(world_.plan.lanes);
   std::optional<std::string> record_key;
   if (world_.plan.orders_by_key && any_of(5) > 0) record_key = fmt::format("record{}", any_of(10));
   Sent& sent = sent_[key];
   sent.act = draw_act(lane);
   if (sent.act == Act::is_stuck) stuck_lanes_.insert(lane);
-  broker_.publish(lane, {.id = fmt::format("id{}", number), .body = key, .key = record_key});
+  broker_->publish(lane, {.id = fmt::format("id{}", number), .body = key, .key = record_key});
   if (happens(world_.plan.resend_rate)) {
-    const std::size_t other = any_of(broker_.lanes());
+    const std::size_t other = any_of(world_.plan.lanes);
     if (sent.act == Act::is_stuck) stuck_lanes_.insert(other);
-    broker_.publish(other, {.id = fmt::format("id{}-again", number), .body = key, .key = record_key});
-  } else if (!world_.plan.orders_by_key || record_key) {
+    broker_->publish(other, {.id = fmt::format("id{}-again", number), .body = key, .key = record_key});
+  } else if (world_.plan.broker_kind != BrokerKind::queue && (!world_.plan.orders_by_key || record_key)) {
     sent.sequence = fmt::format("lane{}{}", lane, record_key.value_or(""));
     sent.position = positions_[sent.sequence]++;
   }
@@ -73,9 +74,9 @@ Consuming::Act Consuming::draw_act(std::size_t lane) const {
   // Without a limit for attempts, it would never end.
   if (plan.max_attempts == 0 && act >= Act::fails) return Act::fails_at_first;
   // Where the database does not refuse it, a handler's COMMIT also commits the claims of the messages before it in its
-  // batch. They are parked then, with their effects.
-  const bool hurts_others = act == Act::commits && plan.batch > 1 && !plan.personality->refuses_commit_of_handler;
-  return hurts_others ? Act::fails : act;
+  // batch. They are parked then, with their effects. The same holds for what a set handler does after a ROLLBACK.
+  const bool commits = act == Act::commits || (act == Act::rolls_back && plan.handlers != HandlerKind::one);
+  return commits && plan.batch > 1 && !plan.personality->refuses_commit_of_handler ? Act::fails : act;
 }
 
 void Consuming::serve(std::size_t, const std::stop_token& stop) {
@@ -83,7 +84,7 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
   Pool pool = world_.database.open_pool({.connections = plan.workers + 1, .acquire_timeout = 5s, .lock_timeout = 1s});
   TxConsumer consumer(pool, "svc",
                       {.stop = stop, .max_attempts = plan.max_attempts, .count_starts = plan.counts_starts});
-  SimSource source(broker_);
+  const std::unique_ptr<SimSource> source = broker_->connect();
   RunOptions options{.batch = plan.batch,
                      .workers = plan.workers,
                      .order = plan.orders_by_key ? Order::key : Order::lane,
@@ -94,14 +95,27 @@ void Consuming::serve(std::size_t, const std::stop_token& stop) {
   const std::size_t most_running = plan.batch * plan.workers;
   const std::size_t in_flight =
       options.max_in_flight > 0 ? options.max_in_flight : std::max<std::size_t>(16, 4 * most_running);
-  source.on_taken = [&] {
+  source->on_taken = [&] {
     // Those that run may have been taken back by the broker.
     const std::size_t most = in_flight + options.max_waiting + most_running;
-    if (source.held() > most) world_.story.wrong("", "{} messages are held, and {} may be", source.held(), most);
+    if (source->held() > most) world_.story.wrong("", "{} messages are held, and {} may be", source->held(), most);
   };
-  (void)txinbox::run(
-      source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
-      [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); }, options);
+  const auto message_of = [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; };
+  const Handler one = [this](::sqlite3* connection, Delivery& delivery) { handle(connection, delivery); };
+  const BatchHandler set = [this](::sqlite3* connection, std::span<Delivery> deliveries) {
+    for (Delivery& each : deliveries) handle(connection, each);
+  };
+  switch (plan.handlers) {
+    case HandlerKind::one:
+      (void)txinbox::run(*source, consumer, message_of, one, options);
+      break;
+    case HandlerKind::set:
+      (void)txinbox::run(*source, consumer, message_of, set, options);
+      break;
+    case HandlerKind::pair:
+      (void)txinbox::run(*source, consumer, message_of, BatchHandlerPair{set, one}, options);
+      break;
+  }
 }
 
 void Consuming::handle(::sqlite3* connection, Delivery& delivery) {
@@ -177,7 +191,9 @@ void Consuming::after_failover(const std::set<std::string>& lost) {
 
 std::optional<Waiting> Consuming::waiting(bool stuck) {
   if (published_ < world_.plan.messages) return Waiting{"", "messages that are not published yet"};
-  return broker_.waiting([&](std::size_t lane) { return stuck || !stuck_lanes_.contains(lane); });
+  return broker_->waiting([&](std::optional<std::size_t> lane, const BrokerMessage& message) {
+    return stuck || (lane ? !stuck_lanes_.contains(*lane) : sent_.at(message.body).act != Act::is_stuck);
+  });
 }
 
 void Consuming::check_end() {

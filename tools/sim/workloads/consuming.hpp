@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ class Consuming final : public Workload {
   void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override;
   void check_end() override;
-  std::uint64_t deliveries() const noexcept override { return broker_.deliveries(); }
+  std::uint64_t deliveries() const noexcept override { return broker_->deliveries(); }
 
  private:
   /// What the handler of a message does.
@@ -65,7 +66,7 @@ class Consuming final : public Workload {
   void check_order();
 
   Publishing* const publishing_;
-  Broker broker_;
+  const std::unique_ptr<Broker> broker_;
   std::size_t published_ = 0;
   std::map<std::string, Sent> sent_;
   std::map<std::string, std::size_t> positions_;  ///< How many messages each sequence has.

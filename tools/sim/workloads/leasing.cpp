@@ -21,9 +21,9 @@ constexpr std::chrono::milliseconds lease_time = 3s;
 
 }  // namespace
 
-Leasing::Leasing(World& world) : Workload(world), broker_(world.plan.lanes, world.plan.can_rewind) {
-  broker_.faults = world.plan.broker;
-  broker_.on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
+Leasing::Leasing(World& world) : Workload(world), broker_(make_broker(world.plan.broker_kind, world.plan.lanes)) {
+  broker_->faults = world.plan.broker;
+  broker_->on_end = [this](const BrokerMessage& message, const DeadLetter* letter) { end_of(message, letter); };
 }
 
 std::vector<std::string> Leasing::services() const {
@@ -34,25 +34,25 @@ std::vector<std::string> Leasing::services() const {
 
 void Leasing::step() {
   while (published_ < due_by_now(world_, world_.plan.leased)) publish();
-  broker_.expel_silent();
+  broker_->expel_silent();
   if (world_.is_quiet) {
-    broker_.faults = {};
+    broker_->faults = {};
   } else if (happens_in_step(world_.plan.move_every)) {
-    broker_.move_lane();
+    broker_->disturb();
   }
 }
 
 void Leasing::publish() {
   const std::size_t number = published_++;
   const std::string key = fmt::format("leased{}", number);
-  const std::size_t lane = any_of(broker_.lanes());
+  const std::size_t lane = any_of(world_.plan.lanes);
   const Act act = sent_[key].act = draw_act(lane);
   if (act == Act::is_stuck) stuck_lanes_.insert(lane);
-  broker_.publish(lane, {.id = fmt::format("id{}", number), .body = key});
+  broker_->publish(lane, {.id = fmt::format("id{}", number), .body = key});
   if (threads().happens(world_.plan.resend_rate)) {
-    const std::size_t other = any_of(broker_.lanes());
+    const std::size_t other = any_of(world_.plan.lanes);
     if (act == Act::is_stuck) stuck_lanes_.insert(other);
-    broker_.publish(other, {.id = fmt::format("id{}-again", number), .body = key});
+    broker_->publish(other, {.id = fmt::format("id{}-again", number), .body = key});
   }
 }
 
@@ -73,11 +73,11 @@ void Leasing::serve(std::size_t, const std::stop_token& stop) {
                           .max_attempts = plan.max_attempts,
                           .stop = stop,
                           .count_starts = plan.counts_starts});
-  SimSource source(broker_);
+  const std::unique_ptr<SimSource> source = broker_->connect();
   RunOptions options{.workers = plan.workers, .max_in_flight = plan.max_in_flight, .max_backoff = 2s, .stop = stop};
   if (plan.max_waiting > 0) options.max_waiting = plan.max_waiting;
   (void)txinbox::run(
-      source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
+      *source, consumer, [](const Incoming& in) { return Message{.business_key = std::string(in.body)}; },
       [this](Lease& lease) { handle(lease); }, options);
 }
 
@@ -160,7 +160,9 @@ void Leasing::after_failover(const std::set<std::string>&) { had_failover_ = tru
 
 std::optional<Waiting> Leasing::waiting(bool stuck) {
   if (published_ < world_.plan.leased) return Waiting{"", "messages that are not published yet"};
-  return broker_.waiting([&](std::size_t lane) { return stuck || !stuck_lanes_.contains(lane); });
+  return broker_->waiting([&](std::optional<std::size_t> lane, const BrokerMessage& message) {
+    return stuck || (lane ? !stuck_lanes_.contains(*lane) : sent_.at(message.body).act != Act::is_stuck);
+  });
 }
 
 void Leasing::check_end() {

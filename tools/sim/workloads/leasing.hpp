@@ -27,7 +27,7 @@ class Leasing final : public Workload {
   void after_failover(const std::set<std::string>& lost) override;
   std::optional<Waiting> waiting(bool stuck) override;
   void check_end() override;
-  std::uint64_t deliveries() const noexcept override { return broker_.deliveries(); }
+  std::uint64_t deliveries() const noexcept override { return broker_->deliveries(); }
 
  private:
   /// What the handler of a message does.
@@ -63,7 +63,7 @@ class Leasing final : public Workload {
   void end_of(const BrokerMessage&, const DeadLetter*);
   std::string state_of(const std::string& key);
 
-  Broker broker_;
+  const std::unique_ptr<Broker> broker_;
   std::size_t published_ = 0;
   std::map<std::string, Sent> sent_;
   std::set<std::size_t> stuck_lanes_;

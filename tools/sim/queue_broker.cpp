@@ -1,0 +1,150 @@
+#include "sim/queue_broker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace txinbox::sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A member that is silent for so long is away.
+constexpr SimTime heartbeat = 10s;
+
+}  // namespace
+
+void QueueBroker::publish(std::size_t /*lane*/, BrokerMessage message) {
+  ready_.push_back(messages_.size());
+  messages_.push_back({std::make_shared<const BrokerMessage>(std::move(message))});
+  for (QueueSource* const each : members_) Threads::instance()->wake_all(each);
+}
+
+std::unique_ptr<SimSource> QueueBroker::connect() { return std::make_unique<QueueSource>(*this); }
+
+std::optional<Waiting> QueueBroker::waiting(const Counts& counts) const {
+  std::size_t count = 0, held = 0;
+  std::string first;
+  for (const Queued& each : messages_) {
+    if (each.is_done || !counts(std::nullopt, *each.message)) continue;
+    if (count++ == 0) first = each.message->body;
+    if (each.holder != nullptr) ++held;
+  }
+  if (count == 0) return std::nullopt;
+  return Waiting{first,
+                 fmt::format("{} messages of the queue, {} of them unacknowledged, first {},", count, held, first)};
+}
+
+void QueueBroker::close_channel(QueueSource& member) noexcept {
+  if (!std::exchange(member.has_channel_, false)) return;
+  member.has_lost_ = true;
+  ++member.channel_;
+  std::erase(members_, &member);
+  for (std::size_t place = messages_.size(); place-- > 0;) {
+    if (messages_[place].holder != &member) continue;
+    messages_[place].holder = nullptr;
+    ready_.push_front(place);
+  }
+  for (QueueSource* const each : members_) Threads::instance()->wake_all(each);
+}
+
+void QueueBroker::disturb() {
+  if (!members_.empty()) close_channel(*members_[Threads::instance()->random()() % members_.size()]);
+}
+
+void QueueBroker::expel_silent() {
+  const SimTime oldest = Threads::instance()->now() - heartbeat;
+  for (QueueSource* const each : std::vector(members_)) {
+    if (each->last_poll_ < oldest) close_channel(*each);
+  }
+}
+
+QueueSource::~QueueSource() { QueueSource::close(); }
+
+std::vector<Incoming> QueueSource::poll(std::size_t max, std::chrono::milliseconds wait) {
+  auto& threads = *Threads::instance();
+  threads.kill_point();
+  last_poll_ = threads.now();
+  if (std::exchange(has_lost_, false)) report(SourceEventType::disconnected, "the channel has ended");
+  if (!has_channel_) {
+    threads.sleep_for(5ms);
+    has_channel_ = true;
+    broker_.members_.push_back(this);
+    report(SourceEventType::connected, "there is a new channel");
+  }
+  std::vector<Incoming> taken;
+  const SimTime until = threads.now() + wait;
+  while (has_channel_) {
+    taken = take(max);
+    if (!taken.empty() || is_woken_ || threads.now() >= until) break;
+    (void)threads.wait_for_condition(this, &until);
+  }
+  is_woken_ = false;
+  if (!taken.empty() && on_taken) on_taken();
+  threads.kill_point();
+  return taken;
+}
+
+std::vector<Incoming> QueueSource::take(std::size_t max) {
+  std::vector<Incoming> taken;
+  while (!broker_.ready_.empty() && taken.size() < max) {
+    const std::size_t place = broker_.ready_.front();
+    broker_.ready_.pop_front();
+    QueueBroker::Queued& queued = broker_.messages_[place];
+    queued.holder = this;
+    tickets_.push_back({place, channel_});
+    taken.push_back({.body = queued.message->body,
+                     .key = queued.message->key,
+                     .id = queued.message->id,
+                     .deliveries = ++queued.deliveries,
+                     .ticket = tickets_.size() - 1,
+                     .owner = owner_of(queued.message)});
+    ++broker_.deliveries_;
+  }
+  return taken;
+}
+
+bool QueueSource::holds(const Incoming& message) const {
+  return has_channel_ && ticket_of(message).channel == channel_;
+}
+
+void QueueSource::acknowledge(std::span<const Incoming* const> messages) {
+  Threads::instance()->kill_point();
+  if (Threads::instance()->happens(broker_.faults.lose_acknowledgement)) return broker_.close_channel(*this);
+  for (const Incoming* const each : messages) {
+    if (!holds(*each)) continue;
+    QueueBroker::Queued& queued = broker_.messages_[ticket_of(*each).place];
+    queued.holder = nullptr;
+    if (!std::exchange(queued.is_done, true)) broker_.on_end(*queued.message, nullptr);
+  }
+}
+
+void QueueSource::dead_letter(std::span<DeadLetter> letters) {
+  Threads::instance()->kill_point();
+  for (DeadLetter& each : letters) {
+    if (!holds(*each.incoming) || Threads::instance()->happens(broker_.faults.refuse_dead_letter)) continue;
+    broker_.on_end(*broker_.messages_[ticket_of(*each.incoming).place].message, &each);
+    each.confirmed = true;
+  }
+}
+
+void QueueSource::wake() noexcept {
+  is_woken_ = true;
+  if (Threads::instance() != nullptr) Threads::instance()->wake_all(this);
+}
+
+SourceStatus QueueSource::status() {
+  return {.name = "simulated queue",
+          .connected = has_channel_,
+          .lag = broker_.ready_.size(),
+          .at_end = has_channel_ && broker_.ready_.empty()};
+}
+
+void QueueSource::close() noexcept {
+  broker_.close_channel(*this);
+  has_lost_ = false;
+}
+
+}  // namespace txinbox::sim
