@@ -51,10 +51,12 @@ constexpr auto sizes = std::to_array<PlanSize>({
     {"messages", "messages for consumers", &Plan::messages, 0},
     {"leased", "messages for consumers under a lease", &Plan::leased, 0},
     {"produced", "transactions of producers", &Plan::produced, 0},
+    {"requests", "HTTP requests", &Plan::requests, 0},
     {"consumers", "services that consume in transactions", &Plan::consumers, 0},
     {"leasers", "services that consume under leases", &Plan::leasers, 0},
     {"relays", "services that publish the outbox", &Plan::relays, 0},
     {"producers", "services that add messages to the outbox", &Plan::producers, 0},
+    {"servers", "services that answer HTTP requests", &Plan::servers, 0},
     {"workers", "workers of a service", &Plan::workers, 1},
     {"batch", "the most messages of a transaction", &Plan::batch, 1},
     {"lanes", "lanes of each broker", &Plan::lanes, 1},
@@ -75,7 +77,7 @@ Plan Plan::of(std::uint64_t seed) {
   plan.lanes = number(1, 8);
   plan.workers = number(1, 3);
   plan.batch = is() ? 1 : number(2, 20);
-  const std::size_t kinds = number(1, 7);  // each bit is a kind of work
+  const std::size_t kinds = number(1, 15);  // each bit is a kind of work
   if ((kinds & 1) != 0) {
     plan.consumers = number(1, 4);
     plan.messages = number(100, 800);
@@ -88,6 +90,10 @@ Plan Plan::of(std::uint64_t seed) {
   if ((kinds & 4) != 0) {
     plan.leasers = number(1, 3);
     plan.leased = number(50, 300);
+  }
+  if ((kinds & 8) != 0) {
+    plan.servers = number(1, 3);
+    plan.requests = number(50, 300);
   }
   if (is()) plan.max_in_flight = number(1, 40);
   if (is()) plan.max_waiting = number(1, 40);

@@ -44,6 +44,8 @@ struct Plan {
   std::size_t producers =
       0;                     ///< Services that add messages to the outbox. Consumers do this, too, if there is a relay.
   std::size_t produced = 0;  ///< How many transactions the producers commit.
+  std::size_t servers = 0;   ///< Services that answer HTTP requests.
+  std::size_t requests = 0;  ///< How many requests clients have.
   std::size_t lanes = 1;
   std::size_t workers = 1;
   std::size_t batch = 1;

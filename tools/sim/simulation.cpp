@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "sim/workloads/answering.hpp"
 #include "sim/workloads/consuming.hpp"
 #include "sim/workloads/leasing.hpp"
 #include "sim/workloads/publishing.hpp"
@@ -41,6 +42,7 @@ Simulation::Simulation(const Plan& plan, const Migrated& migrated, bool records_
   }
   if (plan.consumers > 0) workloads_.push_back(std::make_unique<Consuming>(world_, publishing));
   if (plan.leasers > 0) workloads_.push_back(std::make_unique<Leasing>(world_));
+  if (plan.servers > 0) workloads_.push_back(std::make_unique<Answering>(world_));
   for (const auto& workload : workloads_) {
     std::size_t index = 0;
     for (std::string& name : workload->services()) services_.push_back({*workload, index++, std::move(name)});

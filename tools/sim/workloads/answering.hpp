@@ -1,0 +1,56 @@
+#pragma once
+
+// Services that answer HTTP requests with `http::Guard`, and clients that send a request again until it is answered.
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sqlite3.h>
+#include <txinbox/http.hpp>
+
+#include "sim/workload.hpp"
+
+namespace txinbox::sim {
+
+class Answering final : public Workload {
+ public:
+  explicit Answering(World& world) : Workload(world), arrived_(world.plan.servers) {}
+
+  std::vector<std::string> services() const override;
+  void serve(std::size_t service, const std::stop_token&) override;
+  void step() override;
+  void after_failover(const std::set<std::string>& lost) override;
+  std::optional<Waiting> waiting(bool stuck) override;
+  void check_end() override;
+  std::uint64_t deliveries() const noexcept override { return deliveries_; }
+
+ private:
+  /// What the handler of a request does.
+  enum class Act {
+    succeeds,
+    fails_at_first,
+    is_slow,
+    refuses,  ///< It throws a `Refusal`: the answer is kept, and nothing takes effect.
+  };
+  struct Client {
+    Act act;
+    int runs = 0;
+    SimTime sends_at{0};       ///< When it sends the request again.
+    std::string answer = {};   ///< The status and the body. Empty: it has none that it can use.
+    bool may_be_lost = false;  ///< A failover has lost the effect.
+  };
+
+  void send(const std::string& key, Client&);
+  http::Response handle(::sqlite3*, const http::Request&);
+  void answered(const std::string& key, const http::Response&);
+
+  std::map<std::string, Client> clients_;
+  std::vector<std::deque<std::string>> arrived_;  ///< The keys of the requests at each server.
+  std::uint64_t deliveries_ = 0;
+};
+
+}  // namespace txinbox::sim
