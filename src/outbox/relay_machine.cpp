@@ -89,9 +89,7 @@ std::optional<RelayJob> RelayMachine::next_settlement(Time now) {
   constexpr std::chrono::seconds longest_unsettled(1);
   if (round_ < rounds_.size() && !stopping_ && now - settled_at_ <= longest_unsettled) return std::nullopt;
   if (!confirmed_.empty()) return relay_job::Remove{confirmed_};
-  if (counted_ < failures_.size()) return relay_job::Count{std::span(failures_).subspan(counted_)};
-  failures_.clear();
-  counted_ = 0;
+  if (!failures_.empty()) return relay_job::Count{failures_};
   settled_at_ = now;
   return std::nullopt;
 }
@@ -342,7 +340,6 @@ void RelayMachine::database_failed(const std::exception_ptr& error, Time now) {
   if (stopping_) {  // do not wait for the database: these messages are published again
     confirmed_.clear();
     failures_.clear();
-    counted_ = 0;
     return;
   }
   notify_({.type = RelayEventType::error, .error = error});

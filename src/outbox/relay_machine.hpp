@@ -52,7 +52,7 @@ struct Publish {
 struct Remove {
   std::span<const OutboxRowKey> rows;
 };
-/// Write failed attempts to the table, in this order: `counted`, after each part of them.
+/// Write failed attempts to the table: `counted`. If the database fails, all of them are written again.
 struct Count {
   std::span<const FailedAttempt> failures;
 };
@@ -112,8 +112,7 @@ class RelayMachine {
   void published(const std::vector<PublishResult>& results, Time now);
   void publisher_threw(const std::exception_ptr& error, Time now);
   void removed(Time now);
-  /// The table contains the next `attempts` of them.
-  void counted(std::size_t attempts) noexcept { counted_ += attempts; }
+  void counted() noexcept { failures_.clear(); }
   void database_failed(const std::exception_ptr& error, Time now);
   void woken() noexcept;
 
@@ -177,7 +176,6 @@ class RelayMachine {
 
   std::vector<OutboxRowKey> confirmed_;
   std::vector<FailedAttempt> failures_;
-  std::size_t counted_ = 0;  ///< How many of `failures_` are in the table.
   Time settled_at_{};
 
   bool succeeded_ = true;  ///< Whether a call has returned since the latest one that threw.

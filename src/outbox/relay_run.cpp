@@ -101,10 +101,10 @@ void RelayRun::perform(const relay_job::Count& job, const std::stop_token&) {
     for (auto rest = job.failures; !rest.empty();) {
       const auto part = rest.first(std::min(rest.size(), most_at_once));
       table.record_failures(part);
-      machine_.counted(part.size());
       rest = rest.subspan(part.size());
     }
   });
+  machine_.counted();
 }
 
 }  // namespace detail

@@ -314,10 +314,9 @@ void RelayWorld::perform(const job::Count& count) {
       row->second.attempts = std::max(row->second.attempts, each.attempts);
       if (row->second.attempts > failures_[each.row.id]) wrong(each.row.id + " has failed less often than counted");
     }
-    if (twist_ == Twist::fails_after)
-      throw Failed();  // the reply is lost: the machine does not know that it is counted
-    machine_->counted(1);
+    if (twist_ == Twist::fails_after) throw Failed();  // a reply is lost: all are written again
   }
+  machine_->counted();
 }
 
 void RelayWorld::perform(const job::Wait& wait) {

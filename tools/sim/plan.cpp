@@ -125,9 +125,9 @@ Plan Plan::of(std::uint64_t seed) {
   plan.broker = {.lose_acknowledgement = rate(0.2), .refuse_dead_letter = rate(0.5)};
   // Then what is stuck may fill the room, and `RunOptions::max_waiting` says so.
   if (plan.broker_kind != BrokerKind::log && plan.stuck_rate > 0) plan.max_waiting = 0;
-  plan.receiver = {.refuse = rate(0.1),
+  plan.receiver = {.refuse = rate(0.3),
                    .fail = rate(0.3),
-                   .postpone = rate(0.1),
+                   .postpone = rate(0.5),
                    .lose_confirmation = rate(0.2),
                    .be_slow = rate(0.05)};
   return plan;

@@ -40,7 +40,7 @@ void Publishing::add(::sqlite3* connection, const std::string& cause, const std:
 Publishing::Act Publishing::draw_act() const {
   const Plan& plan = world_.plan;
   if (threads().happens(plan.stuck_rate / 2)) return any_of(2) == 0 ? Act::is_stuck : Act::is_poison;
-  return threads().happens(plan.special_rate / 10) ? Act::rejects : Act::takes;
+  return threads().happens(plan.special_rate / 4) ? Act::rejects : Act::takes;
 }
 
 std::vector<std::string> Publishing::services() const {
