@@ -110,7 +110,7 @@ std::string is_one_of(std::span<const OutboxRowKey> rows) {
 /// Returns SQL for a value of each row. `value` returns the SQL of one of them.
 template <class Value>
 std::string value_of_row(std::span<const FailedAttempt> failures, const Value& value) {
-  const std::string first = value(failures[0]);
+  std::string first = value(failures[0]);
   if (std::ranges::all_of(failures, [&](const FailedAttempt& each) { return value(each) == first; })) return first;
   std::string sql = "CASE seq";
   for (const FailedAttempt& each : failures) sql += fmt::format(" WHEN {} THEN {}", each.row.seq, value(each));
